@@ -3,7 +3,7 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { socketPath } from '../src/link/home.ts';
-import { isRunning } from '../src/link/is-running.ts';
+import { isRunning } from '../src/link/hub-record.ts';
 import { Proof } from '../src/link/proof.ts';
 import { hubArguments } from '../src/link/start-hub.ts';
 import type { BenchSquad } from './bench-squad.ts';

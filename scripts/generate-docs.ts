@@ -6,11 +6,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { toolDefinition } from '../src/mcp/tool-list.ts';
+import { toolDefinition } from '../src/mcp/tools.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { OPERATIONS } from '../src/operations/operations.ts';
 import { McpConfig } from '../src/schema/mcp-config.ts';
-import { SubagentFile } from '../src/schema/subagent-file.ts';
+import { SubagentFile } from '../src/schema/subagent.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
 
 const root = join(import.meta.dirname, '..');

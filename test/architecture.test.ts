@@ -179,7 +179,7 @@ describe('the import directions hold', () => {
   });
 
   test('the web server has nothing of ours but types and the paths of views: it is a bundle of its own', () => {
-    expect(valuesFrom(src, 'web-server')).toEqual(['web-server/page-files.ts → ../schema/page-paths.ts']);
+    expect(valuesFrom(src, 'web-server')).toEqual(['web-server/static-files.ts → ../schema/page-paths.ts']);
   });
 
   test('the web UI has types of schema and operations, and values of base and schema that bring neither zod nor Node', () => {
@@ -207,7 +207,7 @@ describe('the import directions hold', () => {
 
   test('only the one spawner, the hub and the command line start processes', () => {
     const mayStart =
-      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/at-terminal|hub\/open-browser|setup\/(doctor|demo))|engines\/scripted\/agent)/;
+      /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|hub\/open|setup\/(doctor|demo))|engines\/scripted\/agent)/;
     const wrong = imports.filter(
       ({ file, specifier }) => specifier === 'node:child_process' && !mayStart.test(file) && !isTest(file),
     );

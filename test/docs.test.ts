@@ -7,7 +7,7 @@ import { referenceDocuments } from '../scripts/generate-docs.ts';
 import { CLIENT_NAMES, clientNamed } from '../src/cli/setup/install/clients.ts';
 import { cliProfile } from '../src/engines/cli-profiles.ts';
 import { writeEnvironmentFile } from '../src/link/environment-file.ts';
-import { INSTRUCTIONS } from '../src/mcp/instructions.ts';
+import { INSTRUCTIONS } from '../src/mcp/face.ts';
 import { OPERATIONS } from '../src/operations/operations.ts';
 import { HubSettings, UserFile } from '../src/schema/config.ts';
 import { CLI_IDS } from '../src/schema/engine-spec.ts';

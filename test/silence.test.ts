@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { type SilenceState, SilenceWatch } from '../src/core/runs/silence.ts';
+import { type SilenceState, SilenceWatch } from '../src/core/runs/stall-watch.ts';
 import { TurnsFixture, until } from '../src/process/testing/turn-fixture.ts';
 import { createSupervisor } from '../src/process/turns/supervisor.ts';
 

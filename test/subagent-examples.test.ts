@@ -4,10 +4,9 @@ import { join, relative } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { subagentStarters } from '../src/cli/subagents/subagent-starters.ts';
+import { subagentStarters } from '../src/cli/subagents/init-subagent.ts';
 import { SUBAGENT_MODEL_TYPES } from '../src/schema/subagent-names.ts';
-import { lintSubagent, readSubagent } from '../src/workspace/subagents/subagent-file.ts';
-import { subagentFilesIn } from '../src/workspace/subagents/subagent-files-in.ts';
+import { lintSubagent, readSubagent, subagentFilesIn } from '../src/workspace/subagents/subagent-file.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'examples', 'subagents');

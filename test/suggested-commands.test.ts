@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { answerHint } from '../src/cli/inbox/ask-text.ts';
-import { blockedBy } from '../src/core/integration/blocked-by.ts';
+import { blockedBy } from '../src/core/integration/checklist.ts';
 import type { SquadError } from '../src/schema/error.ts';
 import { shellWord } from '../src/schema/shell-word.ts';
 import { errorOf } from '../src/workspace/subagents/findings.ts';
-import { noRepository, refuseTaken } from '../src/workspace/worktrees/worktree-refusals.ts';
+import { noRepository, refuseTaken } from '../src/workspace/worktrees/plan-worktree.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-words-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Caller } from '../core/ports/workspace.ts';
-import { monotonicOf, wallTimeOf } from '../core/runs/clock-times.ts';
+import { monotonicOf, wallTimeOf } from '../core/runs/admission.ts';
 import { type CallerPorts, callerOfHello } from '../hub/callers.ts';
 import { type Hello, isNewer } from '../link/handshake.ts';
 import { canProveProcesses, createProcessProofs } from '../process/table/prove-process.ts';

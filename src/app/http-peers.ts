@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Refusal } from '../http/guard.ts';
 import { peerOf } from '../http/own-peer.ts';
-import type { Refusal } from '../http/refusal.ts';
 import type { CallerPorts } from '../hub/callers.ts';
 import { createSocketHolders } from '../process/table/socket-holder.ts';
-import { runFolder } from '../process/turns/turn-folder.ts';
-import { readWrapperPid } from '../process/turns/turn-record.ts';
+import { readWrapperPid, runFolder } from '../process/turns/turn-record.ts';
 import { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 

@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { percentDecoded } from '../base/percent-decoded.ts';
+import { percentDecoded } from '../base/text.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { isOwnPeer } from '../http/own-peer.ts';
 import type { HttpServer } from '../http/serve.ts';
 import { Sessions } from '../http/sessions.ts';
 import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
-import { bearerOf, hashOf } from '../hub/run-tokens.ts';
-import { ownToken } from '../hub/token.ts';
+import { bearerOf, hashOf, ownToken } from '../hub/token.ts';
 import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
 import type { TeamUpdates } from '../mcp/team-updates.ts';
@@ -15,10 +14,9 @@ import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
-import { followTeam } from './follow-team.ts';
 import { type AskingRun, HttpPeers } from './http-peers.ts';
-import { type LazyPage, pageWhenNeeded } from './page-parts.ts';
-import { type ListName, tellOf } from './run-audiences.ts';
+import { followTeam, type ListName, tellOf } from './run-audiences.ts';
+import { type LazyPage, pageWhenNeeded } from './web-parts.ts';
 
 export interface HttpPortOptions {
   services: UserServices;

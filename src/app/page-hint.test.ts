@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SquadError } from '../schema/error.ts';
-import { withPageHint } from './page-hint.ts';
+import { withPageHint } from './web-parts.ts';
 
 const unset = new SquadError('ENGINE_NOT_SET', 'No engine is set', { suggestions: ['Install one.'] });
 

@@ -3,7 +3,7 @@ import type { RunEndpoint } from '../core/ports/engine.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { TurnRef } from '../core/ports/turns.ts';
-import { hashOf, mintToken } from '../hub/run-tokens.ts';
+import { hashOf, mintToken } from '../hub/token.ts';
 import { IDENTITY_FILE, parseIdentity } from '../link/identity-file.ts';
 import type { Run } from '../schema/run.ts';
 

@@ -7,8 +7,7 @@ import type { TeamUpdates } from '../mcp/team-updates.ts';
 import type { UserServices } from '../operations/operation.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { serveStream } from '../wire/stream/serve-stream.ts';
-import { followTeam } from './follow-team.ts';
-import type { RunAudiences } from './run-audiences.ts';
+import { followTeam, type RunAudiences } from './run-audiences.ts';
 
 export interface ViewPorts {
   services: UserServices;

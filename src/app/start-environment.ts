@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Caller } from '../core/ports/workspace.ts';
 import { replaceFile } from '../link/replace-file.ts';
 import { hubEnvironment } from '../link/start-hub.ts';
+import { subjectOf, within } from '../operations/agent-services.ts';
+import type { Services } from '../operations/operation.ts';
+import { listRunning } from '../operations/runs/list-runs.ts';
 import type { RunOfProcess } from '../process/table/run-of-process.ts';
+import { runName } from '../schema/run-text.ts';
 
 const FILE = 'hub-environment.json';
 const Saved = z.record(z.string(), z.string());
@@ -50,4 +55,18 @@ function savedIn(file: string): Record<string, string> | null {
   } catch {
     return null;
   }
+}
+
+const MAX_NAMED = 5;
+
+/** Runs of the caller's workspace that were asked for since then, for a client whose call was lost with the hub. */
+export async function startedSince(at: number, caller: Caller, services: Services): Promise<string[]> {
+  const workspace = await services.workspaces.root(caller).catch(() => null);
+  if (workspace === null) return [];
+  const subject = subjectOf({ services, caller });
+  const { store } = subject.kind === 'user' ? services : await within(services, subject, listRunning);
+  const runs = await store.runs({ workspace, limit: MAX_NAMED });
+  return runs
+    .filter(({ createdAt }) => createdAt >= at)
+    .map(run => `${run.id} (${runName(run)}, ${run.status})`);
 }

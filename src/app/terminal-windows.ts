@@ -1,7 +1,6 @@
 import { homedir } from 'node:os';
-import type { Terminals } from '../core/ports/terminals.ts';
-import { openWindow } from '../process/programs/open-window.ts';
-import { findTerminal, terminalArguments } from '../process/programs/terminal-programs.ts';
+import type { Terminals } from '../core/ports/sessions.ts';
+import { findTerminal, openWindow, terminalArguments } from '../process/programs/terminal-window.ts';
 
 const SETTLE_MS = 1_000;
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { Alarms } from './alarms.ts';
-import type { Clock } from './clock.ts';
+import { Alarms, type Clock } from './clock.ts';
 
 /** Time that passes as the test says, on a clock that nobody sets. */
 const clockOf = (monotonic: () => number): Clock => ({ now: monotonic, monotonic });

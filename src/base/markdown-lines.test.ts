@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readMarkdown } from './markdown-lines.ts';
+import { readMarkdown } from './markdown.ts';
 
 const kinds = (text: string) => readMarkdown(text).map(line => `${line.kind}: ${line.text}`);
 

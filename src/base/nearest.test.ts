@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nearest } from './nearest.ts';
+import { nearest } from './text.ts';
 
 const roles = ['architect', 'backend-developer', 'coder', 'frontend-developer', 'planner', 'reviewer'];
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OneAtATime } from './one-at-a-time.ts';
+import { OneAtATime } from './keyed-queue.ts';
 
 test('what comes under one key waits for what came before, and not for other keys', async () => {
   const queue = new OneAtATime<string>();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { asMarkdownText, oneLine } from './one-line.ts';
+import { asMarkdownText, oneLine } from './text.ts';
 
 /** Any text at all: halves of characters and controls too, and often a mark. */
 const anything = fc

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { percentDecoded } from './percent-decoded.ts';
+import { percentDecoded } from './text.ts';
 
 test.each([
   ['plain', 'plain'],

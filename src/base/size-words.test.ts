@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sizeWords } from './size-words.ts';
+import { sizeWords } from './text.ts';
 
 test('what is small is told exactly, and the rest in the unit it fills', () => {
   expect([0, 1, 11, 1023].map(sizeWords)).toEqual(['0 bytes', '1 byte', '11 bytes', '1023 bytes']);

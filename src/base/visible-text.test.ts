@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HIDDEN_CASES, ORDINARY_TEXT, obeyedIn } from '../../test/support/hidden-characters.ts';
-import { hiddenWarning, visibleLine, visibleText } from './visible-text.ts';
+import { hiddenWarning, visibleLine, visibleText } from './text.ts';
 
 test.each(HIDDEN_CASES)('$name is shown, and nothing around it is lost', ({ text, shown }) => {
   expect(visibleText(`a${text}b`)).toBe(`a${shown}b`);

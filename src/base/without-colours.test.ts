@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutColours } from './without-colours.ts';
+import { withoutColours } from './text.ts';
 
 test('colours are left out', () => {
   expect(withoutColours('\u001b[1;31mred\u001b[0m and \u001b[38:2::1:2:3mother\u001b[m')).toBe(

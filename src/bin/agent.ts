@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { runAgent } from '../model-loop/agent.ts';
-import { voiceOn } from '../model-loop/print-line.ts';
+import { voiceOn } from '../model-loop/output-lines.ts';
 
 const HELP = `squad agent REQUEST-FILE < PROMPT
 

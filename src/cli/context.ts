@@ -1,4 +1,4 @@
-import { visibleExceptColours } from '../base/visible-text.ts';
+import { visibleExceptColours } from '../base/text.ts';
 import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
 

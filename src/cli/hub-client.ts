@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { visibleLine } from '../base/visible-text.ts';
+import { visibleLine } from '../base/text.ts';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
 import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/handshake.ts';

@@ -1,16 +1,15 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../link/program.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
-import { commandMaker } from './command-maker.ts';
-import { addConversationCommands } from './conversations/conversation-commands.ts';
-import { EXIT } from './exit-codes.ts';
+import { commandMaker } from './arguments.ts';
+import { addConversationCommands } from './conversations/commands.ts';
+import { EXIT, reportError } from './exit-codes.ts';
 import { addMcpCommands } from './gateway/commands.ts';
 import { addHubCommands } from './hub/commands.ts';
-import { reportError } from './report-error.ts';
 import { addWorkCommands } from './review/commands.ts';
-import { addRunCommands } from './runs/run-commands.ts';
+import { addRunCommands } from './runs/commands.ts';
 import { addProjectCommands } from './settings/commands.ts';
-import { addShellCommands } from './setup/shell-commands.ts';
+import { addShellCommands } from './setup/completion.ts';
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted

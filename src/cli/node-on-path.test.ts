@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { nodeOnPath } from './node-on-path.ts';
+import { nodeOnPath } from './package-files.ts';
 
 test('the link on PATH is preferred to the version behind it, unless it lasts only for one shell', () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-node-')));

@@ -1,11 +1,130 @@
 import type { CodeModeOptions, CodeRunner } from './code-mode.ts';
 import { declare } from './declarations.ts';
-import { startGuest } from './guest-process.ts';
-import { createPlaces } from './places.ts';
+import { type Guest, startGuest } from './guest-process.ts';
 import { runInSandbox } from './run-in-sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
-import { createSpareGuest } from './spare-guest.ts';
-import { nameTools } from './tool-names.ts';
+import { nameTools } from './schema-type.ts';
+import { watchSpare } from './watchdog.ts';
+
+/** So many at once; others wait, in the order they came. */
+export interface Places {
+  /** Acts when there is a place. Rejects with the signal's reason when it is aborted before. */
+  hold<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
+}
+
+export function createPlaces(most: number): Places {
+  const waiting = new Set<() => void>();
+  let taken = 0;
+
+  async function enter(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (taken < most) {
+      taken++;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => {
+      waiting.delete(resolve);
+      reject(signal.reason);
+    };
+    waiting.add(resolve);
+    signal.addEventListener('abort', giveUp, { once: true });
+    await promise.finally(() => signal.removeEventListener('abort', giveUp));
+  }
+
+  /** Whoever is next has the place at once: nobody who comes meanwhile can take it. */
+  function leave(): void {
+    const [next] = waiting;
+    if (next === undefined) taken--;
+    else {
+      waiting.delete(next);
+      next();
+    }
+  }
+
+  return {
+    async hold(signal, act) {
+      await enter(signal);
+      try {
+        return await act();
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+/**
+ * A guest started ahead, with what removes types loaded in it, so that the next program finds it up. Programs share nothing
+ * through it: it serves one of them, and before that nothing but Squad's own code has run in it.
+ */
+export interface SpareGuest {
+  /** Starts one where there is none. Settles when it is up, taken or gone; never rejects. */
+  prepare(): Promise<void>;
+  /** Null where there is none. Whoever takes it ends it. */
+  take(): Guest | null;
+  /** When this settles nothing that was not taken is left. */
+  end(): Promise<void>;
+}
+
+interface Waiting {
+  guest: Guest;
+  isUp: Promise<void>;
+  /** It is no longer ours to look after. */
+  letGo(): void;
+}
+
+export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGuest {
+  let waiting: Waiting | null = null;
+  let ends: Promise<unknown> = Promise.resolve();
+
+  function begin(): Waiting {
+    const guest = start();
+    const { promise: isUp, resolve } = Promise.withResolvers<void>();
+    const drop = () => {
+      begun.letGo();
+      ends = Promise.all([ends, guest.end()]);
+    };
+    const stopWatching = guest.pid === null ? () => {} : watchSpare(guest.pid, memoryMb, drop);
+    const begun: Waiting = {
+      guest,
+      isUp,
+      letGo() {
+        stopWatching();
+        resolve();
+        if (waiting === begun) waiting = null;
+      },
+    };
+    guest.hear({
+      message: ({ type }) => (type === 'prepared' ? resolve() : drop()),
+      nonsense: drop,
+      gone: drop,
+    });
+    guest.send({ type: 'prepare' });
+    return begun;
+  }
+
+  function take(): Guest | null {
+    const taken = waiting?.guest ?? null;
+    waiting?.letGo();
+    return taken;
+  }
+
+  return {
+    async prepare() {
+      try {
+        waiting ??= begin();
+      } catch {
+        // The start of the program itself will tell why.
+      }
+      await waiting?.isUp;
+    },
+    take,
+    async end() {
+      await Promise.all([take()?.end(), ends]);
+    },
+  };
+}
 
 /** A model may ask for dozens in one breath; each takes a process and up to its limit of memory. */
 const MOST_AT_ONCE = 4;

@@ -2,8 +2,8 @@ import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
 import type { CodeTool } from './code-mode.ts';
 import { declare } from './declarations.ts';
+import { nameTools } from './schema-type.ts';
 import { tool } from './testing/sandboxes.ts';
-import { nameTools } from './tool-names.ts';
 
 const declared = (...tools: Partial<CodeTool>[]) =>
   declare(nameTools(tools.map(each => ({ ...tool('tool', async () => null), ...each }))));

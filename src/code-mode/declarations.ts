@@ -1,6 +1,5 @@
 import type { CodeTool } from './code-mode.ts';
-import { commentOf } from './comment.ts';
-import { type SchemaType, typeOfSchema } from './schema-type.ts';
+import { commentOf, type SchemaType, typeOfSchema } from './schema-type.ts';
 
 const PREAMBLE = `// The program is the body of an async function: await and return work at its top level.
 // It may be TypeScript that needs no more than its types removed (no enum, namespace, parameter property or import).

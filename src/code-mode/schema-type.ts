@@ -1,6 +1,62 @@
-import { commentOf } from './comment.ts';
-import { lookUp } from './schema-reference.ts';
-import { identifierOf, unique } from './tool-names.ts';
+import { percentDecoded } from '../base/text.ts';
+
+/** A description as a comment above what it describes. What a server writes there stays inside it. */
+export function commentOf(text: unknown, indent: string): string {
+  if (typeof text !== 'string' || text.trim() === '') return '';
+  const lines = text.trim().split(LINE_END).map(clean);
+  if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`;
+  const body = lines.map(line => `${indent} * ${line}`.trimEnd());
+  return `${[`${indent}/**`, ...body, `${indent} */`].join('\n')}\n`;
+}
+
+/** Every one that JavaScript knows, and a few that editors do. */
+const LINE_END = /\r\n|[\n\r\u2028\u2029\u0085\v\f]/;
+
+const clean = (line: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is taken out
+  line.replaceAll(/[\x00-\x08\x0e-\x1f\x7f]/g, '').replaceAll('*/', '* /');
+
+/** What a `$ref` within the same schema leads to; undefined for what is not there, or elsewhere. */
+function lookUp(root: unknown, ref: string): unknown {
+  if (!ref.startsWith('#')) return undefined;
+  let found: unknown = root;
+  for (const step of ref.slice(1).split('/').slice(1)) {
+    const key = (percentDecoded(step) ?? step).replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = (found as Record<string, unknown>)[key];
+  }
+  return found;
+}
+
+/** Names that mean something to every object, so that a tool of that name would be taken for something else. */
+const TAKEN = new Set([
+  ...['then', 'toJSON', 'toString', 'valueOf', 'constructor', 'prototype', 'hasOwnProperty', '__proto__'],
+]);
+
+/** What a program calls each tool by: its own name where that is an identifier, otherwise one made of it. Told apart by a number. */
+export function nameTools<T extends { name: string }>(tools: readonly T[]): Map<string, T> {
+  const named = new Map<string, T>();
+  const isPlain = ({ name }: T) => identifierOf(name) === name;
+  // Those that can keep their names get them first.
+  for (const tool of [...tools.filter(isPlain), ...tools.filter(tool => !isPlain(tool))])
+    named.set(
+      unique(identifierOf(tool.name), name => named.has(name)),
+      tool,
+    );
+  return named;
+}
+
+function identifierOf(name: string): string {
+  const legal = name.replaceAll(/[^A-Za-z0-9_$]/g, '_').replace(/^(?=\d|$)/, '_');
+  return TAKEN.has(legal) ? `${legal}_` : legal;
+}
+
+function unique(name: string, isTaken: (name: string) => boolean): string {
+  if (!isTaken(name)) return name;
+  let number = 2;
+  while (isTaken(`${name}_${number}`)) number++;
+  return `${name}_${number}`;
+}
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -5,7 +5,7 @@ import type { Caller } from '../core/ports/workspace.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import type { Call, UserServices } from '../operations/operation.ts';
 import { operationNamed } from '../operations/operations.ts';
-import { followEvents } from '../operations/runs/follow-events.ts';
+import { followEvents } from '../operations/runs/events.ts';
 import { asSquadError, type ErrorShape, SquadError } from '../schema/error.ts';
 import { controlLine } from './control-line.ts';
 

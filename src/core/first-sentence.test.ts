@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { firstSentence } from './first-sentence.ts';
+import { firstSentence } from './text.ts';
 
 test.each([
   ['of plain text', 'I fixed the cart. Two tests were added.', 'I fixed the cart.'],

@@ -3,8 +3,7 @@ import type { RunId, SquadId } from '../schema/ids.ts';
 import { AgentType } from '../schema/review.ts';
 import { Permission } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import { decide, type Thing, type Decision as ThingDecision } from './gateway/decide.ts';
-import type { ServerGrant } from './gateway/grants.ts';
+import { decide, type ServerGrant, type Thing, type Decision as ThingDecision } from './gateway/grants.ts';
 
 /** A run as somebody who asks. */
 export interface RunIdentity {

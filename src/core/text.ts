@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { SquadError } from '../schema/error.ts';
 
 export function checkTask(task: string): void {
@@ -55,4 +56,54 @@ export function parseJson(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** Text of a description beyond this is not read by anybody. */
+const LONGEST = 16_384;
+
+/** What another server wrote for agents to read, not without end. */
+export function cutText(text: string): string {
+  if (text.length <= LONGEST) return text;
+  const end = text.slice(0, LONGEST).isWellFormed() ? LONGEST : LONGEST - 1;
+  return `${text.slice(0, end)}\n[… cut here, ${text.length} characters in all …]`;
+}
+
+/**
+ * Without control characters but line ends and tabs, and without what is not seen or makes other text look otherwise:
+ * zero-width and bidirectional marks, tag characters, variation selectors, private and broken characters.
+ */
+export const withoutHidden = (text: string): string =>
+  // Nothing but printable ASCII and line ends is the rule, and quick to see.
+  /^[\n\t -~]*$/.test(text)
+    ? text
+    : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');
+
+/** What a program wrote for a terminal, as plain text: whoever prints it takes nothing more out of it. */
+export const plainWords = (text: string): string => withoutHidden(stripVTControlCharacters(text));
+
+/** Longer "sentences" are tables or lists; whoever shows them cuts them anyway. */
+const LOOKED_AT = 2_000;
+
+/** The first sentence of somebody's Markdown: headings, fences and list marks are passed over. Empty: it says nothing. */
+export function firstSentence(markdown: string): string {
+  const lines = markdown.slice(0, LOOKED_AT).split(/\r?\n/).map(withoutMarks);
+  const prose = lines.findIndex(({ kind }) => kind === 'prose');
+  if (prose < 0) return lines.find(({ text }) => text !== '')?.text ?? '';
+  const end = lines.findIndex(({ kind }, at) => at > prose && kind !== 'prose');
+  const paragraph = lines
+    .slice(prose, end < 0 ? undefined : end)
+    .map(({ text }) => text)
+    .join(' ');
+  return SENTENCE.exec(paragraph)?.[0] ?? paragraph;
+}
+
+/** Up to the first full stop that ends a sentence: not the one of "e.g." or "3.5". */
+const SENTENCE = /^.+?(?:(?<!\b(?:e\.g|i\.e|vs|etc|cf|approx))[.!?…]["')\]]*(?=\s|$)|[。！？])/s;
+
+function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text: string } {
+  const heading = /^\s*#{1,6}\s+(.*)$/.exec(line)?.[1];
+  if (heading !== undefined) return { kind: 'heading', text: heading.trim() };
+  if (/^\s*(```|~~~|[-*_=]{3,}\s*$)/.test(line)) return { kind: 'none', text: '' };
+  const text = line.replace(/^\s*(?:>\s*)*(?:[-*+]\s+|\d+[.)]\s+)?/, '').trim();
+  return { kind: text === '' ? 'none' : 'prose', text };
 }

@@ -1,7 +1,9 @@
 import type { Clock } from '../base/clock.ts';
-import { danglingChanges, danglingReferences } from '../core/gateway/dangling-references.ts';
-import { unmatchedChanges } from '../core/gateway/list-entries.ts';
+import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
+import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
+import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
+import { decision, type UseDecision } from '../core/policy.ts';
 import type {
   Audit,
   GatewayAdmin,
@@ -11,17 +13,266 @@ import type {
   ServerFault,
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
-import type { McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
-import { ownStartMs } from './access/own-servers.ts';
-import { lookAtTools } from './look-at-tools.ts';
-import { configuredStatus, disabledStatus, pooledStatus } from './server-status.ts';
+import { plainWords } from '../core/text.ts';
+import { newRunId } from '../schema/ids.ts';
+import type { DisabledServer, McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
+import {
+  faultOf,
+  holderOf,
+  ownStartMs,
+  type RunServer,
+  RunServers,
+  type RunServersOptions,
+} from './access/run-servers.ts';
+import { atMost } from './patience.ts';
 import type { Timers } from './timers.ts';
-import type { LeftOut } from './upstream/left-out.ts';
 import type { PinBook } from './upstream/pins.ts';
-import type { Pool } from './upstream/pool.ts';
-import type { PooledServer } from './upstream/pooled-server.ts';
+import type { LeftOut, Pool, PooledServer } from './upstream/pool.ts';
 
-export interface AdminOptions {
+const PATIENCE_MS = 10_000;
+
+const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string> = {
+  server: 'the role does not have this server',
+  not_listed: "not in the server's tools",
+  excluded: 'excluded for the role',
+  unmatched: 'hidden: a restriction names a tool, server or role that does not exist',
+  not_approved: 'pending approval',
+  argument: 'an argument rule',
+  ended: 'the run has ended',
+};
+
+interface Look {
+  workspace: string;
+  config: McpConfig;
+  /** Null: nobody in particular. Then every server is looked at, and seen is what everybody has. */
+  roleId: string | null;
+  roleMcp: readonly string[];
+  env: Record<string, string>;
+  pool: Pool;
+  timers: Timers;
+  onJudged?: RunServersOptions['onJudged'];
+  roles?: readonly string[] | undefined;
+  confirmed?: RunServersOptions['confirmed'];
+  /** The servers are a subagent's own, each with its time to start. */
+  startMs?: RunServersOptions['startMs'];
+}
+
+/** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
+async function lookAtTools({
+  workspace,
+  config,
+  roleId,
+  roleMcp,
+  env,
+  pool,
+  timers,
+  onJudged,
+  roles,
+  confirmed,
+  startMs,
+}: Look): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
+  const servers = new RunServers({
+    // Takes the servers as a run would, so that they are let go like a run's.
+    runId: newRunId(),
+    workspace,
+    roleId,
+    roleMcp: roleId === null ? Object.keys(config.servers) : roleMcp,
+    roots: { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace },
+    pool,
+    variables: async () => env,
+    onJudged,
+    ...(roles && { roles: async () => roles }),
+    ...(confirmed && { confirmed }),
+    ...(startMs && { isOwn: true, startMs }),
+  });
+  try {
+    servers.configure(config);
+    await servers.ready();
+    const patienceMs = Math.max(PATIENCE_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
+    await atMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+    const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
+    const grants = grantsOf(config, roleId, roleMcp, servers.facts).map(grant =>
+      withKnownTools(grant, known.get(grant.server) ?? null),
+    );
+    const holder = holderOf(grants, workspace);
+    const look = (thing: Thing) =>
+      reasonWhyNot(decision(holder, 'use', thing), thing, known.get(thing.server) ?? null, config, roleId);
+    return {
+      tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
+      faults: [
+        ...servers.disabled.map(each => ({ ...each, isStarting: false })),
+        ...servers.list.flatMap(faultFound),
+      ],
+    };
+  } finally {
+    servers.release();
+  }
+}
+
+/** Null: the role has it. */
+function reasonWhyNot(
+  may: UseDecision,
+  { server, name }: Thing,
+  known: ReadonlySet<string> | null,
+  { servers, toolRestrictions }: McpConfig,
+  roleId: string | null,
+): string | null {
+  if (may.allowed) return null;
+  const lists = (list: readonly string[]) => list.includes('*') || names(new Set(list), server, name, known);
+  if (may.reason !== 'not_listed' || !lists(servers[server]!.tools)) return REASONS[may.reason];
+  const restrictions = [EVERYBODY, roleId].map(who =>
+    who !== null && Object.hasOwn(toolRestrictions, who) ? toolRestrictions[who]! : {},
+  );
+  return restrictions.some(each => {
+    const restriction = Object.hasOwn(each, server) ? each[server]! : null;
+    return restriction !== null && 'include' in restriction && !lists(restriction.include);
+  })
+    ? "not in the role's include"
+    : "not named in the role file's mcp";
+}
+
+function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => string | null): SeenTool[] {
+  if (pooled === null) return [];
+  const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
+  return pooled.catalogue.listedTools.map(({ name, description }) => {
+    const reason = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    return {
+      server: id,
+      tool: name,
+      name: exposedName(id, name),
+      description: typeof description === 'string' ? description : '',
+      isVisible: reason === null,
+      reason,
+    };
+  });
+}
+
+const refused = ({ id, pooled }: RunServer): SeenTool[] =>
+  (pooled?.catalogue.refused('tools') ?? []).map(({ name, reason }) => ({
+    server: id,
+    tool: name,
+    name: exposedName(id, name),
+    description: '',
+    isVisible: false,
+    reason: `not handed on: ${reason}`,
+  }));
+
+function withoutClashes(tools: SeenTool[]): SeenTool[] {
+  const visible = tools.filter(({ isVisible }) => isVisible);
+  const table = new NameTable(visible.map(({ server, tool }) => [server, tool]));
+  if (table.clashes.length === 0) return tools;
+  return tools.map(seen =>
+    seen.isVisible && table.nameOf(seen.server, seen.tool) === null
+      ? { ...seen, isVisible: false, reason: 'another tool would have the same name' }
+      : seen,
+  );
+}
+
+function faultFound(server: RunServer): ServerFault[] {
+  const { id, pooled } = server;
+  const fault = faultOf(server);
+  if (fault !== null) return [{ server: id, fault, isStarting: false }];
+  return pooled?.catalogue.isKnown === false
+    ? [{ server: id, fault: 'it was not ready in time', isStarting: true }]
+    : [];
+}
+
+/** A server that is in use, or was a moment ago. */
+function pooledStatus({
+  id,
+  workspace,
+  type,
+  instance,
+  upstream,
+  catalogue,
+  book,
+  users,
+  inFlight,
+  redactor,
+}: PooledServer): UpstreamStatus {
+  const { link } = upstream;
+  const { health, since, retryAt, fault, lastFault, failures } = upstream.condition;
+  return {
+    workspace,
+    server: id,
+    type,
+    instance,
+    health,
+    since,
+    upSince: health === 'up' ? since : null,
+    retryAt,
+    fault,
+    lastFault,
+    pid: link?.pid ?? null,
+    era: link?.era ?? null,
+    serverName: link ? redactor.text(plainWords(link.server.name)) : null,
+    tools: catalogue.isKnown ? catalogue.listedTools.length : null,
+    pending: waiting(book),
+    runs: users.size,
+    callsInFlight: inFlight.count(),
+    calls: upstream.calls,
+    failures,
+    stray: upstream.stray,
+    restarts: Math.max(0, upstream.starts - 1),
+    refused: catalogue.refused(),
+  };
+}
+
+/** A server nobody uses, or that nobody can. */
+function configuredStatus(book: PinBook, server: Server, fault: string | null, now: number): UpstreamStatus {
+  const { pins, key } = book;
+  return {
+    ...unusedStatus(key, now),
+    type: 'command' in server ? 'stdio' : server.type,
+    instance: server.instance,
+    health: fault === null ? 'idle' : 'unusable',
+    fault,
+    tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
+    pending: waiting(book),
+  };
+}
+
+/** A server that is wrong in the file. */
+const disabledStatus = (
+  workspace: string,
+  server: string,
+  { type, fault }: DisabledServer,
+  now: number,
+): UpstreamStatus => ({ ...unusedStatus({ workspace, server }, now), type, health: 'unusable', fault });
+
+function unusedStatus(
+  { workspace, server }: { workspace: string; server: string },
+  now: number,
+): UpstreamStatus {
+  return {
+    workspace,
+    server,
+    type: 'stdio',
+    instance: 'shared',
+    health: 'idle',
+    since: now,
+    upSince: null,
+    retryAt: null,
+    fault: null,
+    lastFault: null,
+    pid: null,
+    era: null,
+    serverName: null,
+    tools: null,
+    pending: 0,
+    runs: 0,
+    callsInFlight: 0,
+    calls: 0,
+    failures: 0,
+    stray: 0,
+    restarts: 0,
+    refused: [],
+  };
+}
+
+const waiting = ({ pins }: PinBook): number => (pins ?? []).filter(pin => pin.state === 'pending').length;
+
+interface AdminOptions {
   configs: McpConfigs;
   pool: Pool;
   books(key: PinBook['key']): PinBook;

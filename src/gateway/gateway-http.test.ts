@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createServiceTags } from '../process/programs/service-tag.ts';
+import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { until } from '../process/testing/turn-fixture.ts';
 import { serve, serveSample, type TestServer } from '../wire/upstream/testing/http-servers.ts';

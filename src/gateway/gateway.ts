@@ -3,21 +3,91 @@ import { troubleNote } from '../core/gateway/degradation.ts';
 import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Run } from '../schema/run.ts';
+import { isEnd, type Run } from '../schema/run.ts';
 import type { Json } from '../wire/upstream/link.ts';
-import { DenialTally } from './access/denial-tally.ts';
-import { hasOwnServers } from './access/own-servers.ts';
-import { createRunGate, type RunGate } from './access/run-gate.ts';
+import { DenialTally } from './access/denials.ts';
+import { createRunGate, type RunGate } from './access/run-access.ts';
+import { hasOwnServers } from './access/run-servers.ts';
 import { Admin } from './admin.ts';
-import { RunGates } from './run-gates.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { LongCalls } from './upstream/call-limit.ts';
 import type { ListKind } from './upstream/catalogue.ts';
 import type { Connect } from './upstream/connect.ts';
-import { LeftOut } from './upstream/left-out.ts';
-import { LongCalls } from './upstream/long-calls.ts';
 import { createPinBooks } from './upstream/pins.ts';
-import { Pool } from './upstream/pool.ts';
-import { createWarnings } from './warnings.ts';
+import { LeftOut, Pool } from './upstream/pool.ts';
+
+/** Runs that are over and may still be asked about; more are forgotten. */
+const MOST_ENDED = 10_000;
+
+/** The runs that are at work, each with what belongs to it here. */
+class RunGates {
+  readonly #create: (run: Run) => RunGate;
+  readonly #gates = new Map<RunId, { run: Run; gate: RunGate }>();
+  readonly #ended = new Set<RunId>();
+
+  constructor(create: (run: Run) => RunGate) {
+    this.#create = create;
+  }
+
+  of(runId: RunId): RunGate | null {
+    return this.#gates.get(runId)?.gate ?? null;
+  }
+
+  /** Null: the run is over. */
+  enter(run: Run): { gate: RunGate; isNew: boolean } | null {
+    const known = this.of(run.id);
+    if (known !== null) return { gate: known, isNew: false };
+    if (this.#ended.has(run.id) || isEnd(run.status)) return null;
+    const gate = this.#create(run);
+    this.#gates.set(run.id, { run, gate });
+    return { gate, isNew: true };
+  }
+
+  /** A run that goes on after its end may come again. */
+  begin(runId: RunId): void {
+    this.#ended.delete(runId);
+  }
+
+  end(runId: RunId): void {
+    const gate = this.of(runId);
+    // Forgotten first: nobody is told that a run that is over has lost its servers.
+    this.#gates.delete(runId);
+    gate?.release();
+    this.#ended.add(runId);
+    if (this.#ended.size > MOST_ENDED) this.#ended.delete(this.#ended.values().next().value!);
+  }
+
+  in(workspace: string): { run: Run; gate: RunGate }[] {
+    return [...this.#gates.values()].filter(({ run }) => run.workspace === workspace);
+  }
+
+  workspaces(): string[] {
+    return [...this.#gates.values()].map(({ run }) => run.workspace);
+  }
+
+  clear(): void {
+    this.#gates.clear();
+  }
+}
+
+/** A hundred runs with the same trouble are one trouble. */
+interface Warnings {
+  say(message: string): void;
+  /** From now on all of it may be said once more. */
+  forget(): void;
+}
+
+function createWarnings(warn: (message: string) => void): Warnings {
+  const said = new Set<string>();
+  return {
+    say(message) {
+      if (said.has(message)) return;
+      said.add(message);
+      warn(message);
+    },
+    forget: () => said.clear(),
+  };
+}
 
 const LISTS: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CERTIFICATE, KEY } from '../../test/servers/github/certificate.ts';
-import { apiFetch } from './api-fetch.ts';
+import { apiFetch } from './octokit-client.ts';
 
 async function listening(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');

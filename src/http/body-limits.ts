@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Refusal, refuse } from './refusal.ts';
+import { type Refusal, refuse } from './guard.ts';
 
 export interface BodyBounds {
   /** Bodies that are still on their way. */

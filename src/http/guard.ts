@@ -1,6 +1,42 @@
-import type { IncomingMessage } from 'node:http';
-import { type Hosts, isPageName } from './hosts.ts';
-import type { Refusal } from './refusal.ts';
+import { randomBytes } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+const PAGE_NAME = /^squad-[0-9a-f]{20}\.localhost:\d{1,5}$/;
+
+/** A name under `.localhost`, which browsers resolve to loopback by themselves. Nobody can know it before this hub uses it. */
+export const newPageName = (): string => `squad-${randomBytes(10).toString('hex')}.localhost`;
+
+/** The web UI of some hub, perhaps of one that has ended. */
+const isPageName = (host: string): boolean => PAGE_NAME.test(host);
+
+/** Values of `Host` under which this hub answers, port included. */
+export class Hosts {
+  /** Origin of the web UI. Storage and workers of a browser belong to one origin, so nothing left there by others reaches it. */
+  readonly page: string;
+  /** Addresses of the port, for programs that send a token. */
+  readonly addresses: readonly string[];
+  private isPageAtAddress = false;
+
+  constructor(pageName: string, port: number) {
+    this.page = `${pageName}:${port}`;
+    this.addresses = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
+  }
+
+  isAddress(host: string): boolean {
+    return this.addresses.includes(host);
+  }
+
+  isPage(host: string): boolean {
+    return host === this.page || (this.isPageAtAddress && host === this.addresses[0]);
+  }
+
+  /** For browsers that do not resolve the name: from now on the web UI is at 127.0.0.1 as well. */
+  openAtAddress(): string {
+    this.isPageAtAddress = true;
+    return this.addresses[0]!;
+  }
+}
 
 /**
  * Any page in the user's browser can send requests to loopback, so being local proves nothing: the Host must be ours
@@ -40,3 +76,63 @@ export const UNKNOWN: Refusal = {
   code: 'TOKEN_WRONG',
   message: 'Send "Authorization: Bearer …" with the token from the file that `squad hub status` names',
 };
+
+export interface Refusal {
+  status: number;
+  code: string;
+  message: string;
+  suggestions?: string[];
+  /** A browser looked for the web UI where it is not: a person reads this, and whatever the browser holds there is not ours. */
+  isForBrowser?: true;
+}
+
+/** With everything we send: it is for our own page alone, as what it says it is, and for nobody to keep. No other site is ever told it may look. */
+export const OWN_ONLY = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+/** Makes a browser forget storage and service workers of the origin. */
+const EVICT = { 'clear-site-data': '"storage"' };
+
+/** Programs get JSON; a person with a browser gets text. */
+export function refuse(response: ServerResponse, refusal: Refusal): void {
+  const { headers } = response.req;
+  const mode = refusal.isForBrowser ? headers['sec-fetch-mode'] : undefined;
+  const isWorker = mode !== undefined && headers['service-worker'] !== undefined;
+  response.writeHead(refusal.status, {
+    ...headersOf(refusal),
+    // Not for requests of scripts: an old tab may still hold words that were not sent.
+    ...((mode === 'navigate' || mode === 'no-cors' || isWorker) && EVICT),
+    ...(mode === 'navigate' && { 'content-type': 'text/plain; charset=utf-8' }),
+  });
+  response.end(mode === 'navigate' ? textOf(refusal) : bodyOf(refusal));
+}
+
+const textOf = ({ message, suggestions = [] }: Refusal): string =>
+  `${[message, ...suggestions].join('\n')}\n`;
+
+/** Where there is no response to write to. Closes the connection without waiting for the client to close its half. */
+export function refuseOnSocket(socket: Duplex, refusal: Refusal): void {
+  const body = bodyOf(refusal);
+  const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines];
+  socket.end([...head, '', body].join('\r\n'), () => socket.destroy());
+}
+
+const headersOf = ({ status }: Refusal): Record<string, string> => ({
+  ...OWN_ONLY,
+  'content-type': 'application/json',
+  connection: 'close',
+  ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+  ...(status === 429 && { 'retry-after': '1' }),
+});
+
+function bodyOf({ status, code, message, suggestions = [] }: Refusal): string {
+  const kind = status >= 500 ? 'internal' : 'usage';
+  return `${JSON.stringify({ error: { code, kind, message, suggestions, details: null } })}\n`;
+}

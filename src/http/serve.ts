@@ -1,16 +1,112 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asSquadError } from '../schema/error.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
-import { refuseForeign, tokenOf, UNKNOWN } from './guard.ts';
-import { Hosts, newPageName } from './hosts.ts';
+import {
+  Hosts,
+  newPageName,
+  OWN_ONLY,
+  type Refusal,
+  refuse,
+  refuseForeign,
+  refuseOnSocket,
+  tokenOf,
+  UNKNOWN,
+} from './guard.ts';
 import { listenNear } from './listen-near.ts';
-import { refuseMalformed } from './malformed.ts';
-import { OWN_ONLY, type Refusal, refuse, refuseOnSocket } from './refusal.ts';
-import { Strangers } from './strangers.ts';
-import { isLive, type Way, wayOf } from './way-of.ts';
+
+/**
+ * Answers a request that Node could not parse. Node's own answer is a bare status line, and every other refusal of the port
+ * has a code. `response` is the last one that began on this connection.
+ */
+export function refuseMalformed(
+  { code = '' }: NodeJS.ErrnoException,
+  socket: Duplex,
+  response: ServerResponse | undefined,
+): void {
+  // After a part of another answer nothing could tell where this one begins.
+  const isInAnswer = response?.headersSent && !response.writableFinished;
+  if (!socket.writable || isInAnswer) return void socket.destroy();
+  refuseOnSocket(socket, REFUSALS[code] ?? NOT_HTTP);
+}
+
+const NOT_HTTP: Refusal = {
+  status: 400,
+  code: 'INVALID_INPUT',
+  message: 'This is not a valid HTTP/1.1 request',
+};
+const REFUSALS: Record<string, Refusal> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    code: 'MESSAGE_TOO_LARGE',
+    message: `The address and headers of a request may have ${maxHeaderSize} bytes together`,
+    suggestions: ['Send long values in the body of a POST request.'],
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    status: 413,
+    code: 'MESSAGE_TOO_LARGE',
+    message: 'The chunk extensions of the request body are too long',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    code: 'TIMEOUT',
+    message: 'The request took too long to arrive',
+    suggestions: ['Send the whole request at once.'],
+  },
+};
+
+const MOST = 256;
+
+/** Connections that have not shown a token, the longest there first. */
+export class Strangers {
+  private readonly sockets = new Set<Socket>();
+
+  /** Who has said nothing for the longest makes room, so that connections that only stand there keep nobody out. */
+  add(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.once('close', () => this.sockets.delete(socket));
+    if (this.sockets.size <= MOST) return;
+    const [first] = this.sockets;
+    this.sockets.delete(first!);
+    first!.destroy();
+  }
+
+  delete(socket: Socket): void {
+    this.sockets.delete(socket);
+  }
+}
+
+/**
+ * Purpose of a request. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
+ * a document of the web UI, which is at another host.
+ */
+export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
+
+/** A browser requests these by itself, so it cannot send a token. */
+const BY_TICKET = ['GET /api/live', 'GET /api/download'];
+/** Requests of a page that has no session yet, or does not know yet who answers. */
+const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
+
+export function wayOf({ method, url, headers }: IncomingMessage, hosts: Hosts): Way {
+  const path = pathOf(url);
+  const host = headers.host ?? '';
+  const isPage = hosts.isPage(host);
+  if (path === '/mcp') return hosts.isAddress(host) ? 'mcp' : 'none';
+  if (BY_TICKET.includes(`${method} ${path}`)) return 'ticket';
+  if (BEFORE_SESSION.includes(`${method} ${path}`)) return isPage ? 'ticket' : 'none';
+  if (path === '/api' || path.startsWith('/api/')) return 'api';
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead || path.startsWith('/mcp/')) return 'none';
+  return isPage ? 'file' : 'elsewhere';
+}
+
+/** Only this becomes a WebSocket. */
+export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
+  method === 'GET' && pathOf(url) === '/api/live' && headers.upgrade?.toLowerCase() === 'websocket';
+
+const pathOf = (url: string | undefined): string => url?.split('?', 1)[0] ?? '';
 
 export interface HttpServerOptions {
   /** Asked for; if others hold it, one of the next ones is taken. */

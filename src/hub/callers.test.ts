@@ -3,7 +3,7 @@ import type { Hello } from '../link/handshake.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { type CallerPorts, callerOfHello, callerOfRun } from './callers.ts';
-import { mintToken } from './run-tokens.ts';
+import { mintToken } from './token.ts';
 
 const run = (name: string, more: Partial<Run> = {}) =>
   ({

@@ -4,7 +4,7 @@ import { RunId, type SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';
 import type { Permission, Run } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import { bearerOf } from './run-tokens.ts';
+import { bearerOf } from './token.ts';
 
 /** Structurally the core's `Caller`. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { sizeWords } from '../base/size-words.ts';
+import { sizeWords } from '../base/text.ts';
 
 /** Enough to tell what is large; counting millions of files would keep whoever waits. */
 const MAX_ENTRIES = 200_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bearerOf, hashOf, mintToken } from './run-tokens.ts';
+import { bearerOf, hashOf, mintToken } from './token.ts';
 
 test('a token is 256 bits, another each time, and known by its hash alone', () => {
   const minted = Array.from({ length: 100 }, mintToken);

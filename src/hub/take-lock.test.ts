@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { lockUnlessServed } from './take-lock.ts';
+import { lockUnlessServed } from './startup.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-lock-'));
 const socket = join(root, 'hub.sock');

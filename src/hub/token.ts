@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { replaceFile } from '../link/replace-file.ts';
 
@@ -21,4 +21,23 @@ function read(file: string): string | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
+}
+
+/** What a run shows to be known as itself: 256 bits that only its agent has. Squad keeps their hash. */
+export function mintToken(): { token: string; hash: string } {
+  const token = randomBytes(32).toString('base64url');
+  return { token, hash: hashOf(token) };
+}
+
+export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+/** Whose token this is. All of them are compared, and each in the same time however much of it is right. */
+export function bearerOf<T extends { tokenHash: string | null }>(runs: Iterable<T>, token: string): T | null {
+  const given = Buffer.from(hashOf(token));
+  let bearer: T | null = null;
+  for (const run of runs) {
+    const known = Buffer.from(run.tokenHash ?? '');
+    if (known.length === given.length && timingSafeEqual(known, given)) bearer = run;
+  }
+  return bearer;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wishedPort } from './wished-port.ts';
+import { wishedPort } from './startup.ts';
 
 function asked(text: string | undefined) {
   const warnings: string[] = [];

@@ -1,6 +1,23 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRunning } from './is-running.ts';
+
+/** Whether it is at work, not just waiting for its parent to take note of its end: in a container nobody may ever do that. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  if (process.platform !== 'linux') return true;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const isDead = 'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
+    // Its files stay open until its last thread is gone.
+    return !isDead || readdirSync(`/proc/${pid}/task`).length > 1;
+  } catch {
+    return false;
+  }
+}
 
 /** A hub says hello before it does anything else: one that takes longer is stuck, or stopped. */
 export const HELLO_MS = 10_000;

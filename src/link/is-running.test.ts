@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { isRunning } from './is-running.ts';
+import { isRunning } from './hub-record.ts';
 
 test('a process at work runs; one that ended does not, even before anybody took note of it', async () => {
   expect(isRunning(process.pid)).toBe(true);

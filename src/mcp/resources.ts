@@ -1,7 +1,7 @@
 import type { Caller } from '../core/ports/workspace.ts';
-import { emptyTeamFile } from '../core/team/team-files.ts';
+import { emptyTeamFile } from '../core/team/state-files.ts';
 import type { Services } from '../operations/operation.ts';
-import { findRun } from '../operations/runs/find.ts';
+import { findRun } from '../operations/runs/find-runs.ts';
 import { runResult } from '../operations/runs/run-result.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId } from '../schema/ids.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { TraceMessage, TracePart, TraceRole } from '../schema/conversation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
-import { failureLog, subagentLogs } from './subagent-logs.ts';
+import { failureLog, subagentLogs } from './subagent-face.ts';
 
 const runId = 'run_0000000000' as RunId;
 const logs = (role: TraceRole, ...content: TracePart[]) => {

@@ -1,21 +1,26 @@
 import type { Caller } from '../core/ports/workspace.ts';
 import { allFailed } from '../core/runs/run-state.ts';
+import { reportFailure } from '../operations/dispatch.ts';
 import type { Call as OperationCall, Services } from '../operations/operation.ts';
-import { reportFailure } from '../operations/report-failure.ts';
-import { findRun, findSquad } from '../operations/runs/find.ts';
+import { cancellerOf, stopRuns } from '../operations/runs/cancel-run.ts';
+import { findRun, findSquad } from '../operations/runs/find-runs.ts';
 import { type ResultOptions, squadResult } from '../operations/runs/member-result.ts';
-import { parallelResult } from '../operations/runs/parallel-result.ts';
 import { runResult } from '../operations/runs/run-result.ts';
+import { parallelResult, type TaskTarget, taskTarget } from '../operations/runs/spawn-parallel.ts';
 import { statusText } from '../operations/runs/status-text.ts';
-import { cancellerOf, stopRuns } from '../operations/runs/stop-runs.ts';
-import { type TaskTarget, taskTarget } from '../operations/runs/task-id.ts';
-import { TOLD_USER, waitForEndsOrAsks } from '../operations/runs/wait-or-asks.ts';
+import { TOLD_USER, waitForEndsOrAsks } from '../operations/runs/wait.ts';
 import { SquadError } from '../schema/error.ts';
 import { isEnd, type Run, type Squad } from '../schema/run.ts';
 import type { Call, Face } from '../wire/face/face.ts';
-import type { TaskState } from '../wire/face/task-state.ts';
-import { askWhileWaiting, CLOSED, requestsFor, showsForms, takeResponses } from './client-asks.ts';
-import { clientName } from './client-name.ts';
+import type { TaskState } from '../wire/face/face-tasks.ts';
+import {
+  askWhileWaiting,
+  CLOSED,
+  clientName,
+  requestsFor,
+  showsForms,
+  takeResponses,
+} from './client-questions.ts';
 
 const POLL_MS = 3_000;
 /** As long as `squad prune` keeps what has ended. */

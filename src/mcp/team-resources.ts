@@ -1,12 +1,143 @@
+import { nearest, percentDecoded } from '../base/text.ts';
+import { firstThatFit } from '../core/output/digest.ts';
 import { allowed } from '../core/policy.ts';
-import type { Caller } from '../core/ports/workspace.ts';
+import type { Caller, Workspace } from '../core/ports/workspace.ts';
+import type { Decision } from '../core/team/decisions.ts';
+import { subjectOf } from '../operations/agent-services.ts';
 import type { Services } from '../operations/operation.ts';
-import { subjectOf } from '../operations/scope.ts';
 import { readTeam } from '../operations/team/read-team.ts';
-import { teammates } from '../operations/team/team-agents.ts';
+import {
+  agentStatus,
+  atWork,
+  type Teammate,
+  teamMetrics,
+  teammates,
+} from '../operations/team/team-members.ts';
+import { SquadError } from '../schema/error.ts';
 import type { Face } from '../wire/face/face.ts';
-import { teamPage } from './team-pages.ts';
-import { AGENT_TEMPLATE, AGENTS, BACKLOG, DECISIONS, LATEST, METRICS, ROSTER } from './team-uris.ts';
+
+const ROSTER = 'squad://roster';
+const DECISIONS = 'squad://decisions';
+const LATEST = 'squad://decisions/latest';
+const BACKLOG = 'squad://backlog';
+export const AGENTS = 'squad://agents';
+export const METRICS = 'squad://metrics';
+
+type AgentPage = 'status' | 'history';
+const AGENT_TEMPLATE = (page: AgentPage): string => `${AGENTS}/{name}/${page}`;
+export const agentUri = (name: string, page: AgentPage): string =>
+  `${AGENTS}/${encodeURIComponent(name)}/${page}`;
+
+/** Null for a URI that is none of an agent's. */
+function agentIn(uri: string): { name: string; page: AgentPage } | null {
+  const [, name, page] = /^squad:\/\/agents\/([^/]{1,300})\/(status|history)$/.exec(uri) ?? [];
+  const decoded = name === undefined ? null : percentDecoded(name);
+  return decoded === null ? null : { name: decoded, page: page as AgentPage };
+}
+
+/** What a change of these files of `.squad` changes; null stands for any of them. */
+export function urisOf(changed: ReadonlySet<string> | null): string[] {
+  if (changed === null) return [ROSTER, DECISIONS, LATEST, BACKLOG, AGENTS];
+  const uris = new Set<string>();
+  for (const path of changed) {
+    const [first, name, file] = path.split(/[/\\]/);
+    if (first === 'team.md') uris.add(ROSTER).add(AGENTS);
+    if (first === 'decisions.md' || first === 'decisions') uris.add(DECISIONS).add(LATEST);
+    if (first === 'backlog.md') uris.add(BACKLOG);
+    if (first === 'agents') uris.add(AGENTS);
+    if (first === 'agents' && name !== undefined && file === 'history.md')
+      uris.add(agentUri(name, 'history'));
+  }
+  return [...uris];
+}
+
+const LATEST_COUNT = 10;
+const LAST_ENTRIES = 20;
+/** A client puts a page into a model's context whole. */
+const LONGEST = 200_000;
+
+/** What a resource of the team says now; null when there is none of that name. */
+async function teamPage(services: Services, caller: Caller, uri: string): Promise<object | null> {
+  const agent = agentIn(uri);
+  const read = PAGES[uri];
+  if (!agent && !read) return null;
+  const workspace = await services.workspaces.open(caller);
+  if (!agent) return read!(workspace, services, caller);
+  const found = await teammateNamed(workspace, agent.name);
+  if (agent.page === 'status') return agentStatus(services, caller, workspace, found);
+  return historyPage(workspace, found);
+}
+
+type Page = (workspace: Workspace, services: Services, caller: Caller) => Promise<object>;
+
+const PAGES: Readonly<Record<string, Page>> = {
+  [ROSTER]: ({ team }) => team.roster(),
+  [BACKLOG]: ({ team }) => team.backlog(),
+  [DECISIONS]: workspace => decisionsPage(workspace, Number.POSITIVE_INFINITY),
+  [LATEST]: workspace => decisionsPage(workspace, LATEST_COUNT),
+  [AGENTS]: agentsPage,
+  [METRICS]: ({ root }, services, caller) => teamMetrics(services, caller, root),
+};
+
+async function decisionsPage({ team }: Workspace, most: number): Promise<object> {
+  const { decisions, notes } = await team.decisions();
+  const wanted = decisions.slice(0, Math.min(most, decisions.length)).map(shownDecision);
+  const shown = firstThatFit(wanted, LONGEST);
+  const left = wanted.length - shown.length;
+  return {
+    decisions: shown,
+    total: decisions.length,
+    notes:
+      left > 0 ? [`${left} older ones are left out: squad_decision_search finds them.`, ...notes] : notes,
+  };
+}
+
+/** Its text only where that says more than its parts. */
+const shownDecision = ({ id, title, date, by, what, why, text, file, merged }: Decision) => ({
+  ...{ id, title, date, by, what, why, file: `.squad/${file}`, merged },
+  ...(what === null && { text }),
+});
+
+async function agentsPage(workspace: Workspace, services: Services): Promise<object> {
+  const workOf = atWork(services, workspace.root);
+  const agents = (await teammates(workspace)).map(({ name, member, hasCharter, hasHistory }) => ({
+    name,
+    role: member?.role ?? null,
+    roster_status: member?.status ?? null,
+    has_charter: hasCharter,
+    has_history: hasHistory,
+    ...workOf(name),
+  }));
+  return { agents };
+}
+
+async function historyPage({ team }: Workspace, { name }: Teammate): Promise<object> {
+  const entries = (await team.history(name)) ?? [];
+  const last = firstThatFit(entries.slice(-LAST_ENTRIES).reverse(), LONGEST);
+  return {
+    name,
+    entries: last,
+    total: entries.length,
+    ...(entries.length === 0 && { note: `There is no .squad/agents/${name}/history.md, or nothing in it.` }),
+  };
+}
+
+async function teammateNamed(workspace: Workspace, name: string): Promise<Teammate> {
+  const team = await teammates(workspace);
+  const found =
+    team.find(mate => mate.name === name) ??
+    team.find(mate =>
+      [mate.name, mate.member?.name].some(known => known?.toLowerCase() === name.toLowerCase()),
+    );
+  if (found) return found;
+  const near = nearest(
+    name.slice(0, 100),
+    team.map(mate => mate.name),
+  );
+  throw new SquadError('AGENT_UNKNOWN', `There is no agent ${name.slice(0, 100)} on this team`, {
+    suggestions: [near.length > 0 ? `Did you mean ${near.join(' or ')}?` : 'squad://agents has all of them.'],
+  });
+}
 
 const JSON_TYPE = 'application/json';
 

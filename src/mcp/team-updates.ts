@@ -2,7 +2,7 @@ import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import type { Audience } from '../wire/face/face.ts';
-import { AGENTS, agentUri, METRICS, urisOf } from './team-uris.ts';
+import { AGENTS, agentUri, METRICS, urisOf } from './team-resources.ts';
 
 export interface TeamUpdatesOptions {
   /** Calls back with what has changed in a workspace's team files. Returns how to stop. */

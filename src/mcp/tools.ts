@@ -1,14 +1,100 @@
+import { z } from 'zod';
+import { allowed, type Subject } from '../core/policy.ts';
 import type { Caller } from '../core/ports/workspace.ts';
+import { subjectOf } from '../operations/agent-services.ts';
 import type { Operation, Services } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
 import { templateOperation } from '../operations/roles/template-operation.ts';
-import { subjectOf } from '../operations/scope.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { StateMode } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
-import type { ToolDef } from '../wire/face/face.ts';
-import { isOffered } from './offered.ts';
-import { ownTool, toolDefinition } from './tool-list.ts';
+import type { JsonObjectSchema, ToolDef } from '../wire/face/face.ts';
+
+interface Wanted {
+  /** Null: the client named none and gets the default tools. */
+  toolsets: readonly Toolset[] | null;
+  /** Whether the client's workspace has team files. */
+  hasTeam: boolean;
+}
+
+/** Whether a caller is shown this tool and can call it: an agent by policy, a client of the user by its toolsets. */
+function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }: Wanted): boolean {
+  const { tool } = operation;
+  if (!tool) return false;
+  if (subject.kind === 'run') return allowed(subject, operation);
+  if (tool.forAgents === true) return false;
+  const toolset = tool.toolset ?? 'core';
+  if (toolsets !== null) return toolsets.includes(toolset);
+  return toolset === 'core' || (hasTeam && tool.isDefaultWithTeam === true);
+}
+
+const made = new Map<string, ToolDef>();
+
+/** One of Squad's own tools as a client lists it. Made once: its schema does not change while a hub lives. */
+function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
+  const key = `${mode} ${name}`;
+  const definition = made.get(key) ?? { ...toolDefinition(operation, mode), name };
+  made.set(key, definition);
+  return definition;
+}
+
+/** As clients are shown it; or, for the reference, with every field there is. */
+export function toolDefinition(operation: Operation, mode: StateMode, isWhole = false): ToolDef {
+  const tool = operation.tool!;
+  const shown = {
+    ...operation,
+    ...(!isWhole && tool.listed),
+    ...(mode === 'stateless' && tool.stateless),
+  };
+  return {
+    name: operation.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: jsonSchema(shown.input, 'input', isWhole),
+    // Who declares one owes structured content.
+    ...((isWhole || !tool.textOnly) && {
+      outputSchema: jsonSchema(shown.output, 'output', isWhole),
+    }),
+    annotations: { readOnlyHint: tool.readOnly },
+    ...(tool.task && !isWhole && { execution: { taskSupport: 'optional' } }),
+  };
+}
+
+/** Every client pays for each byte of this in its context: nothing is said that goes without saying. */
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false): JsonObjectSchema {
+  const { $schema, ...rest } = z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema: node }) => {
+      if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+      if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
+      if (node.propertyNames) delete node.propertyNames;
+      if (node.additionalProperties && Object.keys(node.additionalProperties).length === 0)
+        delete node.additionalProperties;
+      // A call with an empty text is refused with words that say more.
+      if (io === 'input' && !isWhole && node.minLength === 1) delete node.minLength;
+      if (io === 'input') return;
+      // Fields may be added to a result without breaking a client that validates it.
+      delete node.additionalProperties;
+      if (Object.keys(node.properties ?? { some: true }).length === 0) delete node.properties;
+      if (!isWhole) {
+        // A result explains itself when it comes.
+        delete node.description;
+        // An error has its own field and clients validate that result too, so no other field is certain.
+        delete node.required;
+      }
+      mergeNull(node);
+    },
+  });
+  return { ...rest, type: 'object' };
+}
+
+/** "This or null" in its short form, where there is one. */
+function mergeNull(node: z.core.JSONSchema.BaseSchema): void {
+  const [value, none, ...more] = (node.anyOf ?? []) as z.core.JSONSchema.BaseSchema[];
+  if (more.length > 0 || none?.type !== 'null' || typeof value?.type !== 'string' || value.enum) return;
+  delete node.anyOf;
+  Object.assign(node, value, { type: [value.type, 'null'] });
+}
 
 /** What one client can call, and what of it is worth listing just now. */
 export class Tools {

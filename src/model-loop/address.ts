@@ -1,5 +1,5 @@
-import { MODEL_PROVIDERS } from '../schema/model-providers.ts';
 import type { ModelSpec } from '../schema/model-spec.ts';
+import { MODEL_PROVIDERS } from '../schema/subagent-names.ts';
 
 export interface Address {
   url: string;

@@ -1,25 +1,82 @@
-import { dirname, join } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
-import type { AgentRequest } from '../schema/agent-request.ts';
+import { AGENT_REQUEST_FILE, AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
-import { addressOf, plainAddress } from './address.ts';
+import type { ModelSpec } from '../schema/model-spec.ts';
+import { type Address, addressOf, plainAddress } from './address.ts';
 import { Conversation } from './conversation.ts';
-import { Ending } from './ending.ts';
+import { Ending, type Quote, quoting } from './ending.ts';
 import type { Endpoint } from './endpoint-tools.ts';
 import { failureFrom } from './failure.ts';
 import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
 import { KeptFiles } from './kept-files.ts';
 import { type Answer, converse } from './loop.ts';
-import { openModel } from './open-model.ts';
-import type { Voice } from './print-line.ts';
-import type { ProviderLine } from './provider-fetch.ts';
-import { type Quote, quoting } from './quote.ts';
-import { readRequest } from './read-request.ts';
+import type { Voice } from './output-lines.ts';
+import { NO_KEY, type ProviderLine, providerFetch } from './provider-http.ts';
+import type { MakeModel } from './providers/provider.ts';
 import { toolboxOf } from './tools.ts';
 import { UsageTotal } from './usage-total.ts';
 
-export interface AgentRun {
+/** The model that was asked for, by way of the one provider it needs. */
+async function openModel(
+  spec: ModelSpec,
+  { url, isUsual }: Address,
+  env: NodeJS.ProcessEnv,
+  line: ProviderLine,
+): Promise<ReturnType<MakeModel>> {
+  const make = await providerOf(spec, isUsual);
+  return make({
+    id: spec.id,
+    baseURL: url,
+    apiKey: keyOf(spec, env) ?? NO_KEY,
+    headers: spec.headers,
+    fetch: providerFetch(line),
+  });
+}
+
+const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
+  (apiKeyEnv !== null && env[apiKeyEnv]) || null;
+
+async function providerOf({ type }: ModelSpec, isUsual: boolean): Promise<MakeModel> {
+  if (type === 'anthropic') return (await import('./providers/anthropic.ts')).anthropicModel;
+  if (type === 'google') return (await import('./providers/google.ts')).googleModel;
+  if (type === 'responses') return (await import('./providers/openai.ts')).responsesModel;
+  if (isUsual) return (await import('./providers/openai.ts')).chatModel;
+  return (await import('./providers/openai-compatible.ts')).compatibleModel;
+}
+
+/** Read once, and gone: it holds the run's token, and values of variables of its model. Nothing of it is ever quoted. */
+async function readRequest(file: string): Promise<AgentRequest> {
+  let request: AgentRequest | null = null;
+  try {
+    request = requestIn(await readFile(file, 'utf8'));
+    return request;
+  } catch (thrown) {
+    throw new Ending('ENGINE_FAILED', `The request in ${file} cannot be read: ${(thrown as Error).message}`);
+  } finally {
+    // Somebody may have named a file of his own by mistake.
+    if (request !== null || basename(file) === AGENT_REQUEST_FILE) await rm(file, { force: true });
+  }
+}
+
+function requestIn(text: string): AgentRequest {
+  const { success, data, error } = AgentRequest.safeParse(valueIn(text));
+  if (success) return data;
+  const wrong = new Set(error.issues.map(({ path }) => String(path[0] ?? '')));
+  throw new Error(wrong.has('') ? 'it is not an object' : `it has no right ${[...wrong].join(', ')}`);
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is not JSON');
+  }
+}
+
+interface AgentRun {
   requestFile: string;
   prompt: string;
   env: NodeJS.ProcessEnv;

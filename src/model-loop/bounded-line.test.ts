@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { LONGEST_AGENT_LINE } from '../schema/agent-line.ts';
+import { LONGEST_AGENT_LINE } from '../schema/agent-protocol.ts';
 import type { TraceMessage, TracePart } from '../schema/conversation.ts';
-import { type LineBody, voiceOn } from './print-line.ts';
+import { type LineBody, voiceOn } from './output-lines.ts';
 
 const MIB = 1024 * 1024;
 

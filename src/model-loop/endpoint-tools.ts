@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { agentCall, lastMessage } from '../schema/agent-call.ts';
+import { agentCall, lastMessage } from '../schema/agent-protocol.ts';
 import { Ending } from './ending.ts';
-import { sendRequest, wholeText } from './send-request.ts';
+import { sendRequest, wholeText } from './provider-http.ts';
 import { type AnswerPart, type PlainTool, saying, type ToolAnswer } from './tool.ts';
 
 const MOST_PAGES = 1000;

@@ -1,19 +1,147 @@
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { UserContent } from 'ai';
 import type { TracePart } from '../schema/conversation.ts';
 import { Ending } from './ending.ts';
-import { type FoundInput, lookAt, NO_KIND, piecesOf, Unfit } from './found-input.ts';
-import { textOf } from './input-kind.ts';
 import type { KeptFile, KeptFiles } from './kept-files.ts';
 
+type InputKind = 'text' | `image/${string}` | 'application/pdf';
+
+/** What a file is, told by how it begins and never by its name; null: nothing that can join a prompt. */
+function kindOf(beginning: Buffer): InputKind | null {
+  const magic = MAGIC.find(({ fits }) => fits(beginning));
+  if (magic) return magic.kind;
+  return mayBeText(beginning) ? 'text' : null;
+}
+
+/** All of it in UTF-8, or null. */
+function textOf(bytes: Buffer): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return decoder().decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const begins = (start: string) => (bytes: Buffer) =>
+  bytes.subarray(0, start.length).toString('latin1') === start;
+
+const MAGIC = [
+  { kind: 'image/png', fits: begins('\x89PNG\r\n\x1a\n') },
+  { kind: 'image/jpeg', fits: begins('\xff\xd8\xff') },
+  { kind: 'image/gif', fits: (bytes: Buffer) => begins('GIF87a')(bytes) || begins('GIF89a')(bytes) },
+  {
+    kind: 'image/webp',
+    fits: (bytes: Buffer) => begins('RIFF')(bytes) && bytes.subarray(8, 12).toString('latin1') === 'WEBP',
+  },
+  { kind: 'application/pdf', fits: begins('%PDF-') },
+] as const;
+
+/** UTF-8 without a NUL, which no text has and every other encoding of more than a byte does. It may end within a character. */
+function mayBeText(beginning: Buffer): boolean {
+  if (beginning.includes(0)) return false;
+  try {
+    decoder().decode(beginning, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const decoder = () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 const MIB = 1024 * 1024;
+const PIECE = 256 * 1024;
+const LONGEST_NAME = 200;
+
+/** A file that can join a prompt, by what is seen of it from outside. */
+interface FoundInput {
+  name: string;
+  path: string;
+  kind: InputKind;
+  /** What it says it has. */
+  bytes: number;
+}
+
+/** A file that cannot, why, and what to do about it. */
+class Unfit extends Error {
+  constructor(name: string, why: string) {
+    super(`The input ${JSON.stringify(endOf(name))} ${why}`);
+  }
+}
+
+const endOf = (name: string): string =>
+  (name.length > LONGEST_NAME ? `…${name.slice(-LONGEST_NAME)}` : name).toWellFormed();
+
+const NO_KIND =
+  'is neither text in UTF-8 nor an image (PNG, JPEG, GIF, WebP) nor a PDF. Convert it, or let the subagent read it with a tool.';
+
+/** Neither a pipe that never ends nor a file of any size is read here. */
+async function lookAt(name: string, path: string): Promise<FoundInput> {
+  // A pipe that nobody writes to would not even open.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(thrown => {
+    throw new Unfit(name, whyClosed(thrown, path));
+  });
+  const found = await file.stat();
+  if (found.isDirectory()) throw new Unfit(name, 'is a folder. Name the files in it.');
+  if (!found.isFile()) throw new Unfit(name, 'is not a regular file. Name a file.');
+  const beginning = await pieceOf(file, name);
+  const kind = kindOf(beginning);
+  if (kind === null) throw new Unfit(name, NO_KIND);
+  const bytes = Math.max(found.size, beginning.length);
+  if (bytes > mostOf(kind)) throw new Unfit(name, tooLarge(kind, `has ${bytes.toLocaleString('en')} bytes`));
+  return { name, path, kind, bytes };
+}
+
+/** What a file says of its size need not be so: some of the system's own have none and never end, others grow meanwhile. */
+async function* piecesOf({ name, path, kind }: FoundInput, room: { left: number }): AsyncGenerator<Buffer> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(thrown => {
+    throw new Unfit(name, whyClosed(thrown, path));
+  });
+  for (let length = 0; ; ) {
+    const piece = await pieceOf(file, name);
+    if (piece.length === 0) return;
+    length += piece.length;
+    room.left -= piece.length;
+    if (length > mostOf(kind)) throw new Unfit(name, tooLarge(kind, 'goes on for longer than it said'));
+    if (room.left < 0)
+      throw new Unfit(name, 'is more than the files of one prompt may be together. Name fewer.');
+    yield piece;
+  }
+}
+
+const pieceOf = async (file: FileHandle, name: string): Promise<Buffer> => {
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.allocUnsafe(PIECE) }).catch(thrown => {
+    throw new Unfit(name, `cannot be read: ${(thrown as Error).message}. Name one that can.`);
+  });
+  return buffer.subarray(0, bytesRead);
+};
+
+const mostOf = (kind: InputKind): number =>
+  kind === 'text' ? MIB : kind === 'application/pdf' ? 32 * MIB : 5 * MIB;
+
+const tooLarge = (kind: InputKind, what: string): string =>
+  `${what}, and ${WORDS[kind] ?? `an image (${kind})`} may have ${mostOf(kind) / MIB} MiB (${mostOf(kind).toLocaleString('en')} bytes). Name a smaller part of it, or let the subagent read it with a tool.`;
+
+const WORDS: Partial<Record<InputKind, string>> = { text: 'a text', 'application/pdf': 'a PDF' };
+
+function whyClosed({ code, message }: NodeJS.ErrnoException, path: string): string {
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return `is not there (${endOf(path)}). Name files from the working folder, or with an absolute path.`;
+  if (code === 'EACCES' || code === 'EPERM')
+    return 'may not be read by the user that Squad runs as. Change who may read it, or name a copy.';
+  return `cannot be opened: ${message}. Name a file that can be.`;
+}
+
 const MOST_TOGETHER = 32 * MIB;
 /** Of what is said about all of them: more would be cut off in the middle of it. */
 const LONGEST_LIST = 1_500;
 
-export interface InputParts {
+interface InputParts {
   content: Exclude<UserContent, string>;
   shown: TracePart[];
   files: KeptFile[];

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Pieces } from './send-request.ts';
+import type { Pieces } from './provider-http.ts';
 
 /** A file of a chat: the mark that stands for its base64 in the messages, and what it has. */
 export interface KeptFile {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../redaction/redactor.ts';
 import type { TracePart, TraceRole } from '../schema/conversation.ts';
-import { LONGEST_KEPT } from './kept-part.ts';
-import { voiceOn } from './print-line.ts';
+import { LONGEST_KEPT, voiceOn } from './output-lines.ts';
 
 const SECRET = 'a-secret-of-this-test';
 

@@ -1,16 +1,63 @@
-import type { AgentRequest } from '../schema/agent-request.ts';
+import type { AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 import type { Conversation } from './conversation.ts';
 import { Ending } from './ending.ts';
-import { FINAL_ANSWER, finalAnswerTool, onlyFinalCall } from './final-answer.ts';
 import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from './model-turn.ts';
-import type { Say } from './print-line.ts';
-import { runCall } from './run-call.ts';
-import { saying, type Tool } from './tool.ts';
+import type { Say } from './output-lines.ts';
+import { answerText, type CallTelling, saying, type Tool, type ToolAnswer } from './tool.ts';
 import type { Toolbox } from './tools.ts';
 import type { UsageTotal } from './usage-total.ts';
 
-export interface Talk {
+const FINAL_ANSWER = 'final_answer';
+
+/** What the model ends with when its answer has a form. Called as a tool, which is beside others, it refuses. */
+const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
+  name: FINAL_ANSWER,
+  description:
+    'Gives the final answer and ends this conversation: its arguments are the answer. Call it once, when the results of everything else are here. It must be the only call of its turn; beside other calls it is refused.',
+  inputSchema: outputSchema,
+  call: async () => saying(false, NOT_ALONE),
+});
+
+const NOT_ALONE = `Not taken: ${FINAL_ANSWER} must be the only call of its turn. The results of the other calls are here; when you have read them, call it again, alone.`;
+
+/**
+ * The call that ends it; null while the model goes on. Beside another call it ends nothing: what that brings was not known when the
+ * answer was written, and of two answers nobody knows which is meant.
+ */
+function onlyFinalCall(calls: readonly ModelCall[]): ModelCall | null {
+  const [first, ...others] = calls;
+  return first?.name === FINAL_ANSWER && others.length === 0 ? first : null;
+}
+
+/** Does what the model asked for. A call that cannot be made is answered with why, and the model goes on. */
+async function runCall(
+  { id, name, input, problem }: ModelCall,
+  tools: readonly Tool[],
+  signal: AbortSignal,
+  { say, trace }: Omit<CallTelling, 'id'>,
+): Promise<ToolAnswer> {
+  say({ type: 'tool', id, name, detail: typeof input === 'string' ? input : JSON.stringify(input) });
+  const answer = await answerOf();
+  say({ type: 'tool_end', id, name, ok: answer.ok, detail: answerText(answer) });
+  return answer;
+
+  async function answerOf(): Promise<ToolAnswer> {
+    const tool = tools.find(offered => offered.name === name);
+    if (!tool) return saying(false, `There is no tool ${JSON.stringify(name)}. There is: ${namesOf(tools)}.`);
+    if (problem !== null) return saying(false, problem);
+    try {
+      return await tool.call(input as Record<string, unknown>, signal, { id, say, trace });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      return saying(false, thrown instanceof Error ? thrown.message : String(thrown));
+    }
+  }
+}
+
+const namesOf = (tools: readonly Tool[]): string => tools.map(({ name }) => name).join(', ') || 'none';
+
+interface Talk {
   request: AgentRequest;
   conversation: Conversation;
   toolbox: Pick<Toolbox, 'tools' | 'prepare'>;

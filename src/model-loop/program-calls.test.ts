@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CallEnd, CodeTool } from '../code-mode/code-mode.ts';
 import type { TracePart } from '../schema/conversation.ts';
-import { KeptCalls, ProgramCalls } from './program-calls.ts';
+import { KeptCalls, ProgramCalls } from './program-tool.ts';
 
 const tool = (name: string): CodeTool => ({ name, description: '', inputSchema: {}, call: async () => null });
 const got = (value: unknown): CallEnd => ({ ok: true, value, json: JSON.stringify(value) });

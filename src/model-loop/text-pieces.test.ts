@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TextPieces } from './text-pieces.ts';
+import { TextPieces } from './model-turn.ts';
 
 test('words are passed on by lines, and what is left at the end', () => {
   const passed: string[] = [];

@@ -1,5 +1,5 @@
 import type { TracePart } from '../schema/conversation.ts';
-import type { Say } from './print-line.ts';
+import type { Say } from './output-lines.ts';
 
 /** A piece of what a tool gave back; images in base64. */
 export type AnswerPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string };

@@ -1,4 +1,4 @@
-import type { AgentRequest } from '../schema/agent-request.ts';
+import type { AgentRequest } from '../schema/agent-protocol.ts';
 import type { CodeMode } from '../schema/model-spec.ts';
 import { Ending } from './ending.ts';
 import { type Endpoint, endpointTools } from './endpoint-tools.ts';

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
-import { soonOnDisk } from '../core/runs/soon-on-disk.ts';
+import { soonOnDisk } from '../core/runs/run-ledger.ts';
+import { allFailed } from '../core/runs/run-state.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
+import type { Run } from '../schema/run.ts';
 import { problemWords } from '../schema/zod-issue-text.ts';
+import { subjectOf, within } from './agent-services.ts';
 import type { Call, Operation, UserServices } from './operation.ts';
-import { subjectOf, within } from './scope.ts';
 
 /** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
 export async function dispatch(
@@ -108,3 +110,7 @@ function problem({ path, message }: z.core.$ZodIssue): string {
 
 const cut = (text: string, length: number) =>
   text.length > length ? `${text.slice(0, length).toWellFormed()}…` : text;
+
+export function reportFailure(call: Pick<Call, 'onFailed'>, runs: readonly Run[]): void {
+  if (allFailed(runs.map(({ status }) => status))) call.onFailed?.();
+}

@@ -5,10 +5,9 @@ import type { Run } from '../schema/run.ts';
 import { openForTest } from '../store/fixtures/open-for-test.ts';
 import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
 import { tempFile } from '../store/fixtures/temp-file.ts';
+import { Sight, storeWithin } from './agent-store.ts';
 import type { AgentStore } from './operation.ts';
 import { listRuns } from './runs/list-runs.ts';
-import { Sight } from './sight.ts';
-import { storeWithin } from './store-within.ts';
 
 /** The store as this run has it when it asks for a list. */
 function asSeenBy(store: Store, run: Run): AgentStore {

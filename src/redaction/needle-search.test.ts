@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkProperty } from '../core/testing/check-property.ts';
-import { SHORTEST_NEEDLE, searchFor } from './needle-search.ts';
+import { SHORTEST_SECRET, searchFor } from './secret-forms.ts';
 
 const letters = (minLength: number, maxLength: number) =>
   fc.string({ minLength, maxLength, unit: fc.constantFrom('a', 'é') });
@@ -9,7 +9,7 @@ const letters = (minLength: number, maxLength: number) =>
 test('it finds what looking for each one alone would find', () => {
   const seen = { found: 0, not: 0 };
   checkProperty(
-    fc.property(fc.array(letters(SHORTEST_NEEDLE, 9), { maxLength: 4 }), letters(0, 60), (needles, text) => {
+    fc.property(fc.array(letters(SHORTEST_SECRET, 9), { maxLength: 4 }), letters(0, 60), (needles, text) => {
       const isThere = needles.some(needle => text.includes(needle));
       seen[isThere ? 'found' : 'not']++;
       expect(searchFor(needles)(text)).toBe(isThere);

@@ -1,5 +1,4 @@
-import { searchFor } from './needle-search.ts';
-import { type Form, formsOf } from './secret-forms.ts';
+import { type Form, formsOf, searchFor } from './secret-forms.ts';
 
 /** A value that nobody but its server is to see. */
 export interface Secret {

@@ -111,7 +111,7 @@ const ERRORS = {
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
-export type ErrorKind = (typeof ERRORS)[ErrorCode]['kind'];
+type ErrorKind = (typeof ERRORS)[ErrorCode]['kind'];
 
 export const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && code in ERRORS;
 export const exitCodeOf = (code: ErrorCode): number => ERRORS[code].exit;
@@ -183,3 +183,31 @@ export function asSquadError(thrown: unknown): SquadError {
     suggestions: ['The details are in the hub log (`squad hub log`). Please report it.'],
   });
 }
+
+/** An error as a tool answers it: with the tool's name and, if an agent called it, the agent's run. */
+export function toolError(
+  error: ErrorShape,
+  tool: string,
+  instance: string | undefined,
+): Record<string, unknown> {
+  return { error: { ...error, ...origin(tool, instance) } };
+}
+
+/** The same for tools that only agents have: one level, with everything that belongs to the error. */
+export function flatError(
+  { code, message, suggestions, details }: ErrorShape,
+  tool: string,
+  instance: string | undefined,
+): Record<string, unknown> {
+  return {
+    ...details,
+    ...{ error: code, code, message },
+    ...origin(tool, instance),
+    ...(suggestions && { suggestions }),
+  };
+}
+
+const origin = (tool: string, instance: string | undefined) => ({
+  tool_name: tool,
+  ...(instance !== undefined && { instance_id: instance }),
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EventBody } from './event.ts';
-import { eventWords } from './event-words.ts';
+import { eventWords } from './run-text.ts';
 
 const words = (body: object) =>
   eventWords(body as EventBody, { duration: ms => `${ms / 1000} seconds`, money: usd => `${usd} dollars` });

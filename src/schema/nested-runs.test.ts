@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TracePart, TraceRole } from './conversation.ts';
-import { runsByCall } from './nested-runs.ts';
+import { runsByCall } from './conversation-view.ts';
 
 const call = (id: string, name: string): TracePart => ({ type: 'tool_call', id, name, input: {} });
 const result = (id: string, name: string): TracePart => ({

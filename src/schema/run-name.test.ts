@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runName } from './run-name.ts';
+import { runName } from './run-text.ts';
 
 test('a run is called by its role, its subagent or its engine, whoever tells of it', () => {
   const bare = { roleId: null, engine: 'native' };

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { SquadError } from './error.ts';
-import { flatError, toolError } from './tool-error.ts';
+import { flatError, SquadError, toolError } from './error.ts';
 
 test('an error is one level, with what belongs to it, and nothing of that takes the place of what every error has', () => {
   const details = { current_iteration: 3, max_iterations: 3, code: 'other' };

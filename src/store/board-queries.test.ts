@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { EndedFilter } from '../core/ports/board-store.ts';
+import type { EndedFilter } from '../core/ports/store.ts';
 import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
 import { activity, aRun, aSquad, aTurn } from './fixtures/sample-rows.ts';

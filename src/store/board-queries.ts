@@ -1,10 +1,10 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
-import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/board-store.ts';
-import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/need.ts';
+import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/store.ts';
+import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/board.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run, Turn } from '../schema/run.ts';
+import { LIVE, subagentColumn } from './queries.ts';
 import { rowToRun, rowToTurn } from './rows.ts';
-import { LIVE, subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
 
 type Db = Kysely<Tables>;

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
-import { itemToRow } from './inbox-rows.ts';
-import { intentToRow, reviewToRow } from './review-rows.ts';
+import { itemToRow } from './inbox-queries.ts';
+import { intentToRow, reviewToRow } from './review-queries.ts';
 import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
 import type {
   ChatRow,

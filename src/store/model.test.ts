@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import type { Change, Store } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { ReviewId, RunId, SquadId } from '../schema/ids.ts';
-import type { Intent } from '../schema/intent.ts';
-import type { Review } from '../schema/review.ts';
+import type { Intent, Review } from '../schema/review.ts';
 import type { Run, Squad, Turn } from '../schema/run.ts';
 import {
   activity,

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { RunSource } from '../core/ports/run-source.ts';
+import type { RunSource } from '../core/ports/run-files.ts';
 import { keepRecords, readRecord } from '../core/runs/run-record.ts';
 import type { NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';

@@ -1,12 +1,16 @@
-import type { Kysely } from 'kysely';
-import type { RunFigures } from '../core/cost/figures.ts';
+import { type Kysely, sql } from 'kysely';
+import type { RunFigures } from '../core/cost/usage.ts';
 import type { EventFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import { type Chat, type Run, type Squad, type Turn, Usage } from '../schema/run.ts';
+import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn, Usage } from '../schema/run.ts';
 import { fromJson, rowToChat, rowToEvent, rowToRun, rowToSquad, rowToTurn } from './rows.ts';
-import { LIVE, subagentColumn } from './run-columns.ts';
 import type { Tables } from './tables.ts';
+
+export const LIVE = RunStatus.options.filter(status => !isEnd(status));
+
+/** The subagent that a run is a call of: it is among the options of its row. */
+export const subagentColumn = sql<string | null>`json_extract(runs.options, '$.subagent')`;
 
 type Db = Kysely<Tables>;
 

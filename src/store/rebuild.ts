@@ -8,7 +8,7 @@ import {
   statSync,
   utimesSync,
 } from 'node:fs';
-import type { RunSource } from '../core/ports/run-source.ts';
+import type { RunSource } from '../core/ports/run-files.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';

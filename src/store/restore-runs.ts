@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely';
-import type { RunSource } from '../core/ports/run-source.ts';
+import type { RunSource } from '../core/ports/run-files.ts';
 import { RECORDED_EVENTS, type RunRecord } from '../core/runs/run-record.ts';
 import type { EventBody, NewEvent } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Change } from '../core/ports/store.ts';
 import { HubSettings } from '../schema/config.ts';
 import { newReviewId, newRunId, type RunId } from '../schema/ids.ts';
-import type { Intent } from '../schema/intent.ts';
+import type { Intent } from '../schema/review.ts';
 import { openForTest, openWatched } from './fixtures/open-for-test.ts';
 import { activity, anIntent, aReview, aRun, aSquad, aWorktree, started } from './fixtures/sample-rows.ts';
 import { tempFile } from './fixtures/temp-file.ts';

@@ -4,8 +4,7 @@ import type { TraceRole } from '../schema/conversation.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
 import type { InboxKind, InboxState, WithdrawnBecause } from '../schema/inbox.ts';
-import type { Intent } from '../schema/intent.ts';
-import type { AgentType, FeedbackBy, ReviewOutcome } from '../schema/review.ts';
+import type { AgentType, FeedbackBy, Intent, ReviewOutcome } from '../schema/review.ts';
 import type { RunStatus, StateMode, StopReason } from '../schema/run.ts';
 
 /** A column that holds JSON: checked with its schema whenever it is read. */

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { named } from './issue-ticket.ts';
+import { HttpProblem, problemOf } from './http-problem.ts';
 import type { FirstWords } from './login.ts';
 import type { PagePorts } from './ports.ts';
-import { HttpProblem, problemOf } from './problem.ts';
-import type { Errand, Tickets } from './tickets.ts';
+import { type Errand, named, type Tickets } from './tickets.ts';
 
 export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This ticket is not good, or not any more', [
   'Ask for one with POST /api/ticket; it is good once, for 30 seconds.',

@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { TICKET_WRONG, ticketOf } from './by-ticket.ts';
+import { HttpProblem } from './http-problem.ts';
 import { LivePage } from './live-client.ts';
 import { LiveFeed } from './live-feed.ts';
 import { OutputWatches } from './output-watches.ts';
 import type { PagePorts } from './ports.ts';
-import { HttpProblem } from './problem.ts';
 import type { Tickets } from './tickets.ts';
 
 export interface LiveTimes {

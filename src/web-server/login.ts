@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { HttpProblem, readBody } from './http-problem.ts';
 import type { PagePorts } from './ports.ts';
-import { HttpProblem } from './problem.ts';
-import { readBody } from './read-body.ts';
 import type { Errand, Tickets } from './tickets.ts';
 
 type Ports = Pick<PagePorts, 'sessions' | 'isOwnPeer' | 'log'>;

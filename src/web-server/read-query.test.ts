@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { readQuery } from './read-query.ts';
+import { readQuery } from './rest.ts';
 
 const input = z.strictObject({
   run: z.string(),

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Call, type Operation, operation, type Route } from '../operations/operation.ts';
 import { type ErrorCode, SquadError } from '../schema/error.ts';
-import { statusOf } from './problem.ts';
+import { statusOf } from './http-problem.ts';
 import { PageFixture, TOKEN } from './testing/page-fixture.ts';
 
 let page: PageFixture;

@@ -2,14 +2,41 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation } from '../operations/operation.ts';
-import { errandOf, named } from './issue-ticket.ts';
-import { openApi } from './open-api.ts';
+import { HttpProblem, problemOf, readBody } from './http-problem.ts';
+import { fieldsOf, openApi } from './open-api.ts';
 import type { JsonSchema, PagePorts } from './ports.ts';
-import { HttpProblem, problemOf } from './problem.ts';
-import { readBody } from './read-body.ts';
-import { readQuery } from './read-query.ts';
 import { type Route, routesOf } from './route-table.ts';
-import type { Tickets } from './tickets.ts';
+import { errandOf, named, type Tickets } from './tickets.ts';
+
+/** The words of a query as the values its operation expects; what does not fit stays a word, for the operation to refuse. */
+export function readQuery(query: URLSearchParams, schema: JsonSchema): Record<string, unknown> {
+  const fields = fieldsOf(schema);
+  const names = [...new Set(query.keys())];
+  return Object.fromEntries(
+    names.map(name => {
+      const given = query.getAll(name);
+      const wanted = fields.get(name) ?? {};
+      const [only, ...more] = given;
+      const list = variants(wanted).find(({ type }) => type === 'array');
+      if (list) return [name, given.map(word => asWanted(word, (list.items ?? {}) as JsonSchema))];
+      return [name, more.length > 0 ? given : asWanted(only!, wanted)];
+    }),
+  );
+}
+
+function asWanted(word: string, schema: JsonSchema): unknown {
+  const types = variants(schema).flatMap(({ type }) => type as string | string[]);
+  if ((types.includes('number') || types.includes('integer')) && isNumber(word)) return Number(word);
+  if (types.includes('boolean') && (word === 'true' || word === 'false')) return word === 'true';
+  return word;
+}
+
+const isNumber = (word: string) => /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(word);
+
+const variants = (schema: JsonSchema): JsonSchema[] =>
+  [schema, ...((schema.anyOf ?? schema.oneOf ?? []) as JsonSchema[])].filter(
+    ({ type }) => type !== undefined,
+  );
 
 type Asked = Context<{ Bindings: HttpBindings }>;
 

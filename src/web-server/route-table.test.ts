@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { OPERATIONS } from '../operations/operations.ts';
-import { fieldsOf, type ObjectSchema } from './object-schema.ts';
+import { fieldsOf, type ObjectSchema } from './open-api.ts';
 import { routesOf } from './route-table.ts';
 
 /** Each says why in its own file. */

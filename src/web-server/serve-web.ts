@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { serveByTicket } from './by-ticket.ts';
+import type { HttpProblem } from './http-problem.ts';
 import { LiveSocket, type LiveTimes } from './live-socket.ts';
 import { FirstWords } from './login.ts';
-import { PageFiles } from './page-files.ts';
 import type { PagePorts } from './ports.ts';
-import type { HttpProblem } from './problem.ts';
 import { restApi } from './rest.ts';
+import { PageFiles } from './static-files.ts';
 import { Tickets } from './tickets.ts';
 
 export interface PageServer {

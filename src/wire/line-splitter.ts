@@ -1,4 +1,4 @@
-import type { Edges } from './stream/outermost-id.ts';
+import type { Edges } from './stream/read-message.ts';
 
 /** A line, or what is known of one that was too long to keep. */
 export type Line = { bytes: Buffer } | { tooLong: Edges };

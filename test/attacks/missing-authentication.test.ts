@@ -175,7 +175,7 @@ test('every route that is registered, every tool and every operation of the sock
 });
 
 test('nothing below /api but four paths needs no token', () => {
-  const source = readFileSync(join(import.meta.dirname, '..', '..', 'src', 'http', 'way-of.ts'), 'utf8');
+  const source = readFileSync(join(import.meta.dirname, '..', '..', 'src', 'http', 'serve.ts'), 'utf8');
   const named = [...source.matchAll(/'([A-Z]+ \/[a-z/]+)'/g)].map(([, door]) => door);
   expect(named.sort()).toEqual(WITHOUT_TOKEN.toSorted());
 });

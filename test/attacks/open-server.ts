@@ -1,6 +1,6 @@
-import type { ResolvedServer } from '../../src/core/gateway/resolved-server.ts';
+import type { ResolvedServer } from '../../src/core/gateway/variables.ts';
 import { type Connected, createConnect } from '../../src/gateway/upstream/connect.ts';
-import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createServiceTags } from '../../src/process/programs/service.ts';
 import { createProcessTable } from '../../src/process/table/process-table.ts';
 
 const connect = createConnect({

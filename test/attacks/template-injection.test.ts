@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { namesIn, substitute } from '../../src/core/gateway/substitution.ts';
+import { namesIn, substitute } from '../../src/core/gateway/variables.ts';
 import { realGateway } from '../support/real-gateway.ts';
 import { Recorded, toolNamed } from './recorded.ts';
 

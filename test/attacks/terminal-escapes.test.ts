@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { visibleText } from '../../src/base/visible-text.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { figure } from '../faults/figures.ts';
 import { TestSquad, until } from '../support/squad.ts';
 import { type Agent, startAgents } from './agents.ts';

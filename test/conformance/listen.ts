@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { refuseForeign } from '../../src/http/guard.ts';
-import { Hosts, newPageName } from '../../src/http/hosts.ts';
+import { Hosts, newPageName, refuseForeign } from '../../src/http/guard.ts';
 import type { HttpHandler } from '../../src/wire/http/serve-http.ts';
 
 export interface Listening {

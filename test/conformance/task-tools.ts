@@ -7,8 +7,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { SquadError } from '../../src/schema/error.ts';
 import type { Call, Face, FinalToolResult, ToolResult } from '../../src/wire/face/face.ts';
-import { TASKS } from '../../src/wire/face/face-tasks.ts';
-import type { TaskState } from '../../src/wire/face/task-state.ts';
+import { TASKS, type TaskState } from '../../src/wire/face/face-tasks.ts';
 import { text } from './content.ts';
 import type { FixtureTool } from './plain-tools.ts';
 

@@ -7,10 +7,10 @@ import { connectTo, MemoryServer } from '../../src/gateway/testing/memory-server
 import { settled } from '../../src/gateway/testing/virtual-time.ts';
 import { realTimers } from '../../src/gateway/timers.ts';
 import { type Connect, createConnect } from '../../src/gateway/upstream/connect.ts';
-import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createServiceTags } from '../../src/process/programs/service.ts';
 import { createProcessTable } from '../../src/process/table/process-table.ts';
 import type { ToolDef } from '../../src/wire/face/face.ts';
-import { toolListText } from '../../src/wire/face/tool-list-text.ts';
+import { toolListText } from '../../src/wire/face/tool-result.ts';
 import { UpstreamFault } from '../../src/wire/upstream/link.ts';
 import { amountOf, figure, figureTimeout } from './figures.ts';
 import { listProcesses } from './processes.ts';

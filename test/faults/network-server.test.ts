@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { GatewayFixture, plainRequest, refusalOf } from '../../src/gateway/testing/gateway-fixture.ts';
 import { createConnect } from '../../src/gateway/upstream/connect.ts';
-import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createServiceTags } from '../../src/process/programs/service.ts';
 import { createProcessTable } from '../../src/process/table/process-table.ts';
 import { until } from '../../src/process/testing/turn-fixture.ts';
 import { bodyOf, refuse, serve } from '../../src/wire/upstream/testing/http-servers.ts';

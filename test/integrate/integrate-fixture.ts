@@ -6,7 +6,7 @@ import type { PlanRequest } from '../../src/core/integration/plan-integration.ts
 import type { Checkpoint } from '../../src/core/ports/integration.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import { PLAIN_OPTIONS } from '../../src/core/testing/plain-options.ts';
-import { createRunCheck } from '../../src/process/programs/run-check.ts';
+import { createRunCheck } from '../../src/process/programs/run-logged.ts';
 import { newRunId, newSquadId } from '../../src/schema/ids.ts';
 import type { IntegrationPlan } from '../../src/schema/integration.ts';
 import type { Run } from '../../src/schema/run.ts';

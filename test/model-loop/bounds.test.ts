@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { LONGEST_AGENT_LINE } from '../../src/schema/agent-line.ts';
+import { LONGEST_AGENT_LINE } from '../../src/schema/agent-protocol.ts';
 import { mock } from '../engines/model-server/script.ts';
 import { type StrangeProvider, startStrangeProvider, writeForEver } from './strange-provider.ts';
 import { TalkingAgent, WIRES } from './talking-agent.ts';

@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { agentCall, lastMessage } from '../../src/schema/agent-call.ts';
+import { agentCall, lastMessage } from '../../src/schema/agent-protocol.ts';
 
 /**
  * `as-agent.ts REQUESTS ANSWERS`, started by an agent: asks Squad, as the run it belongs to, what the file REQUESTS says, one

@@ -1,7 +1,7 @@
 import { GatewayFixture } from '../../src/gateway/testing/gateway-fixture.ts';
 import { realTimers } from '../../src/gateway/timers.ts';
 import { createConnect } from '../../src/gateway/upstream/connect.ts';
-import { createServiceTags } from '../../src/process/programs/service-tag.ts';
+import { createServiceTags } from '../../src/process/programs/service.ts';
 import { createProcessTable } from '../../src/process/table/process-table.ts';
 
 /** A gateway of its own in this process, with real servers and real time. `log` is what servers write to theirs. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { visibleText } from '../../src/base/visible-text.ts';
+import { visibleText } from '../../src/base/text.ts';
 import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
 import { MARK, MARKUP as XSS } from '../attacks/corpus/markup.ts';
 import { figure } from '../faults/figures.ts';

@@ -1,7 +1,7 @@
 import type { Event } from '../../src/schema/event.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
-import { runName } from '../../src/schema/run-name.ts';
+import { runName } from '../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../src/schema/shown-status.ts';
 import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';

@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso';
 import type { Output } from '../../src/operations/operations.ts';
-import { runName } from '../../src/schema/run-name.ts';
+import { runName } from '../../src/schema/run-text.ts';
 import type { Binding } from '../keys.ts';
 import { call } from '../state/api.ts';
 import { inbox } from '../state/live.ts';

@@ -1,17 +1,166 @@
 import './shell.css';
+import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { connection } from '../state/live.ts';
-import { useWorkspaceInAddress } from '../state/workspace.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { runName } from '../../src/schema/run-text.ts';
+import { shownStatus } from '../../src/schema/shown-status.ts';
+import { useKeys } from '../keys.ts';
+import { type Changes, card, connection, inbox, isInboxKnown, onChanges } from '../state/live.ts';
+import { notify } from '../state/notifications.ts';
+import { useQuery } from '../state/query.ts';
+import { viewTitle } from '../state/view-title.ts';
+import { waiting } from '../state/waiting.ts';
+import { useWorkspaceInAddress, workspace } from '../state/workspace.ts';
+import { Copy } from '../ui/copy.tsx';
+import { harmless } from '../ui/harmless.ts';
+import { Icon } from '../ui/icon.tsx';
+import { lookOfStatus } from '../ui/status-words.ts';
 import { Toasts } from '../ui/toast.tsx';
-import { Announcer } from './announcer.tsx';
 import { Banner, isStale } from './banner.tsx';
-import { Locked } from './locked.tsx';
-import { Navigation } from './navigation.tsx';
-import { Notifier } from './notifier.tsx';
+import { askNotice, failureNotice } from './notices.ts';
 import { Overlays } from './overlays.tsx';
-import { Scope } from './scope.tsx';
-import { TabTitle } from './tab-title.tsx';
 import { TopBar } from './top-bar.tsx';
+import { VIEWS } from './views.ts';
+import { WorkspacePicker } from './workspace-picker.tsx';
+
+/** Says the few changes that somebody who does not see the page wants to hear, and nothing of what agents say. */
+function Announcer() {
+  const [text, setText] = useState('');
+  useEffect(
+    () =>
+      onChanges(changes => {
+        const said = announcements(changes);
+        if (said.length > 0) setText(said.slice(-3).join('. '));
+      }),
+    [],
+  );
+  return (
+    <p class="unseen" role="status" aria-live="polite">
+      {text}
+    </p>
+  );
+}
+
+function announcements({ events }: Changes): string[] {
+  return events.flatMap(({ runId, body }) => {
+    if (runId === null) return [];
+    const run = card(runId).peek();
+    const who = run ? runName(run) : 'a run';
+    if (body.type === 'inbox.asked' && body.item.owner === 'user') return [`${who} needs you`];
+    if (body.type === 'run.ended') return [`${who} ${lookOfStatus(shownStatus(body)).word}`];
+    return [];
+  });
+}
+
+/** The files of the page are anybody's; what the hub knows is the user's. */
+function Locked() {
+  return (
+    <main class="locked">
+      <h1>Squad</h1>
+      <p>This tab has no key to the hub. Open the page from a terminal:</p>
+      <p>
+        <Copy text="squad open" label="command" isShown />
+      </p>
+      <p class="soft">
+        The address it opens carries a key that works once, within 10 minutes. The tab then works until the
+        hub stops, or until an hour after you closed it. Other tabs of the same address get in through it.
+      </p>
+    </main>
+  );
+}
+
+function Navigation() {
+  const { path, url, route } = useLocation();
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [url]);
+  useKeys(
+    VIEWS.map(({ name, href, key }) => ({
+      key,
+      what: `Go to ${name.toLowerCase()}`,
+      run: () => route(href),
+    })),
+  );
+  const many = waiting.value.size;
+  const here = VIEWS.find(({ href }) => href === path);
+  return (
+    <nav class={`views ${isOpen ? 'is-open' : ''}`} aria-label="Views">
+      <button type="button" class="button quiet fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name="menu" />
+        {here?.name ?? 'Views'}
+        {many > 0 && <span class="badge">{many} waiting</span>}
+      </button>
+      <ul>
+        {VIEWS.map(({ name, href }) => (
+          <li key={href}>
+            <a href={href} aria-current={href === path ? 'page' : undefined}>
+              {name}
+              {href === '/inbox' && many > 0 && <span class="badge">{many}</span>}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** Tells whoever looks elsewhere that somebody needs them or that a run failed. */
+function Notifier() {
+  const { route } = useLocation();
+  const open = useRef(route);
+  open.current = route;
+  useEffect(() => {
+    /** Those that were there when the page was opened have been seen. */
+    let seen: Set<string> | null = null;
+    const stopAsks = effect(() => {
+      if (!isInboxKnown.value) return;
+      const asks = inbox.value.filter(({ owner }) => owner === 'user');
+      const before = seen;
+      seen = new Set(asks.map(({ id }) => id));
+      for (const item of before ? asks.filter(({ id }) => !before.has(id)) : [])
+        notify(askNotice(item, card(item.runId).peek()), href => open.current(href));
+    });
+    const stopFailures = onChanges(({ events }) => {
+      for (const event of events) {
+        const notice = failureNotice(event, event.runId === null ? undefined : card(event.runId).peek());
+        if (notice) notify(notice, href => open.current(href));
+      }
+    });
+    return () => {
+      stopAsks();
+      stopFailures();
+    };
+  }, []);
+  return null;
+}
+
+/** Views of one folder or of all; the list of runs has the choice among its own. */
+const SCOPED = ['/reviews', '/backlog', '/decisions', '/cost', '/search'];
+
+/** Which folder the figures below are of, and the way to all of them. */
+function Scope() {
+  const { path } = useLocation();
+  const isScoped = SCOPED.includes(path);
+  const { data } = useQuery('list_workspaces', isScoped ? {} : null);
+  if (!isScoped || (workspace.value === null && (data?.workspaces.length ?? 0) < 2)) return null;
+  return (
+    <p class="scope">
+      <WorkspacePicker />
+    </p>
+  );
+}
+
+/** Tells tabs and bookmarks apart, and how many wait. */
+function TabTitle() {
+  const { path } = useLocation();
+  const many = waiting.value.size;
+  const view = viewTitle.value ?? VIEWS.find(({ href }) => href === path)?.name;
+  useEffect(() => {
+    const name = view === undefined ? 'Squad' : `${harmless(view)} · Squad`;
+    document.title = many > 0 ? `(${many}) ${name}` : name;
+  }, [many, view]);
+  return null;
+}
 
 export function Shell({ children }: { children: ComponentChildren }) {
   return connection.value === 'locked' ? <Locked /> : <Unlocked>{children}</Unlocked>;

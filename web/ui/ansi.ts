@@ -1,4 +1,4 @@
-import { visibleText } from '../../src/base/visible-text.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { type AnsiStyle, PLAIN_STYLE, restyled } from './ansi-style.ts';
 
 export interface AnsiSpan {

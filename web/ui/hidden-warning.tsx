@@ -1,4 +1,4 @@
-import { hiddenWarning } from '../../src/base/visible-text.ts';
+import { hiddenWarning } from '../../src/base/text.ts';
 import { Icon } from './icon.tsx';
 
 /** Counts and names the hidden characters of a text before somebody decides about it. */

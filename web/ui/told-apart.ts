@@ -1,4 +1,4 @@
-import { codeOf } from '../../src/base/visible-text.ts';
+import { codeOf } from '../../src/base/text.ts';
 import { harmless } from './harmless.ts';
 
 /** Letters of other alphabets that look like these. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StoredMessage, TracePart, TraceRole } from '../../schema/conversation.ts';
 import { createStyle } from '../terminal/style.ts';
-import { ConversationLines } from './conversation-lines.ts';
+import { ConversationLines } from './print.ts';
 
 const said = (id: string, parentId: string | null, role: TraceRole, ...content: TracePart[]): StoredMessage =>
   ({ id, parentId, role, content, at: 0, runId: 'run_1', label: 'run:run_1' }) as StoredMessage;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StoredMessage } from '../../schema/conversation.ts';
-import { messageMarkdown } from './conversation-markdown.ts';
+import { messageMarkdown } from './export.ts';
 
 test.each([
   { what: 'one longer than all of its ticks', text: 'a ```` b `c`', fence: '`````' },

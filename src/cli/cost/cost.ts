@@ -1,19 +1,19 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { Output } from '../../operations/operations.ts';
+import { SquadError } from '../../schema/error.ts';
+import { wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { workspaceRoot } from '../workspace-root.ts';
 import { formatCost, formatTokens } from './figures.ts';
 
 type Report = Output<'cost_report'>;
 type Cost = Report['total'];
 
-export interface CostOptions {
+interface CostOptions {
   days?: string;
   here?: boolean;
 }
@@ -108,3 +108,12 @@ const table = (title: string, rows: string[][], { out, style }: CliContext): str
     out.columns,
     style,
   );
+
+/** An amount of money given to an option. */
+export function dollars(option: string, text: string): number {
+  const amount = Number(text.replace(/^\$/, ''));
+  if (text.trim() !== '' && Number.isFinite(amount) && amount > 0) return amount;
+  throw new SquadError('INVALID_INPUT', `${option} ${text} is no amount above 0`, {
+    suggestions: [`In US dollars: ${option} 0.50`],
+  });
+}

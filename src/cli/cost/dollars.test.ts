@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dollars } from './dollars.ts';
+import { dollars } from './cost.ts';
 
 test('money is a number of dollars, with or without their sign', () => {
   expect([dollars('--budget', '2'), dollars('--budget', '$0.5')]).toEqual([2, 0.5]);

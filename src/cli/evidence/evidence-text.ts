@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Evidence, Verdict } from '../../schema/evidence.ts';
 import type { Style } from '../terminal/style.ts';
 

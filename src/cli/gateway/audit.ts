@@ -1,13 +1,13 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
-import { wholeNumber } from '../whole-number.ts';
 
 export interface AuditOptions {
   run?: string;

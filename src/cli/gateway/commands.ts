@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { SquadError } from '../../schema/error.ts';
-import type { CommandMaker } from '../command-maker.ts';
+import type { CommandMaker } from '../arguments.ts';
 import { mcpAdd } from './mcp-add.ts';
 import { mcpApprove } from './mcp-approve.ts';
 import { mcpImport } from './mcp-import.ts';
 import { mcpLint } from './mcp-lint.ts';
 import { mcpRemove } from './mcp-remove.ts';
 import { mcpStatus } from './mcp-status.ts';
-import { mcpTools } from './mcp-tools.ts';
-import { mcpToolsOfFile } from './mcp-tools-of-file.ts';
+import { mcpTools, mcpToolsOfFile } from './mcp-tools.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {

@@ -1,19 +1,63 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { changeMcpConfig } from '../../workspace/gateway/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
+import { refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { refuseAgents } from '../refuse-agents.ts';
 import { type Inspected, inspect } from '../settings/inspect.ts';
+import type { Entry } from '../setup/install/clients.ts';
+import { jsonFormat } from '../setup/install/json-format.ts';
 import { layMcpSchema } from '../setup/starter-file.ts';
 import { printJson } from '../terminal/json.ts';
-import { type NewServer, withServers } from './with-servers.ts';
 
-export interface AddOptions {
+interface NewServer {
+  id: string;
+  /** As it is to stand in the file. */
+  entry: Entry;
+}
+
+interface GivenTo {
+  roles: readonly string[];
+  /** To every run. */
+  shared: boolean;
+}
+
+/** A configuration with these servers in it; every byte beside them stays. One of the same id is replaced. */
+export function withServers(text: string, servers: readonly NewServer[], given: GivenTo): string {
+  const after = servers.reduce(
+    (before, { id, entry }) =>
+      jsonFormat.put(jsonFormat.remove(before, ['servers', id]), ['servers', id], entry),
+    text,
+  );
+  return withGiven(
+    after,
+    servers.map(({ id }) => id),
+    given,
+  );
+}
+
+/** The same for servers that are in it. */
+export function withGiven(text: string, ids: readonly string[], { roles, shared }: GivenTo): string {
+  return ids.reduce((before, id) => {
+    let after = before;
+    for (const role of roles) {
+      const has = listsOf(after).agentServers?.[role] ?? [];
+      if (!has.includes(id)) after = jsonFormat.put(after, ['agentServers'], { [role]: [...has, id] });
+    }
+    const all = listsOf(after).shared ?? [];
+    return shared && !all.includes(id) ? jsonFormat.put(after, [], { shared: [...all, id] }) : after;
+  }, text);
+}
+
+type Lists = Pick<McpConfig, 'agentServers' | 'shared' | 'toolRestrictions' | 'argumentRules'>;
+
+export const listsOf = (text: string): Partial<Lists> => JSON.parse(text) as Partial<Lists>;
+
+interface AddOptions {
   role?: string[];
   shared?: boolean;
   tools?: string;

@@ -1,6 +1,6 @@
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { agreed } from '../agreed.ts';
+import { agreed } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';

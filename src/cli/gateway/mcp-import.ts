@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path';
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { readTextFile } from '../../workspace/files/text-file.ts';
@@ -14,17 +14,15 @@ import {
   type ImportedServer,
   importServers,
 } from '../../workspace/gateway/import-servers.ts';
-import { startLines } from '../../workspace/gateway/mcp-summary.ts';
-import { agreed } from '../agreed.ts';
+import { startLines } from '../../workspace/gateway/mcp-config-file.ts';
+import { agreed, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { refuseAgents } from '../refuse-agents.ts';
 import { inspect } from '../settings/inspect.ts';
 import { layMcpSchema } from '../setup/starter-file.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { howItIsGiven, trustLines } from './mcp-add.ts';
-import { withGiven, withServers } from './with-servers.ts';
+import { howItIsGiven, trustLines, withGiven, withServers } from './mcp-add.ts';
 
 export interface ImportOptions {
   role?: string[];

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { readTextFile } from '../../workspace/files/text-file.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createStyle } from '../terminal/style.ts';
-import { serverRow } from './server-row.ts';
+import { serverRow } from './mcp-status.ts';
 
 const NOW = 1_000_000;
 const upstream = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import { EMPTY_MCP_CONFIG } from '../../workspace/gateway/change-mcp-config.ts';
-import { withServers } from './with-servers.ts';
+import { withServers } from './mcp-add.ts';
 
 const NEW = { id: 'new', entry: { command: 'new', tools: ['*'] } };
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { withoutServer } from './without-server.ts';
+import { withoutServer } from './mcp-remove.ts';
 
 const server = { command: 'x', tools: ['*'] };
 

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { VIEWS } from '../../schema/page-paths.ts';
-import type { CommandMaker } from '../command-maker.ts';
+import type { CommandMaker } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
-import { hubLog, hubStart, hubStatus, hubStop } from './hub.ts';
+import { hubLog, hubStart, hubStatus, hubStop, upCommand } from './hub.ts';
 import { openCommand } from './open.ts';
-import { upCommand } from './up.ts';
 
 /** The page, the hub itself, and what it keeps a record of. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {

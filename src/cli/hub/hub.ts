@@ -1,31 +1,31 @@
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { visibleText } from '../../base/visible-text.ts';
+import { visibleText } from '../../base/text.ts';
 import { homeFolder } from '../../link/home.ts';
-import { hubPid } from '../../link/hub-record.ts';
-import { isRunning } from '../../link/is-running.ts';
+import { hubPid, isRunning } from '../../link/hub-record.ts';
 import type { Output } from '../../operations/operations.ts';
 import { asSquadError } from '../../schema/error.ts';
+import { refuseAgents, wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { HubClient } from '../hub-client.ts';
+import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { wholeNumber } from '../whole-number.ts';
+import { inProject, pageAddress } from './web-address.ts';
 
 /** A hub of an earlier version, which is still making way, has no warnings. */
 type Status = Omit<Output<'hub_status'>, 'warnings'> & Partial<Pick<Output<'hub_status'>, 'warnings'>>;
 
 export async function hubStart(context: CliContext): Promise<number> {
   const client = await HubClient.start();
-  return show(await client.call('hub_status').finally(() => client.close()), context);
+  return showStatus(await client.call('hub_status').finally(() => client.close()), context);
 }
 
 /** Exit code 1 when no hub runs: a script can ask. */
 export async function hubStatus(context: CliContext): Promise<number> {
   const client = await HubClient.find();
-  if (client) return show(await client.call('hub_status').finally(() => client.close()), context);
+  if (client) return showStatus(await client.call('hub_status').finally(() => client.close()), context);
   if (context.json) printJson(context.out, { running: false, home: homeFolder(process.env) });
   else
     print(context, [
@@ -131,7 +131,7 @@ export async function hubLog({ lines = '50' }: { lines?: string }, context: CliC
   return EXIT.done;
 }
 
-function show(status: Status, context: CliContext): number {
+function showStatus(status: Status, context: CliContext): number {
   if (context.json) printJson(context.out, { running: true, ...status });
   else
     print(context, [
@@ -165,4 +165,45 @@ async function gone(pid: number, patienceMs: number): Promise<boolean> {
   const until = performance.now() + patienceMs;
   while (isRunning(pid) && performance.now() < until) await new Promise(wake => setTimeout(wake, 10));
   return !isRunning(pid);
+}
+
+/** `squad up`: keeps the hub, and with it the page, there until Ctrl-C. */
+export async function upCommand(context: CliContext): Promise<number> {
+  await refuseAgents();
+  const interrupted = new Promise<'interrupted'>(settle => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => settle('interrupted'));
+  });
+  let shown = '';
+  for (let closedDoors = 0; closedDoors <= MOST_CLOSED_DOORS; ) {
+    const since = performance.now();
+    const client = await HubClient.start();
+    try {
+      const path = await inProject(client, '/', workspaceRoot(context.workspace));
+      const url = await pageAddress(client, path);
+      const { origin } = new URL(url);
+      if (origin !== shown) showAddress(url, context);
+      shown = origin;
+      const end = await Promise.race([client.untilGone(), interrupted]);
+      if (end === 'interrupted') return EXIT.done;
+      if (end === 'stop') {
+        context.err.write('The hub was stopped. Agents go on; the next command finds them.\n');
+        return EXIT.done;
+      }
+    } finally {
+      client.close();
+    }
+    closedDoors = performance.now() - since > STEADY_MS ? 0 : closedDoors + 1;
+    if (closedDoors > 0) await backOff(closedDoors - 1);
+  }
+  throw closedDoor();
+}
+
+/** A hub that was there this long did not end because it was asked. */
+const STEADY_MS = 5_000;
+
+function showAddress(url: string, context: CliContext): void {
+  if (context.json) printJson(context.out, { url });
+  else print(context, [url]);
+  context.err.write('The address opens one browser, within 10 minutes; `squad open` opens more.\n');
+  context.err.write('The hub stays while this runs. Ctrl-C leaves; agents go on.\n');
 }

@@ -1,5 +1,4 @@
-import { sizeWords } from '../../base/size-words.ts';
-import { visibleLine } from '../../base/visible-text.ts';
+import { sizeWords, visibleLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { ShownAsk } from '../../operations/inbox/open-questions.ts';
 import { type InboxItem, type InboxState, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';

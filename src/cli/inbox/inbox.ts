@@ -1,14 +1,17 @@
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { createInterface } from 'node:readline/promises';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
-import type { InboxField } from '../../schema/inbox.ts';
+import type { Output } from '../../operations/operations.ts';
+import { SquadError } from '../../schema/error.ts';
+import { DECLINE, type InboxField } from '../../schema/inbox.ts';
+import { readInput, wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { wrap } from '../terminal/wrap.ts';
-import { wholeNumber } from '../whole-number.ts';
+import { wrap } from '../terminal/width.ts';
 import { answerHint, settledWord, settledWords } from './ask-text.ts';
 
 /** `squad inbox`: what agents wait for an answer to; with --all also what became of the rest. */
@@ -42,7 +45,7 @@ function moreLines(total: number | null, shown: number, { style }: CliContext): 
 }
 
 /** One item: who asks what, what to know, and how to answer or what was answered. */
-export function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
+function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const { run, source, details, choices, fields } = item;
   const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
   const head = [
@@ -97,4 +100,88 @@ function fieldWords({ name, title, description, choices, isRequired }: InboxFiel
     ...(isRequired ? [] : ['optional']),
   ];
   return `${visibleLine(name)}: ${visibleLine(title)}${more.length > 0 ? ` (${more.join('; ')})` : ''}`;
+}
+
+/** `squad answer ITEM [ANSWER]`: without words, whoever is at the terminal is asked. */
+export async function answerCommand(
+  given: string,
+  words: string[],
+  { decline }: { decline?: boolean },
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start();
+  try {
+    const answered =
+      words.length === 0 && !decline
+        ? await answerHere(client, given, context)
+        : await client.call('answer_question', {
+            item: given,
+            ...(words.length > 0 && { answer: await spoken(words) }),
+            ...(decline && { decline }),
+          });
+    if (context.json) printJson(context.out, answered);
+    else
+      print(context, [
+        `${context.style.green(answered.state)}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`.trimEnd(),
+      ]);
+    return EXIT.done;
+  } finally {
+    client.close();
+  }
+}
+
+type Answered = Output<'answer_question'>;
+
+const send = (client: HubClient, item: string, answer: string): Promise<Answered> =>
+  client.call('answer_question', { item, answer });
+
+const spoken = async (words: string[]): Promise<string> =>
+  words.length === 1 && words[0] === '-' ? readInput() : words.join(' ');
+
+/** Whoever is there is asked until the answer is one. */
+async function answerHere(client: HubClient, given: string, context: CliContext): Promise<Answered> {
+  const { items } = await client.call('list_inbox', { item: given });
+  const item = items[0]!;
+  // The hub says what became of it.
+  if (item.state !== 'open') return send(client, item.id, '');
+  if (context.json || !process.stdin.isTTY || !context.out.isTTY)
+    throw new SquadError(
+      'ANSWER_NEEDED',
+      `Nobody is at the terminal to answer ${item.id}: ${visibleLine(item.question)}`,
+      {
+        suggestions: [answerHint(item)],
+      },
+    );
+  print(context, itemLines(item, context));
+  const asking = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    for (;;) {
+      const said = item.fields.length > 0 ? await form(item, asking) : await asking.question('Answer: ');
+      try {
+        return await send(client, item.id, said);
+      } catch (thrown) {
+        if (!(thrown instanceof SquadError) || thrown.code !== 'ANSWER_INVALID') throw thrown;
+        print(context, [
+          context.style.yellow(visibleLine(thrown.message)),
+          ...thrown.suggestions.map(visibleLine),
+        ]);
+      }
+    }
+  } finally {
+    asking.close();
+  }
+}
+
+async function form(
+  { fields }: ShownItem,
+  asking: { question(text: string): Promise<string> },
+): Promise<string> {
+  const values: Record<string, string> = {};
+  for (const { name, choices, isRequired } of fields) {
+    const hint = [...choices.map(visibleLine), ...(isRequired ? [] : ['empty: none'])].join(', ');
+    const value = await asking.question(`${visibleLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
+    if (value.trim() !== '') values[name] = value.trim();
+  }
+  const goesOn = await asking.question('Send this? [Y/n] ');
+  return /^n/i.test(goesOn.trim()) ? DECLINE : JSON.stringify(values);
 }

@@ -1,18 +1,130 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
-import type { IntegrationPlan } from '../../schema/integration.ts';
-import { agreed } from '../agreed.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { ChecklistItem, IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
+import { agreed, milliseconds } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { milliseconds } from '../milliseconds.ts';
+import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { integrationLines } from './integration-lines.ts';
+import type { Style } from '../terminal/style.ts';
+import { formatTable } from '../terminal/table.ts';
+import { displayWidth, wrap } from '../terminal/width.ts';
+
+type Look = Pick<CliContext, 'out' | 'style'>;
+
+const CHECK_LINES = 20;
+
+/** What merging comes to, for people: the branches in their order, what stands against it, and the checklist. */
+export function integrationLines(plan: IntegrationPlan, { out, style }: Look): string[] {
+  const { target, from, folder, branches, leftOut, warnings, checklist } = plan;
+  const left = leftOut.flatMap(({ runId, why }) =>
+    wrap(`left out  ${runId}: ${visibleLine(why)}`, out.columns).map(style.dim),
+  );
+  if (target === null || from === null || branches.length === 0)
+    return ['There is nothing to integrate.', ...left];
+  const where = folder === null ? 'checked out nowhere' : `checked out at ${visibleLine(folder)}`;
+  const columns = [
+    { title: '#', align: 'right' as const },
+    { title: 'run' },
+    { title: 'role', shrinkTo: 8 },
+    { title: 'files', align: 'right' as const },
+    { title: 'state', shrinkTo: 12 },
+    { title: 'task', shrinkTo: 0 },
+  ];
+  const rows = branches.map((branch, at) => [
+    String(at + 1),
+    branch.runId,
+    style.role(branch.name, visibleLine(branch.name)),
+    branch.files === null ? '–' : String(branch.files),
+    stateOf(branch, style),
+    visibleLine(branch.summary),
+  ]);
+  return [
+    `Into ${style.bold(visibleLine(target))} at ${from.slice(0, 10)}, ${where}:`,
+    '',
+    ...formatTable(columns, rows, out.columns, style),
+    ...branches.flatMap(branch => details(branch, branches, { out, style })),
+    '',
+    ...left,
+    ...warnings.flatMap(warning => wrap(`warning  ${visibleLine(warning)}`, out.columns).map(style.yellow)),
+    ...checklist.map(item => checklistLine(item, style)),
+    ...checkLines(plan, style),
+  ];
+}
+
+const STATES: Record<PlannedBranch['outcome'], string> = {
+  merges: 'merges',
+  conflict: 'conflict',
+  nothing: 'nothing to merge',
+  refused: 'refused',
+};
+
+function stateOf({ outcome }: PlannedBranch, { green, red, dim }: Style): string {
+  const paint = outcome === 'merges' ? green : outcome === 'nothing' ? dim : red;
+  return paint(STATES[outcome]);
+}
+
+const INDENT = '   ';
+
+/** Other branches by their numbers in the table. */
+function details(
+  { runId, conflicts, messages, commitsWork, overlaps }: PlannedBranch,
+  branches: readonly PlannedBranch[],
+  { out, style }: Look,
+): string[] {
+  const numbers = overlaps.map(id => branches.findIndex(other => other.runId === id) + 1);
+  const said = [
+    ...(conflicts.length > 0 ? [`conflicts in ${conflicts.map(visibleLine).join(', ')}`] : []),
+    ...messages.filter(message => !isPlain(message, conflicts)).map(visibleLine),
+    ...(commitsWork ? ['what it left uncommitted is committed to its branch first'] : []),
+    ...(numbers.length > 0 ? [`shares files with ${listed(numbers.toSorted((a, b) => a - b))}`] : []),
+  ];
+  return said
+    .flatMap(line => wrap(`${runId}: ${line}`, out.columns - INDENT.length))
+    .map(line => INDENT + line.replace(`${runId}: `, style.dim(`${runId}: `)));
+}
+
+/** Says only that lines of a file differ on both sides, which its name under "conflicts in" says already. */
+const isPlain = (message: string, conflicts: readonly string[]): boolean =>
+  conflicts.some(
+    file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
+  );
+
+const MOST_NUMBERS = 8;
+
+function listed(numbers: readonly number[]): string {
+  const more = numbers.length - MOST_NUMBERS;
+  const shown = numbers.slice(0, MOST_NUMBERS).map(number => `#${number}`);
+  return shown.join(' ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+const MARKS: Record<ChecklistItem['state'], string> = { ok: '✓', bad: '✗', open: '–' };
+
+function checklistLine({ what, state, note }: ChecklistItem, { green, red, dim }: Style): string {
+  const paint = state === 'ok' ? green : state === 'bad' ? red : dim;
+  return `${paint(MARKS[state])} ${what}${note === null ? '' : dim(` (${visibleLine(note)})`)}`;
+}
+
+/** The end of what the check said, unless it had nothing against it. */
+function checkLines({ check }: IntegrationPlan, { dim }: Style): string[] {
+  if (!check || check.outcome === 'not_run') return [];
+  const took = check.durationMs === null ? '' : ` took ${formatDuration(check.durationMs)}`;
+  const head = dim(`  ${visibleLine(asTyped(check.command))}${took}`);
+  if (check.outcome === 'passed') return [head];
+  const output = visibleText(check.output).trimEnd().split('\n').slice(-CHECK_LINES);
+  return [head, ...output.map(line => `  ${line}`)];
+}
+
+/** A command for a shell is what the user typed. */
+const asTyped = (command: readonly string[]): string =>
+  command[0] === '/bin/sh' && command[1] === '-c' ? (command[2] ?? '') : command.join(' ');
 
 type Integrated = Output<'integrate'>;
 
-export interface IntegrateOptions {
+interface IntegrateOptions {
   into?: string;
   /** `--no-check` makes it false. */
   check?: string | boolean;
@@ -94,4 +206,52 @@ function doneLines({ target, to, merged, removed, notes }: Integrated, { style }
     ),
     ...notes.map(note => style.yellow(visibleLine(note))),
   ];
+}
+
+const OVERLAP_INDENT = '  ';
+
+type Found = Output<'find_overlap'>;
+
+/** `squad overlap`: which work trees have changed the same files. */
+export async function overlapCommand(context: CliContext): Promise<number> {
+  const found = await HubClient.ask({ workspace: context.workspace }, 'find_overlap');
+  if (context.json) printJson(context.out, found);
+  else print(context, lines(found, context));
+  return EXIT.done;
+}
+
+function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): string[] {
+  const unknown = runs.filter(({ why }) => why !== null);
+  const trees = runs.length === 1 ? '1 work tree has' : `${runs.length} work trees have`;
+  const about = runs.length === 0 ? 'No work tree has changes.' : `${trees} changes that are not merged.`;
+  const doubts = unknown.map(({ runId, why }) =>
+    style.yellow(`${runId} could not be looked at: ${visibleLine(why ?? '')}`),
+  );
+  if (files.length === 0) return [`No overlap. ${about}`, ...doubts];
+  const nameOf = new Map(runs.map(({ runId, name }) => [runId, name]));
+  const who = (id: RunId) => {
+    const name = nameOf.get(id) ?? '';
+    return `${id} ${style.role(name, visibleLine(name))}`;
+  };
+  return [
+    ...files.flatMap(({ path, runs: ids }) => [
+      style.bold(visibleLine(path)),
+      ...packed(ids.map(who), out.columns - OVERLAP_INDENT.length).map(line => OVERLAP_INDENT + line),
+    ]),
+    ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more ${moreFiles === 1 ? 'file' : 'files'}`)] : []),
+    '',
+    ...doubts,
+    style.dim('`squad integrate --dry-run` shows whether they conflict.'),
+  ];
+}
+
+/** As many to a line as there is room for, none of them broken. */
+function packed(entries: string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const entry of entries) {
+    const longer = lines.length > 0 ? `${lines.at(-1)}, ${entry}` : entry;
+    if (lines.length > 0 && displayWidth(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(entry);
+  }
+  return lines;
 }

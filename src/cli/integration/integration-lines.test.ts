@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
 import { createStyle } from '../terminal/style.ts';
-import { integrationLines } from './integration-lines.ts';
+import { integrationLines } from './integrate.ts';
 
 const look = {
   out: { write: () => {}, isTTY: false, columns: 100, rows: 24, color: false },

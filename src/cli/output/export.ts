@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { savedPageFolder } from '../package-files.ts';
 import { printJson } from '../terminal/json.ts';
-import { wrap } from '../terminal/wrap.ts';
+import { wrap } from '../terminal/width.ts';
 
 /** `squad export RUN [FILE]`: a run as one HTML file that opens without a hub. */
 export async function exportCommand(

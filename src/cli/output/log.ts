@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { visibleText } from '../../base/visible-text.ts';
-import { withoutColours } from '../../base/without-colours.ts';
+import { visibleText, withoutColours } from '../../base/text.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient, HubGone } from '../hub-client.ts';
-import { nextHub } from '../runs/next-hub.ts';
+import { nextHub } from '../runs/follow.ts';
 import { printJson } from '../terminal/json.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -1,17 +1,16 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { boardTable } from '../runs/ls-need.ts';
-import { tellNotes } from '../team/decisions.ts';
+import { boardTable } from '../runs/ls.ts';
+import { tellNotes } from '../team/team.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import { truncate } from '../terminal/width.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { workspaceRoot } from '../workspace-root.ts';
 
 type Found = Output<'search_everything'>;
 

@@ -1,10 +1,8 @@
 import { type Command, Option } from 'commander';
 import { FeedbackType } from '../../schema/review.ts';
-import type { CommandMaker } from '../command-maker.ts';
-import { answerCommand } from '../inbox/answer.ts';
-import { inboxCommand } from '../inbox/inbox.ts';
-import { integrateCommand } from '../integration/integrate.ts';
-import { overlapCommand } from '../integration/overlap.ts';
+import type { CommandMaker } from '../arguments.ts';
+import { answerCommand, inboxCommand } from '../inbox/inbox.ts';
+import { integrateCommand, overlapCommand } from '../integration/integrate.ts';
 import { listWorktrees, pruneWorktrees } from '../worktrees/worktrees.ts';
 import { reviewCommand } from './review.ts';
 

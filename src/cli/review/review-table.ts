@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { visibleLine } from '../../base/visible-text.ts';
-import type { ShownReview } from '../../operations/review/shown-review.ts';
+import { visibleLine } from '../../base/text.ts';
+import type { ShownReview } from '../../operations/review/show-review.ts';
 import type { ReviewOutcome } from '../../schema/review.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import type { Style } from '../terminal/style.ts';

@@ -1,30 +1,28 @@
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { FeedbackType } from '../../schema/review.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { readInput, wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
-import { showDiff } from '../evidence/diff-text.ts';
+import { showDiff } from '../evidence/diff.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { readInput } from '../read-input.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { paintStatus, statusWord } from '../terminal/status-word.ts';
+import { paintStatus, statusWord } from '../terminal/status-text.ts';
 import { createStyle } from '../terminal/style.ts';
-import { wrap } from '../terminal/wrap.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { workspaceRoot } from '../workspace-root.ts';
+import { wrap } from '../terminal/width.ts';
 import { outcomeWord, reviewTable } from './review-table.ts';
 
 type Listed = Output<'list_reviews'>;
 type Shown = Output<'show_review'>;
 type Steered = Output<'steer_review'>;
 
-export interface ReviewOptions {
+interface ReviewOptions {
   all?: boolean;
   limit?: string;
   diff?: boolean;
@@ -198,4 +196,56 @@ function after(
       ...saved.map(ref => `  ${style.dim('saved')}   ${ref}  ${style.dim('what was not committed')}`),
     ]),
   ];
+}
+
+type Sent = Output<'comment_on_run'>;
+
+/** `squad comment RUN FILE:LINE "words" …`: comments on lines of its changes, sent to the agent as one message. */
+export async function commentCommand(
+  run: string,
+  words: string[],
+  { message }: { message?: string },
+  context: CliContext,
+): Promise<number> {
+  const comments = commentsIn(words);
+  const sent = await HubClient.ask({ workspace: context.workspace }, 'comment_on_run', {
+    run,
+    comments,
+    ...(message !== undefined && { message }),
+  });
+  if (context.json) printJson(context.out, sent);
+  else
+    print(context, [
+      told(sent, comments.length),
+      `  squad log -f ${shellWord(sent.runId)}   what it does with them`,
+    ]);
+  return EXIT.done;
+}
+
+function told({ way, runId }: Sent, count: number): string {
+  const what = count === 1 ? 'your comment' : `your ${count} comments`;
+  return way === 'reply'
+    ? `${runId} was started and begins with ${what}`
+    : `The review was ended; ${runId} goes on with ${what}`;
+}
+
+function commentsIn(words: string[]): Input<'comment_on_run'>['comments'] {
+  const usage = 'squad comment RUN FILE:LINE "words" [FILE:LINE "words" …]';
+  if (words.length % 2 !== 0)
+    throw new SquadError('INVALID_INPUT', `${visibleLine(words.at(-1)!)} has no words after it`, {
+      suggestions: [usage],
+    });
+  return Array.from({ length: words.length / 2 }, (_, i) => {
+    const [place, text] = [words[2 * i]!, words[2 * i + 1]!];
+    const [, path, line] = /^(.+):([1-9]\d{0,8})$/s.exec(place) ?? [];
+    if (path === undefined || line === undefined)
+      throw new SquadError('INVALID_INPUT', `${visibleLine(place)} is no FILE:LINE`, {
+        suggestions: [usage],
+      });
+    if (text.trim() === '')
+      throw new SquadError('INVALID_INPUT', `The comment on ${visibleLine(place)} is empty`, {
+        suggestions: [usage],
+      });
+    return { path, line: Number(line), side: 'new' as const, text };
+  });
 }

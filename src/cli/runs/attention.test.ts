@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Attention } from './attention.ts';
+import { Attention } from './run-reporter.ts';
 
 const PUSH = '\u001b[22;0t';
 const POP = '\u001b[23;0t';

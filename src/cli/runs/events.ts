@@ -1,7 +1,8 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
-import { eventWords } from '../../schema/event-words.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
+import { eventWords } from '../../schema/run-text.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { formatCost } from '../cost/figures.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,7 +10,6 @@ import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { eventLine, printJson } from '../terminal/json.ts';
 import { padEnd, truncate } from '../terminal/width.ts';
-import { wholeNumber } from '../whole-number.ts';
 import { follow } from './follow.ts';
 
 export interface EventsOptions {

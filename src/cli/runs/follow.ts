@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '../../schema/event.ts';
 import { backOff, closedDoor, HubClient, HubGone, MOST_CLOSED_DOORS } from '../hub-client.ts';
 
-export interface FollowOptions {
+interface FollowOptions {
   squadId?: string;
   runId?: string;
   workspace?: string;
@@ -14,9 +15,6 @@ export interface FollowOptions {
   /** Called with each event once, in order; true ends the following. */
   onEvent(event: Event): boolean;
 }
-
-/** A hub that was there this long did not end because it was asked, though there was nothing to tell. */
-const STEADY_MS = 5_000;
 
 /** Reads events until one of them is the last wanted. A hub that restarts meanwhile is found again, and nothing is missed. */
 export async function follow(client: HubClient, options: FollowOptions): Promise<void> {
@@ -61,5 +59,38 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
   } finally {
     // The caller's own is the caller's to close; one opened here would keep the program alive.
     if (current !== client) current.close();
+  }
+}
+
+const LOOK_EVERY_MS = 500;
+
+/** The hub that is there, or the one that somebody starts; whoever waits here starts none. */
+export async function nextHub(onWait: () => void, signal?: AbortSignal): Promise<HubClient> {
+  for (let isTold = false; ; isTold = true) {
+    const client = await HubClient.findOnly();
+    if (client) return client;
+    if (!isTold) onWait();
+    await sleep(LOOK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** A hub that was there this long did not end because it was asked. */
+const STEADY_MS = 5_000;
+
+/** Asks, and asks the next hub whenever the one that was asked goes away before it has answered. */
+export async function untilAnswered<T>(ask: (client: HubClient) => Promise<T>): Promise<T> {
+  for (let closedDoors = 0; ; ) {
+    const since = performance.now();
+    const client = await HubClient.start();
+    try {
+      return await ask(client);
+    } catch (thrown) {
+      if (!(thrown instanceof HubGone)) throw thrown;
+      closedDoors = performance.now() - since > STEADY_MS ? 0 : closedDoors + 1;
+      if (closedDoors > MOST_CLOSED_DOORS) throw closedDoor();
+      await backOff(closedDoors);
+    } finally {
+      client.close();
+    }
   }
 }

@@ -3,6 +3,7 @@ import { CLI_IDS } from '../../schema/engine-spec.ts';
 import type { RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
+import type { HubClient } from '../hub-client.ts';
 
 interface EndedRun {
   id: string;
@@ -43,3 +44,12 @@ export const whyCommand = (engine: string): string =>
 
 const guide = (engine: string): string =>
   (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';
+
+/** How to log in to the engines that say nobody is; asked for only then. */
+export async function loginHints(client: HubClient, errors: (RunError | null)[]): Promise<Logins> {
+  if (!errors.some(error => error?.code === 'ENGINE_NOT_LOGGED_IN')) return new Map();
+  const { engines } = await client.call('inspect_engines', {
+    look: false,
+  });
+  return new Map(engines.map(({ id, login }) => [id, login]));
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withPageLinks } from './page-links.ts';
+import { withPageLinks } from './run-reporter.ts';
 
 const at = 'http://127.0.0.1:4873';
 const link = (path: string, id: string) => `\u001b]8;;${at}/${path}/${id}\u001b\\${id}\u001b]8;;\u001b\\`;

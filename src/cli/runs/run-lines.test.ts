@@ -6,7 +6,7 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { createStyle } from '../terminal/style.ts';
 import { displayWidth } from '../terminal/width.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
-import { statusLines } from './run-status.ts';
+import { statusLines } from './run-reporter.ts';
 import { summaryLines } from './run-summary.ts';
 import { RunViews } from './run-view.ts';
 

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -6,8 +6,7 @@ import { costOf, formatCost, formatUsage, tokensOf } from '../cost/figures.ts';
 import { askLine, askWord, settledLine, settledWord } from '../inbox/ask-text.ts';
 import { outcomeWord } from '../review/review-table.ts';
 import { formatClock, formatDuration } from '../terminal/duration.ts';
-import { QUIET_WORDS } from '../terminal/quiet-word.ts';
-import { isFailure, paintStatus, statusWord } from '../terminal/status-word.ts';
+import { isFailure, paintStatus, QUIET_WORDS, statusWord } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
 import { whyCommand } from './next-step.ts';

@@ -1,17 +1,18 @@
-import { visibleLine } from '../../base/visible-text.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import { visibleLine } from '../../base/text.ts';
+import type { RunStatus, ShownRun } from '../../schema/run.ts';
 import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
+import { type CliContext, print } from '../context.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from '../cost/figures.ts';
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
+import type { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { countByStatus, isFailure, paintStatus, statusWord } from '../terminal/status-word.ts';
+import { countByStatus, isFailure, paintStatus, statusWord } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Column, formatTable } from '../terminal/table.ts';
-import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
-import { wrap } from '../terminal/wrap.ts';
-import { type Logins, nextStep, whyCommand } from './next-step.ts';
+import { displayWidth, padEnd, truncate, wrap } from '../terminal/width.ts';
+import { type Logins, loginHints, nextStep, whyCommand } from './next-step.ts';
 import { labelWidth, reasonOf } from './run-lines.ts';
-import type { RunView } from './run-view.ts';
+import type { RunView, RunViews } from './run-view.ts';
 
 const UNKNOWN = '–';
 const FIGURES: Column[] = [
@@ -185,3 +186,21 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
 
 const past = (status: RunStatus) =>
   status === 'timeout' ? 'ran out of time' : status === 'lost' ? 'was lost' : 'failed';
+
+/** What runs came to, with what Squad saw for itself. Gives the runs that these ids name. */
+export async function printSummary(
+  client: HubClient,
+  ids: string[],
+  views: RunViews,
+  context: CliContext,
+): Promise<ShownRun[]> {
+  const { runs } = await client.call('find_runs', { ids });
+  for (const run of runs) views.see(run);
+  const shown = views.list();
+  const logins = await loginHints(
+    client,
+    shown.map(run => run.error),
+  );
+  print(context, summaryLines(shown, context.out.columns, context.style, logins));
+  return runs;
+}

@@ -1,10 +1,10 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
-import { type NamedRun, runName } from '../../schema/run-name.ts';
+import { type NamedRun, runName } from '../../schema/run-text.ts';
 
 export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
 

@@ -1,9 +1,8 @@
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { Output } from '../../operations/operations.ts';
-import type { RunSetting } from '../../operations/runs/run-setting.ts';
-import type { Tries } from '../../operations/runs/run-tries.ts';
 import type { ReviewOfRun, ShownWork } from '../../operations/runs/run-work.ts';
+import type { RunSetting, Tries } from '../../operations/runs/show-run.ts';
 import type { ShownRun, Usage } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -14,11 +13,9 @@ import { HubClient } from '../hub-client.ts';
 import { askFact } from '../inbox/ask-text.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { quietWords } from '../terminal/quiet-word.ts';
-import { paintStatus, statusWord } from '../terminal/status-word.ts';
+import { paintStatus, quietWords, statusWord } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
-import { loginHints } from './login-hints.ts';
-import { type Logins, nextStep } from './next-step.ts';
+import { type Logins, loginHints, nextStep } from './next-step.ts';
 
 /** `squad show RUN`: all that is known of one run, its answer last. */
 export async function showCommand(id: string, context: CliContext): Promise<number> {

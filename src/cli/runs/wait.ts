@@ -1,24 +1,22 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { EndedRun } from '../../operations/runs/wait-for-runs.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ShownRun } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
+import { milliseconds } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { milliseconds } from '../milliseconds.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { eventLine, plainLine } from '../terminal/json.ts';
-import { isFailure, paintStatus, statusWord } from '../terminal/status-word.ts';
-import { displayWidth, truncate } from '../terminal/width.ts';
-import { wrap } from '../terminal/wrap.ts';
-import { loginHints } from './login-hints.ts';
-import { type Logins, nextStep, whyCommand } from './next-step.ts';
+import { isFailure, paintStatus, statusWord } from '../terminal/status-text.ts';
+import { displayWidth, truncate, wrap } from '../terminal/width.ts';
+import { untilAnswered } from './follow.ts';
+import { type Logins, loginHints, nextStep, whyCommand } from './next-step.ts';
 import { reasonOf } from './run-lines.ts';
-import { untilAnswered } from './until-answered.ts';
 
 const MOST_NAMED = 5;
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { RunId, SquadId } from '../../schema/ids.ts';
 import type { HubClient } from '../hub-client.ts';
-import { readBeginning } from './watch-beginning.ts';
+import { readBeginning } from './watch.ts';
 
 const id = (number: number) => `run_000000000${number}` as RunId;
 const event = (runId: RunId | null, body: object): Event => ({

@@ -1,20 +1,136 @@
+import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
+import type { Event } from '../../schema/event.ts';
+import type { RunId } from '../../schema/ids.ts';
 import { isEnd } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { pageOrigin } from '../hub/web-address.ts';
 import { HubClient } from '../hub-client.ts';
-import { workspaceRoot } from '../workspace-root.ts';
-import { follow } from './follow.ts';
-import { nextHub } from './next-hub.ts';
-import { printSummary } from './print-summary.ts';
-import { summaryLines } from './run-summary.ts';
-import { RunTeller, type TellOptions } from './run-teller.ts';
-import { RunViews } from './run-view.ts';
-import { untilAnswered } from './until-answered.ts';
-import { readBeginning, tellBeginning, type WatchBeginning } from './watch-beginning.ts';
+import { formatClock } from '../terminal/duration.ts';
+import { plainLine } from '../terminal/json.ts';
+import { countByStatus, paintStatus, statusWord } from '../terminal/status-text.ts';
+import type { Style } from '../terminal/style.ts';
+import { padEnd, truncate } from '../terminal/width.ts';
+import { follow, nextHub, untilAnswered } from './follow.ts';
+import { eventToLine, labelWidth } from './run-lines.ts';
+import { RunTeller, type TellOptions } from './run-reporter.ts';
+import { printSummary, summaryLines } from './run-summary.ts';
+import { type RunView, RunViews, type SeenRun } from './run-view.ts';
 
-export interface WatchOptions extends TellOptions {
+const WORD_WIDTH = 9;
+
+/** A run that was there before the watching began, in the columns of what happens after: since when, who, what. */
+function nowLine(run: RunView, width: number, style: Style, columns: number): string {
+  const since = run.startedAt === null ? ' '.repeat(8) : formatClock(run.startedAt);
+  const origin = [run.engine, run.id].join(' · ');
+  return truncate(
+    [
+      style.dim(since),
+      style.role(run.roleId, padEnd(truncate(run.label, width), width)),
+      paintStatus(run.status, padEnd(statusWord(run.status), WORD_WIDTH), style),
+      [style.dim(origin), run.activity].filter(part => part !== '').join(style.dim(' · ')),
+    ].join('  '),
+    columns,
+  );
+}
+
+type BegunRun = SeenRun & { turn: number };
+
+/** What there is when the watching begins. */
+interface WatchBeginning {
+  where: string;
+  runs: readonly BegunRun[];
+  asks: readonly ShownItem[];
+  /** The last event that it surely holds; it may hold some after it. */
+  last: number;
+  knows(id: RunId): boolean;
+  hadEnded(id: RunId): boolean;
+  /** What this event tells is in it already. */
+  holds(event: Event): boolean;
+}
+
+/** As many as a list gives; whoever has more at work sees the others when something happens to them. */
+const MOST_LIVE = 200;
+
+export async function readBeginning(
+  client: Pick<HubClient, 'call'>,
+  ids: string[],
+  workspace: string | undefined,
+): Promise<WatchBeginning> {
+  const { runs: live, last } = await client.call('list_board', {
+    workspace,
+    status: ['needs_you', 'running', 'queued'],
+    limit: MOST_LIVE,
+  });
+  const runs: BegunRun[] =
+    ids.length > 0
+      ? (await client.call('find_runs', { ids })).runs
+      : live.toSorted((a, b) => a.createdAt - b.createdAt);
+  const { items } = await client.call('list_inbox', { state: 'open' });
+  const known = new Map(runs.map(run => [run.id, run]));
+  const asks = items.filter(item => item.owner === 'user' && known.has(item.runId));
+  return {
+    where: ids.length > 0 ? ids.join(' ') : (workspace ?? 'every workspace'),
+    ...{ runs, asks, last },
+    knows: id => known.has(id),
+    hadEnded: id => isEnd(known.get(id)?.status ?? 'queued'),
+    holds({ runId, body }) {
+      const run = runId === null ? undefined : known.get(runId);
+      if (!run) return false;
+      if (body.type === 'inbox.asked') return asks.some(({ id }) => id === body.item.id);
+      if (body.type === 'run.started') return run.status !== 'queued' && body.turn <= run.turn;
+      return body.type === 'run.ended' && isEnd(run.status);
+    },
+  };
+}
+
+interface Manner {
+  teller: RunTeller;
+  views: RunViews;
+  context: CliContext;
+  isQuiet: boolean;
+}
+
+/** A short block of what is there, before what happens. */
+function tellBeginning(
+  { where, asks, last }: WatchBeginning,
+  { teller, views, context, isQuiet }: Manner,
+): void {
+  const { out, json, style } = context;
+  for (const item of asks) views.ask(item);
+  const shown = teller.shown();
+  if (json) {
+    const runs = shown.map(({ id: runId, roleId, engine, status }) => ({ runId, roleId, engine, status }));
+    out.write(plainLine({ type: 'watch.started', after: last, runs }));
+    return;
+  }
+  const width = labelWidth(shown);
+  if (!isQuiet) {
+    teller.say(headLine(where, shown, context));
+    for (const run of shown) teller.say(nowLine(run, width, style, out.columns));
+  }
+  for (const item of asks) {
+    const run = shown.find(({ id }) => id === item.runId) ?? null;
+    const { createdAt: at, runId, squadId } = item;
+    const asked: Event = { seq: 0, at, runId, squadId, body: { type: 'inbox.asked', item } };
+    const line = eventToLine(asked, run, width, style, out.columns);
+    if (line !== null) teller.say(line);
+  }
+  teller.changed();
+}
+
+function headLine(where: string, shown: RunView[], { style }: CliContext): string {
+  const counts = countByStatus(
+    shown.map(run => run.status),
+    style,
+  );
+  const parts = [style.bold(where), counts || 'nothing at work', style.dim('Ctrl-C leaves, runs go on')];
+  return parts.join(' · ');
+}
+
+interface WatchOptions extends TellOptions {
   all?: boolean;
 }
 

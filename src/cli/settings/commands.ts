@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import type { CommandMaker } from '../command-maker.ts';
+import type { CommandMaker } from '../arguments.ts';
 import { pruneCommand } from '../hub/prune.ts';
-import { contextCommand } from '../roles/context.ts';
-import { rolesCommand } from '../roles/roles.ts';
+import { contextCommand, rolesCommand } from '../roles/roles.ts';
 import { demoCommand } from '../setup/demo.ts';
 import { doctorCommand } from '../setup/doctor.ts';
-import { type InitOptions, initAny } from '../setup/init-any.ts';
+import { type InitOptions, initAny } from '../setup/init.ts';
 import { installCommand } from '../setup/install.ts';
 import { lintConfig } from '../subagents/lint.ts';
 import { backlogCommand, editBacklogCommand, itemNumber, type MoveOptions, moveOf } from '../team/backlog.ts';
-import { decisionsCommand } from '../team/decisions.ts';
-import { teamCommand } from '../team/team.ts';
+import { decisionsCommand, teamCommand } from '../team/team.ts';
 import { setConfig, showConfig } from './config.ts';
 import { trustCommand } from './trust.ts';
 

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { userFilePath } from '../../workspace/settings/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -6,7 +6,7 @@ import { HubClient } from '../hub-client.ts';
 import { ownEngineLines } from '../setup/engine-lines.ts';
 import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
-import { wrap } from '../terminal/wrap.ts';
+import { wrap } from '../terminal/width.ts';
 import { inspect, settingOf } from './inspect.ts';
 
 const INDENT = 10;

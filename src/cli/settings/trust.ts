@@ -1,21 +1,47 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { basename, resolve } from 'node:path';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { currentMcpConfig } from '../../workspace/gateway/change-mcp-config.ts';
-import { mcpConfigPath } from '../../workspace/gateway/mcp-config-file.ts';
+import {
+  checkMcpConfig,
+  MCP_CONFIG_NAME,
+  type McpSummary,
+  mcpConfigPath,
+  summaryOf,
+} from '../../workspace/gateway/mcp-config-file.ts';
 import { isTrusted, trust, untrust } from '../../workspace/settings/trust.ts';
-import { agreed } from '../agreed.ts';
+import { agreed, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { refuseAgents } from '../refuse-agents.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
+import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
-import { serverSummaryLines } from './server-summary.ts';
 
-export interface TrustOptions {
+/** What a configuration of other MCP servers would do, before somebody says yes to it; nothing for other files. */
+function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
+  if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
+  const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));
+  return config
+    ? [context.style.bold('Once trusted, for agents at work here it'), ...linesOf(summaryOf(config)), '']
+    : [];
+}
+
+function linesOf({ starts, reaches, reads, gives }: McpSummary): string[] {
+  const groups: [string, string[]][] = [
+    ['starts', starts.map(({ server, command }) => `${server}: ${command}`)],
+    ['reaches', reaches.map(({ server, url }) => `${server}: ${url}`)],
+    ['reads', reads.length > 0 ? [`${reads.join(', ')} of your environment`] : []],
+    ['gives', gives.map(({ role, servers }) => `${role ?? 'every run'}: ${servers.join(', ') || 'nothing'}`)],
+  ];
+  return groups.flatMap(([verb, items]) =>
+    items.map((item, at) => `  ${padEnd(at === 0 ? verb : '', 8)}${visibleLine(item)}`),
+  );
+}
+
+interface TrustOptions {
   yes?: boolean;
   remove?: boolean;
 }

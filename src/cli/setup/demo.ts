@@ -2,15 +2,97 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { visibleText } from '../../base/visible-text.ts';
+import { visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { shippedRoles } from '../package-files.ts';
-import type { SquadInput } from '../runs/run.ts';
-import { startAndWatch } from '../runs/start-and-watch.ts';
-import { wrap } from '../terminal/wrap.ts';
-import { DEMO_FILES, DEMO_MEMBERS } from './demo-script.ts';
+import { type MemberInput, type SquadInput, startAndWatch } from '../runs/run.ts';
+import { wrap } from '../terminal/width.ts';
+
+/** The repository the demo starts from. */
+const DEMO_FILES: Record<string, string> = {
+  'package.json': `${JSON.stringify({ name: 'demo-shop', type: 'module', scripts: { test: 'node --test' } }, null, 2)}\n`,
+  'README.md': '# Demo shop\n\nProducts have titles; their pages need readable addresses.\n',
+};
+
+const task = (words: string, script: string): string =>
+  `${words}\n\n\`\`\`script\n${script.trim()}\n\`\`\`\n`;
+
+/** Four members who work at once and meet over files, as a real squad would. */
+const DEMO_MEMBERS: MemberInput[] = [
+  {
+    roleId: 'architect',
+    task: task(
+      'Decide how product titles become addresses, and write it down.',
+      `
+say Reading README.md.
+sleep 400ms
+write docs/slug.md
+| # Addresses
+|
+| A title becomes lower case, every run of other characters than letters and digits becomes one dash,
+| dashes at the ends go. Two products may not share an address.
+sleep 300ms
+say Decided: one pure function slug(title), in src/slug.js.
+report Written to docs/slug.md: one pure function slug(title) in src/slug.js, tested with node --test.
+`,
+    ),
+  },
+  {
+    roleId: 'backend-developer',
+    task: task(
+      'Write slug(title) as docs/slug.md says.',
+      `
+await docs/slug.md
+say docs/slug.md is there; writing src/slug.js.
+sleep 500ms
+write src/slug.js
+| export function slug(title) {
+|   return title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '');
+| }
+run node --input-type=module -e "import { slug } from './src/slug.js'; console.log(slug('Blue Suede Shoes!'))"
+report slug() is in src/slug.js and turns "Blue Suede Shoes!" into blue-suede-shoes.
+`,
+    ),
+  },
+  {
+    roleId: 'frontend-developer',
+    task: task(
+      'Use slug(title) for the links of the product list.',
+      `
+await src/slug.js
+sleep 300ms
+write src/links.js
+| import { slug } from './slug.js';
+|
+| export const link = title => \`<a href="/products/\${slug(title)}">\${title}</a>\`;
+say The links use slug() now.
+report src/links.js builds product links from slug(title).
+`,
+    ),
+  },
+  {
+    roleId: 'qa-engineer',
+    task: task(
+      'Test slug(title) with real product names.',
+      `
+await src/slug.js
+write test/slug.test.js
+| import assert from 'node:assert/strict';
+| import { test } from 'node:test';
+| import { slug } from '../src/slug.js';
+|
+| test('spaces become dashes', () => assert.equal(slug('Blue Suede Shoes'), 'blue-suede-shoes'));
+| test('accents survive as letters', () => assert.equal(slug('Crème Brûlée'), 'creme-brulee'));
+sleep 400ms
+say Running the tests.
+try node --test
+report One of two tests fails: slug('Crème Brûlée') gives cr-me-br-l-e, not creme-brulee. The rule in docs/slug.md says letters; src/slug.js knows only a to z. The test is in test/slug.test.js.
+`,
+    ),
+  },
+];
 
 /** Whatever this machine is set up for, the demo is the same everywhere. */
 const SURROUNDINGS = {

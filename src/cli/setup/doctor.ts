@@ -2,19 +2,19 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { environmentFilePath, parseEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder, ownFolder } from '../../link/home.ts';
 import { asSquadError } from '../../schema/error.ts';
-import { judgeConfig } from '../../workspace/gateway/judge-config.ts';
 import { mcpConfigPath, readMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
-import { hookFault } from '../../workspace/settings/hook-program.ts';
+import { judgeConfig } from '../../workspace/gateway/mcp-configs.ts';
+import { hookFault } from '../../workspace/settings/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { type Inspected, inspect, settingOf } from '../settings/inspect.ts';
 import { printJson } from '../terminal/json.ts';
-import { wrap } from '../terminal/wrap.ts';
+import { wrap } from '../terminal/width.ts';
 import { engineLines, engineReports, ownEngineLines, whyThisEngine } from './engine-lines.ts';
 
 interface Check {

@@ -1,10 +1,10 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { EngineBlock } from '../../schema/config.ts';
 import type { CliContext } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { type Inspected, settingOf } from '../settings/inspect.ts';
-import { wrap } from '../terminal/wrap.ts';
+import { wrap } from '../terminal/width.ts';
 
 type EngineReport = Output<'inspect_engines'>['engines'][number];
 

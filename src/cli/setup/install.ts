@@ -1,23 +1,21 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { visibleLine, visibleText } from '../../base/visible-text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import { writeEnvironmentFile } from '../../link/environment-file.ts';
 import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
-import { agreed } from '../agreed.ts';
+import { agreed, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { squadProgram } from '../package-files.ts';
-import { refuseAgents } from '../refuse-agents.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
 import type { Style } from '../terminal/style.ts';
-import { apply } from './install/apply.ts';
+import { apply, undo, undoEnvironment } from './install/apply.ts';
 import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
 import { plan } from './install/plan.ts';
-import { undo, undoEnvironment } from './install/undo.ts';
 
 export interface InstallOptions {
   project?: boolean;

@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import { expect, test } from 'vitest';
-import { wishFor } from './wish-for.ts';
+import { wishFor } from './completion.ts';
 
 const program = new Command('squad');
 program

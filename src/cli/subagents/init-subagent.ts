@@ -1,15 +1,123 @@
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { TOOL_NAME } from '../../schema/subagent-names.ts';
+import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from '../../schema/subagent-names.ts';
+import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { squadProgram } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
 import { layFile, laySubagentSchema } from '../setup/starter-file.ts';
 import { printJson } from '../terminal/json.ts';
-import { workspaceRoot } from '../workspace-root.ts';
-import { subagentStarters } from './subagent-starters.ts';
+
+/** What a new subagent begins with: files to edit, which work as they are. */
+export function subagentStarters(
+  name: string,
+  options: { hasSchema: boolean; schemaPath: string; env: Readonly<Record<string, string | undefined>> },
+): { file: string; text: string }[] {
+  const { hasSchema } = options;
+  return [
+    { file: `${name}.subagent.yaml`, text: config(name, options) },
+    { file: `${name}.prompt.md`, text: prompt(hasSchema) },
+    ...(hasSchema ? [{ file: `${name}.schema.json`, text: SCHEMA }] : []),
+  ];
+}
+
+const MODELS = [
+  {
+    ref: 'sonnet',
+    display: 'Claude Sonnet',
+    id: 'claude-sonnet-4-5',
+    type: 'anthropic',
+    key: 'ANTHROPIC_API_KEY',
+  },
+  { ref: 'gpt', display: 'GPT-5', id: 'gpt-5', type: 'responses', key: 'OPENAI_API_KEY' },
+  { ref: 'gemini', display: 'Gemini Pro', id: 'gemini-2.5-pro', type: 'gemini', key: 'GEMINI_API_KEY' },
+] as const;
+
+function config(
+  name: string,
+  { hasSchema, schemaPath, env }: Parameters<typeof subagentStarters>[1],
+): string {
+  // The first whose key is there: a file that works at once is easier to begin with.
+  const model = MODELS.find(({ key }) => env[key]) ?? MODELS[0];
+  return `# yaml-language-server: $schema=${schemaPath}
+# One subagent: a tool named ${name} for any MCP client.
+#   squad config lint ${shellWord(`${name}.subagent.yaml`)}
+#   squad mcp serve --config ${shellWord(`${name}.subagent.yaml`)}
+version: "1.0"
+
+models:
+  - ref: ${model.ref}
+    display_name: "${model.display}"
+    id: ${model.id}
+    type: ${model.type} # or ${otherTypes(model.type)}
+    api_key_env: ${model.key} # the variable that holds the key
+    # base_url: http://127.0.0.1:11434/v1 # another server that speaks the same format
+
+subagent:
+  name: ${name}
+  # All that whoever calls the tool knows of it: what it does, what to give it, what comes back.
+  description: >-
+    Reads what it is given and answers one question about it. Put the question into "prompt" and the
+    paths of the files it is about into "inputs".
+${hasSchema ? `  outputSchemaPath: ./${name}.schema.json\n` : ''}
+defaults:
+  model: ${model.ref}
+  systemPromptPath: ./${name}.prompt.md
+  timeout: 10m
+  maxTurns: 50
+  codeMode:
+    enabled: false
+
+# Its tools, each server started for this subagent alone. Without any it only thinks.
+# mcpServers:
+#   filesystem:
+#     type: stdio
+#     command: npx
+#     args: ["-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."]
+`;
+}
+
+const otherTypes = (type: string): string => SUBAGENT_MODEL_TYPES.filter(other => other !== type).join(', ');
+
+const prompt = (hasSchema: boolean): string => `You answer one question about the material you are given.
+
+- Read all of the material before you answer.
+- Say only what the material supports, and name the file and line you take it from.
+- If the material does not answer the question, say what is missing instead of guessing.
+${
+  hasSchema
+    ? '- End by calling `final_answer` with the answer and what it rests on.\n'
+    : '- Begin with the answer in one sentence; whoever asked sees nothing but your last message.\n'
+}`;
+
+const SCHEMA = `${JSON.stringify(
+  {
+    type: 'object',
+    additionalProperties: false,
+    required: ['answer', 'evidence'],
+    properties: {
+      answer: { type: 'string', description: 'The answer, in one or two sentences.' },
+      evidence: {
+        type: 'array',
+        description: 'What it rests on.',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['file', 'quote'],
+          properties: {
+            file: { type: 'string' },
+            line: { type: 'integer', minimum: 1 },
+            quote: { type: 'string' },
+          },
+        },
+      },
+    },
+  },
+  null,
+  2,
+)}\n`;
 
 const SCHEMA_PATH = '.squad/subagent.schema.json';
 

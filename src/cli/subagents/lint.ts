@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { SubagentFinding } from '../../workspace/subagents/findings.ts';
+import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../terminal/json.ts';
-import { workspaceRoot } from '../workspace-root.ts';
 
 /** `squad config lint [FILE or FOLDER…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
 export async function lintConfig(given: string[], context: CliContext): Promise<number> {
@@ -61,7 +61,7 @@ async function namedFiles(given: string[]): Promise<Files> {
 const foundFiles = (files: string[]): Files => new Map(files.map(file => [file, true]));
 
 async function filesIn(root: string): Promise<string[]> {
-  const { subagentFilesIn } = await import('../../workspace/subagents/subagent-files-in.ts');
+  const { subagentFilesIn } = await import('../../workspace/subagents/subagent-file.ts');
   return subagentFilesIn(root);
 }
 

@@ -1,13 +1,13 @@
-import { visibleLine } from '../../base/visible-text.ts';
+import { visibleLine } from '../../base/text.ts';
 import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
 import { truncate } from '../terminal/width.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { tellNotes } from './decisions.ts';
+import { tellNotes } from './team.ts';
 
 type Listed = Output<'list_backlog'>;
 type Item = Listed['groups'][number]['items'][number];

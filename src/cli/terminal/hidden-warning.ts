@@ -1,6 +1,6 @@
-import { hiddenWarning } from '../../base/visible-text.ts';
+import { hiddenWarning } from '../../base/text.ts';
 import type { CliContext } from '../context.ts';
-import { wrap } from './wrap.ts';
+import { wrap } from './width.ts';
 
 /** Lines that warn of hidden characters before somebody decides about a text; none when it has none. */
 export function hiddenWarningLines(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wrap } from './wrap.ts';
+import { wrap } from './width.ts';
 
 test('breaks between words, keeps line breaks, and lets a long word stand alone', () => {
   expect(wrap('one two three\n\nfour', 8)).toEqual(['one two', 'three', '', 'four']);

@@ -2,13 +2,125 @@
  * The process a program runs in. It talks to the host over its standard streams and ends when the host is done with it, or
  * gone. What keeps a program in is the sandbox around this process; see sandbox.ts.
  */
+
 import { read, writeSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { constants, createContext, Script } from 'node:vm';
 import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
 import { type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from '../messages.ts';
-import { compileProgram, loadStripper } from './compile-program.ts';
-import { freezeIntrinsics } from './freeze-intrinsics.ts';
 import type { Outside, Realm } from './realm.ts';
+
+/** On the first line of the program, so that its lines keep their numbers. */
+const BEFORE = '(async () => {';
+const AFTER = '\n})';
+const FILE = 'program.ts';
+
+/** Whether it may hold what is also JavaScript, but with another meaning: `f<T>(x)`. */
+const MAY_BE_GENERIC = /(?<!=)>\s*[(`]/;
+
+/** A program as a function to call. What is plain JavaScript is taken as it is: removing types takes longer than starting. */
+function compileProgram(program: string): { script: Script } | { error: string } {
+  if (!MAY_BE_GENERIC.test(program)) {
+    const plain = compile(program);
+    if (!(plain instanceof Error)) return { script: plain };
+  }
+  try {
+    const text = stripTypeScriptTypes(`${BEFORE}${program}${AFTER}`).slice(BEFORE.length, -AFTER.length);
+    const script = compile(text);
+    return script instanceof Error ? { error: beginning(script) } : { script };
+  } catch (thrown) {
+    return { error: unstrippable(thrown, program) };
+  }
+}
+
+/** Node loads what removes types when it is first used. */
+const loadStripper = (): void => void stripTypeScriptTypes('let loaded: true;');
+
+function compile(text: string): Script | Error {
+  try {
+    return new Script(`${BEFORE}${text}${AFTER}`, { filename: FILE, columnOffset: -BEFORE.length });
+  } catch (thrown) {
+    return thrown as Error;
+  }
+}
+
+/** Place, line and message, as V8 puts them before its stack. */
+const beginning = ({ stack = '' }: Error): string => stack.split(/\n\s+at /)[0]!.trim();
+
+/** The line stands before its stack, too. */
+function unstrippable(thrown: unknown, program: string): string {
+  const { code, message, stack = '' } = thrown as NodeJS.ErrnoException;
+  if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply to be read.';
+  const lines = program.split('\n');
+  // The end of the program is a line of ours.
+  const line = Math.min(Number(/^\S*:(\d+)\n/.exec(stack)?.[1] ?? 0), lines.length);
+  const place = line > 0 ? `${FILE}:${line}\n${lines[line - 1]!.slice(0, 200)}\n\n` : '';
+  const advice = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' ? ADVICE : '';
+  return `${place}SyntaxError: ${message}${advice}`;
+}
+
+const ADVICE = '\nTypes are removed and nothing else is changed: write it as JavaScript has it.';
+
+/** Names of the language. Node's own globals are left out: many load on first use. */
+const LANGUAGE = [
+  ...['AggregateError', 'Array', 'ArrayBuffer', 'AsyncDisposableStack', 'Atomics', 'BigInt', 'BigInt64Array'],
+  ...['BigUint64Array', 'Boolean', 'DataView', 'Date', 'DisposableStack', 'Error', 'EvalError'],
+  ...[
+    'FinalizationRegistry',
+    'Float16Array',
+    'Float32Array',
+    'Float64Array',
+    'Function',
+    'Int16Array',
+    'Int32Array',
+  ],
+  ...['Int8Array', 'Intl', 'Iterator', 'JSON', 'Map', 'Math', 'Number'],
+  ...['Object', 'Promise', 'Proxy', 'RangeError', 'ReferenceError', 'Reflect', 'RegExp'],
+  ...['Set', 'SharedArrayBuffer', 'String', 'SuppressedError', 'Symbol', 'SyntaxError', 'TypeError'],
+  ...['URIError', 'Uint16Array', 'Uint32Array', 'Uint8Array', 'Uint8ClampedArray', 'WeakMap', 'WeakRef'],
+  ...['WeakSet'],
+];
+
+/** Values with prototypes that have no name. */
+const samples = (): unknown[] => [
+  function* () {},
+  async function* () {},
+  async () => {},
+  (function* () {})(),
+  (async function* () {})(),
+  [].values(),
+  new Map().values(),
+  new Set().values(),
+  ''[Symbol.iterator](),
+  ''.matchAll(/x/g),
+  ...helpers(),
+];
+
+/** Iterator helpers, which the compiler's library does not know. */
+function helpers(): unknown[] {
+  const { from } = Reflect.get(globalThis, 'Iterator') as { from(of: object): object };
+  const wrapped = from({ next: () => ({ done: true }) });
+  const map = Reflect.get(wrapped, 'map') as (act: () => void) => object;
+  return [wrapped, map.call(wrapped, () => {})];
+}
+
+/** Errors of `import()` come from this realm. Through them a program finds its objects, but cannot change them. */
+function freezeIntrinsics(): void {
+  const found = new Set<unknown>();
+  const waiting: unknown[] = [...LANGUAGE.map(name => Reflect.get(globalThis, name)), ...samples()];
+  while (waiting.length > 0) {
+    const each = waiting.pop();
+    if ((typeof each !== 'object' && typeof each !== 'function') || each === null || found.has(each))
+      continue;
+    found.add(each);
+    for (const key of Reflect.ownKeys(each)) {
+      const { value, get, set } = Object.getOwnPropertyDescriptor(each, key)!;
+      waiting.push(value, get, set);
+    }
+    waiting.push(Object.getPrototypeOf(each));
+  }
+  for (const each of found) Object.freeze(each);
+}
 
 /** The realm's script as text, put here by the build. */
 declare const REALM_SOURCE: string;

@@ -4,10 +4,193 @@
  * all that it is told, and the process boundary is the control.
  */
 import { isTooIntricate, MAX_VALUES } from '../messages.ts';
-import { type CallRoom, createCalls } from './calls.ts';
-import { createConsole } from './realm-console.ts';
-import { createShow } from './show.ts';
-import { createTimers } from './timers.ts';
+
+export interface CallRoom {
+  send(json: string): void;
+  mostCalls: number;
+  /** Of all calls in flight together. */
+  mostCallChars: number;
+}
+
+/** Calls on their way out: no more at once than the host takes, the others in the order they were made. */
+export function createCalls(room: CallRoom) {
+  const waiting = new Map<number, string>();
+  const lengths = new Map<number, number>();
+  let chars = 0;
+
+  function sendMore(): void {
+    for (const [id, json] of waiting) {
+      if (lengths.size >= room.mostCalls || chars + json.length > room.mostCallChars) return;
+      waiting.delete(id);
+      lengths.set(id, json.length);
+      chars += json.length;
+      room.send(json);
+    }
+  }
+
+  return {
+    send(id: number, json: string): void {
+      waiting.set(id, json);
+      sendMore();
+    },
+    settled(id: number): void {
+      chars -= lengths.get(id) ?? 0;
+      lengths.delete(id);
+      sendMore();
+    },
+    inFlight: () => lengths.size,
+  };
+}
+
+const PLAIN = ['log', 'info', 'warn', 'error', 'debug', 'dir', 'table', 'trace'];
+/** A message may not be longer than the host takes. */
+const LONGEST_PIECE = 256 * 1024;
+
+/** The console of a program: a line each, in the order they come. */
+export function createConsole(print: (line: string) => void, show: Show): Record<string, unknown> {
+  let indent = '';
+
+  function line(values: unknown[]): void {
+    const text = `${indent}${values.map(show.value).join(' ')}\n`;
+    for (let at = 0; at < text.length; at += LONGEST_PIECE) print(text.slice(at, at + LONGEST_PIECE));
+  }
+
+  const counts = new Map<string, number>();
+  const begun = new Map<string, number>();
+  const elapsed = (label: string) => `${label}: ${Date.now() - (begun.get(label) ?? Date.now())} ms`;
+  return {
+    ...Object.fromEntries(PLAIN.map(name => [name, (...values: unknown[]) => line(values)])),
+    assert: (isSo: unknown, ...values: unknown[]) => isSo || line(['Assertion failed', ...values]),
+    group(...values: unknown[]) {
+      line(values);
+      indent += '  ';
+    },
+    groupEnd() {
+      indent = indent.slice(2);
+    },
+    count(label = 'default') {
+      counts.set(label, (counts.get(label) ?? 0) + 1);
+      line([`${label}: ${counts.get(label)}`]);
+    },
+    time: (label = 'default') => void begun.set(label, Date.now()),
+    timeLog: (label = 'default') => line([elapsed(label)]),
+    timeEnd: (label = 'default') => line([elapsed(label)]),
+  };
+}
+
+/** Values as text, for somebody who reads: nothing is lost without a word where plain JSON would lose it. */
+export interface Show {
+  /** Undefined for what is nothing in JSON: undefined, a function. */
+  json(value: unknown): string | undefined;
+  /** For the console: strings as they are. */
+  value(value: unknown): string;
+  /** What was thrown, with the lines of the program it came through. */
+  error(thrown: unknown): string;
+}
+
+export function createShow(): Show {
+  const { stringify } = JSON;
+
+  function json(value: unknown): string | undefined {
+    const above: unknown[] = [];
+    return stringify(value, function (this: unknown, _key, each: unknown) {
+      if (typeof each === 'bigint') return `${each}n`;
+      if (typeof each !== 'object' || each === null) return each;
+      // `this` holds the value: what is below it in the list is no longer above it.
+      while (above.length > 0 && above.at(-1) !== this) above.pop();
+      if (above.includes(each)) return '[circular]';
+      const plain = plainOf(each);
+      above.push(plain);
+      return plain;
+    });
+  }
+
+  function plainOf(value: object): object | string {
+    if (value instanceof Map || value instanceof Set) return [...value];
+    if (isError(value)) return `${value.name}: ${value.message}`;
+    return value;
+  }
+
+  function showValue(value: unknown): string {
+    if (typeof value === 'string') return value;
+    if (isError(value)) return showError(value);
+    try {
+      if (typeof value === 'function') return `[function ${value.name}]`;
+      return json(value) ?? String(value);
+    } catch (thrown) {
+      return `[cannot be shown: ${showError(thrown)}]`;
+    }
+  }
+
+  function showError(thrown: unknown): string {
+    try {
+      if (!isError(thrown)) return `Thrown: ${showValue(thrown)}`;
+      const { name, message, stack, cause } = thrown;
+      const frames = typeof stack === 'string' ? stack.split('\n').filter(isOfProgram) : [];
+      const because = cause === undefined ? '' : `\ncaused by ${showError(cause)}`;
+      return `${[`${name}: ${message}`, ...frames].join('\n')}${because}`;
+    } catch {
+      return 'Thrown: something that cannot be shown';
+    }
+  }
+
+  return { json, value: showValue, error: showError };
+}
+
+/** Also those of Node's own realm. */
+const isError = (value: unknown): value is Error =>
+  typeof value === 'object' && value !== null && Object.prototype.toString.call(value) === '[object Error]';
+
+/** Its own text is the only one with this name. */
+const isOfProgram = (line: string): boolean => /^\s+at .*program\.ts:\d+/.test(line);
+
+type Act = (...args: unknown[]) => void;
+
+/** Timers of the realm: the outside knows only their numbers. */
+export function createTimers(
+  outside: { setTimer(id: number, ms: number): void; clearTimer(id: number): void },
+  fail: (thrown: unknown) => void,
+) {
+  const waiting = new Map<number, { act: Act; args: unknown[]; everyMs: number | null }>();
+  let last = 0;
+
+  function set(act: Act, ms: unknown, args: unknown[], isRepeated: boolean): number {
+    if (typeof act !== 'function') throw new TypeError('A timer takes a function');
+    const delay = Math.max(1, Math.min(Number(ms) || 0, 2 ** 31 - 1));
+    const id = ++last;
+    waiting.set(id, { act, args, everyMs: isRepeated ? delay : null });
+    outside.setTimer(id, delay);
+    return id;
+  }
+
+  function clear(id: unknown): void {
+    if (typeof id === 'number' && waiting.delete(id)) outside.clearTimer(id);
+  }
+
+  return {
+    functions: {
+      setTimeout: (act: Act, ms?: unknown, ...args: unknown[]) => set(act, ms, args, false),
+      setInterval: (act: Act, ms?: unknown, ...args: unknown[]) => set(act, ms, args, true),
+      setImmediate: (act: Act, ...args: unknown[]) => set(act, 0, args, false),
+      clearTimeout: clear,
+      clearInterval: clear,
+      clearImmediate: clear,
+    },
+    count: () => waiting.size,
+    fire(id: number): void {
+      const timer = waiting.get(id);
+      if (!timer) return;
+      const { act, args } = timer;
+      if (timer.everyMs === null) waiting.delete(id);
+      try {
+        act(...args);
+      } catch (thrown) {
+        fail(thrown);
+      }
+      if (timer.everyMs !== null && waiting.has(id)) outside.setTimer(id, timer.everyMs);
+    },
+  };
+}
 
 /** What the outside does for the realm. Only realm code ever holds these. */
 export interface Outside extends CallRoom {

@@ -10,7 +10,7 @@ import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
 import type { MessageStore } from '../ports/messages.ts';
-import { type TraceNote, Traces } from './traces.ts';
+import { type TraceNote, Traces } from './recorder.ts';
 
 const HOLDER = new URL('../../store/fixtures/hold-database.ts', import.meta.url);
 const ALL = { skip: 0, limit: 100_000 };

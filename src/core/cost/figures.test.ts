@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../schema/run.ts';
-import { figuresOf } from './figures.ts';
+import { figuresOf } from './usage.ts';
 
 const RUN: Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'> = {
   status: 'completed',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 
-const MODULE = new URL('./local-days.ts', import.meta.url).href;
+const MODULE = new URL('./usage.ts', import.meta.url).href;
 
 /** In a process of its own: the time zone of this one is the machine's. */
 function daysIn(zone: string, now: string, count: number): { day: string; hours: number }[] {

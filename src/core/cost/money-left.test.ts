@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import { budgetFrom, moneyLeft } from './money-left.ts';
+import { budgetFrom, moneyLeft } from './budget.ts';
 
 interface Given {
   parent?: Run;

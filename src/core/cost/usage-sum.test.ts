@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../schema/run.ts';
-import { isUnreported, usageTogether } from './usage-sum.ts';
+import { isUnreported, usageTogether } from './usage.ts';
 
 const usage = (some: Partial<Usage>): Usage => ({
   ...{ input: null, output: null, cached: null, costUsd: null, costIsEstimated: false },

@@ -1,5 +1,7 @@
-import type { Usage } from '../../schema/run.ts';
+import { isEnd, type Run, type Usage } from '../../schema/run.ts';
 import type { UsageFigure } from '../ports/engine.ts';
+import { isFailure } from '../runs/board.ts';
+import { startOfDay } from './budget.ts';
 
 const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd'];
 
@@ -68,3 +70,105 @@ export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | nu
 }
 
 export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);
+
+/** What several runs used together, as far as it is known. Null: none of them has reported anything. */
+export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
+  const told = usages.filter(usage => usage !== null);
+  if (told.length === 0) return null;
+  return {
+    input: sumOfKnown(told.map(({ input }) => input)),
+    output: sumOfKnown(told.map(({ output }) => output)),
+    cached: sumOfKnown(told.map(({ cached }) => cached)),
+    costUsd: sumOfKnown(told.map(({ costUsd }) => costUsd)),
+    costIsEstimated: told.some(({ costIsEstimated }) => costIsEstimated),
+  };
+}
+
+/** Null: no figure is known. That is not 0. */
+function sumOfKnown(figures: readonly (number | null)[]): number | null {
+  const known = figures.filter(figure => figure !== null);
+  return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
+}
+
+/** It said what it used of which model, and that has no price. */
+export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>
+  model !== null && usage !== null && usage.costUsd === null && usage.input !== null;
+
+/** It was at work and is over, and nobody knows what it cost: that is missing in every sum. */
+export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
+  isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;
+
+/** What of a run sums are made of. */
+type Summed = Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'>;
+
+/** And by what they are made. */
+export type RunFigures = Summed &
+  Pick<Run, 'id' | 'squadId' | 'roleId' | 'model' | 'createdAt'> & { subagent: string | null };
+
+export interface Figures {
+  runs: number;
+  running: number;
+  queued: number;
+  completed: number;
+  /** Ended as nobody wished. */
+  failed: number;
+  /** Ended because somebody wished it: cancelled, given up, or with its part in a review done. */
+  stopped: number;
+  /** Of the runs that reported it; null when none did. */
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cost_usd: number | null;
+  /** Some of the money was worked out from a price list. */
+  cost_is_estimated: boolean;
+  /** How long they worked, all together; null when none has started. */
+  duration_seconds: number | null;
+  /** Ended runs whose use nobody reported: it is not in the sums. */
+  unreported: number;
+}
+
+export function figuresOf(runs: readonly Summed[], now: number): Figures {
+  const ended = runs.filter(({ status }) => isEnd(status));
+  const completed = ended.filter(({ status }) => status === 'completed').length;
+  const failed = ended.filter(({ status }) => isFailure(status)).length;
+  const queued = runs.filter(({ status }) => status === 'queued').length;
+  return {
+    runs: runs.length,
+    running: runs.length - ended.length - queued,
+    queued,
+    completed,
+    failed,
+    stopped: ended.length - completed - failed,
+    input_tokens: sum(runs.map(({ usage }) => usage?.input ?? null)),
+    output_tokens: sum(runs.map(({ usage }) => usage?.output ?? null)),
+    cost_usd: sum(runs.map(({ usage }) => usage?.costUsd ?? null)),
+    cost_is_estimated: runs.some(({ usage }) => usage?.costIsEstimated === true),
+    duration_seconds: sum(
+      runs.map(({ startedAt, endedAt }) =>
+        startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000,
+      ),
+    ),
+    unreported: ended.filter(({ usage }) => usage === null).length,
+  };
+}
+
+/** Nothing reported is not nothing used. */
+function sum(values: readonly (number | null)[]): number | null {
+  const known = values.filter(value => value !== null);
+  return known.length === 0 ? null : Number(known.reduce((total, value) => total + value, 0).toFixed(6));
+}
+
+/** The days up to today in the user's own time, oldest first, each by its first moment. Not every day has 24 hours. */
+export function lastDays(now: number, count: number): number[] {
+  const today = new Date(startOfDay(now));
+  return Array.from({ length: count }, (_, i) => {
+    const day = new Date(today.getFullYear(), today.getMonth(), today.getDate() - (count - 1 - i));
+    return day.getTime();
+  });
+}
+
+/** As `YYYY-MM-DD`. */
+export function dayOf(at: number): string {
+  const date = new Date(at);
+  const two = (figure: number) => String(figure).padStart(2, '0');
+  return `${String(date.getFullYear()).padStart(4, '0')}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}

@@ -1,6 +1,6 @@
 import { sep } from 'node:path';
+import { Baseline } from '../../schema/evidence.ts';
 import type { Run } from '../../schema/run.ts';
-import { Baseline } from '../../schema/work.ts';
 import type { WorkTree } from '../ports/changes.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { Evidence } from '../../schema/evidence.ts';
-import type { ChangedFile, WorkSnapshot } from '../../schema/work.ts';
+import { type ChangedFile, Evidence, type WorkSnapshot } from '../../schema/evidence.ts';
 import { evidenceOf, type Observed } from './evidence.ts';
 
 const snapshot: WorkSnapshot = {

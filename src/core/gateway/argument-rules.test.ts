@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ArgumentRule } from '../../schema/mcp-config.ts';
-import { brokenRule } from './argument-rules.ts';
-import type { Origins } from './path-below.ts';
+import { brokenRule, type Origins } from './argument-rules.ts';
 
 const rule = (more: object): ArgumentRule =>
   ArgumentRule.parse({ server: 'files', argument: 'path', ...more });

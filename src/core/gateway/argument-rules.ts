@@ -1,12 +1,119 @@
+import { posix } from 'node:path';
 import type { ArgumentRule } from '../../schema/mcp-config.ts';
-import { textOf, textsIn, Unsearchable, valuesAt } from './argument-values.ts';
-import { isBelow, type Origins } from './path-below.ts';
-import { isMeant } from './tool-names.ts';
-import { matchesWildcard } from './wildcard.ts';
+import { isMeant, matchesWildcard } from './tool-names.ts';
+
+/** What stands at a path inside the arguments of a call. */
+interface Found {
+  values: unknown[];
+  /** Nothing stands there, or in one element of a list on the way nothing does. */
+  isMissing: boolean;
+}
+
+/** More than any honest call has; beyond it nobody can say what is inside. */
+const MOST_STEPS = 100_000;
+const DEEPEST = 64;
+
+/** Thrown where the arguments are too many or too deep to be looked at. */
+class Unsearchable extends Error {}
+
+/**
+ * Every value at `options.target`. Of a list each element counts. A key that holds the dot itself is the same path, so that
+ * neither way of writing it goes unseen. Inherited properties are not there.
+ */
+function valuesAt(args: unknown, path: string): Found {
+  const segments = path.split('.');
+  const found: Found = { values: [], isMissing: false };
+  const count = counter();
+  const look = (value: unknown, at: number, depth: number): void => {
+    count(depth);
+    if (Array.isArray(value)) {
+      if (value.length === 0) found.isMissing = true;
+      for (const element of value) look(element, at, depth + 1);
+    } else if (at === segments.length) found.values.push(value);
+    else if (!descend(value, at, depth)) found.isMissing = true;
+  };
+  const descend = (value: unknown, at: number, depth: number): boolean => {
+    if (typeof value !== 'object' || value === null) return false;
+    let isThere = false;
+    for (let end = at + 1; end <= segments.length; end++) {
+      const key = segments.slice(at, end).join('.');
+      if (!Object.hasOwn(value, key)) continue;
+      isThere = true;
+      look((value as Record<string, unknown>)[key], end, depth + 1);
+    }
+    return isThere;
+  };
+  look(args, 0, 0);
+  return found;
+}
+
+/** Every text inside a value, keys included; what is no string as JSON writes it. */
+function textsIn(value: unknown): string[] {
+  const texts: string[] = [];
+  const count = counter();
+  const look = (part: unknown, depth: number): void => {
+    count(depth);
+    if (Array.isArray(part)) for (const element of part) look(element, depth + 1);
+    else if (typeof part === 'object' && part !== null)
+      for (const [key, inside] of Object.entries(part)) {
+        texts.push(key);
+        look(inside, depth + 1);
+      }
+    else texts.push(textOf(part));
+  };
+  look(value, 0);
+  return texts;
+}
+
+/** What is not a list or an object, as text. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : String(value));
+
+function counter(): (depth: number) => void {
+  let steps = 0;
+  return depth => {
+    if (++steps > MOST_STEPS || depth > DEEPEST) throw new Unsearchable();
+  };
+}
+
+/** From where relative paths count: the folders of a rule, and what a server is given. */
+export interface Origins {
+  workspaceRoot: string;
+  /** The folder a server works in, which is where it takes relative paths from. Null: nobody can say. */
+  serverFolder: string | null;
+}
+
+/**
+ * Whether a path, as the server takes it and with every `..` followed, is a folder or inside it. Goes by the letters: where a
+ * link leads is for the server to look after. Refuses every form that a program might read as another path than we do.
+ */
+function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }: Origins): boolean {
+  if (typeof path !== 'string' || !isPlainPath(path) || !posix.isAbsolute(workspaceRoot)) return false;
+  if (folder.includes('${')) return false;
+  const from = posix.isAbsolute(path) ? '/' : serverFolder;
+  if (from === null || !posix.isAbsolute(from)) return false;
+  const top = posix.resolve(workspaceRoot, folder);
+  const target = posix.resolve(from, path);
+  return target === top || target.startsWith(top === '/' ? top : `${top}/`);
+}
+
+function isPlainPath(path: string): boolean {
+  return (
+    path !== '' &&
+    // Trimmed by some, and then absolute.
+    path.trim() === path &&
+    // Backslashes part folders on other systems; NUL and its like end a path early.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+    !/[\\\u0000-\u001f\u007f]/.test(path) &&
+    // Home folders, and URLs such as file:/etc or drives such as C:/.
+    !/^(~|[a-z][a-z0-9+.-]*:)/i.test(path) &&
+    // A dot, slash or backslash once decoded.
+    !/%(2e|2f|5c)/i.test(path)
+  );
+}
 
 type Check = 'allow' | 'deny' | 'under' | 'maxLength';
 
-export interface BrokenRule {
+interface BrokenRule {
   rule: Check;
   argument: string;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { baseEnvironment } from './base-environment.ts';
+import { baseEnvironment } from './variables.ts';
 
 test('a server gets what programs need to work, and nothing else of the environment', () => {
   const wanted = {

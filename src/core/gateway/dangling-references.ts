@@ -1,9 +1,9 @@
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../../base/text.ts';
 import { type McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { PendingChange } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
-import { matchesWildcard } from './wildcard.ts';
+import { matchesWildcard } from './tool-names.ts';
 
 /** A restriction or argument rule for a server or role that does not exist. */
 export interface DanglingReference {

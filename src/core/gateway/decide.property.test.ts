@@ -5,8 +5,7 @@ import type { McpConfig } from '../../schema/mcp-config.ts';
 import { checkProperty, SEED } from '../testing/check-property.ts';
 import * as any from '../testing/gateway-arbitraries.ts';
 import { objections, objects } from '../testing/policy-reference.ts';
-import { decide, type Thing } from './decide.ts';
-import { grantsOf } from './grants.ts';
+import { decide, grantsOf, type Thing } from './grants.ts';
 
 const context = { workspaceRoot: any.ROOT };
 const decided = (

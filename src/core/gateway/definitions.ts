@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/json.ts';
 import type { Definition } from '../ports/gateway.ts';
-import { cutText, withoutHidden } from '../visible-text.ts';
+import { cutText, withoutHidden } from '../text.ts';
 
 const LONGEST_NAME = 128;
 /** A schema inside a schema counts as one level, whatever it is kept in. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { decide, type Thing } from './decide.ts';
-import { grantsOf, withFolderOf, withRoots } from './grants.ts';
-import type { ResolvedServer } from './resolved-server.ts';
+import { decide, grantsOf, type Thing, withFolderOf, withRoots } from './grants.ts';
+import type { ResolvedServer } from './variables.ts';
 
 const TOOLS = ['list', 'read', 'write', 'drop'];
 const server = (tools: string[], more: object = {}) => ({ command: 'x', tools, ...more });

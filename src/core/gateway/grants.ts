@@ -1,4 +1,14 @@
-import type { ArgumentRule, McpConfig, Restriction, Server } from '../../schema/mcp-config.ts';
+import { nearest } from '../../base/text.ts';
+import {
+  type ArgumentRule,
+  type McpConfig,
+  type Restriction,
+  type Server,
+  SQUAD_ITSELF,
+} from '../../schema/mcp-config.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { PendingChange } from '../ports/gateway.ts';
+import { brokenRule } from './argument-rules.ts';
 import {
   type DanglingReference,
   danglingReferences,
@@ -6,13 +16,14 @@ import {
   hidesFrom,
   isExact,
   NO_FACTS,
+  runsOf,
 } from './dangling-references.ts';
-import type { ResolvedServer } from './resolved-server.ts';
-import { meansAny } from './tool-names.ts';
-import { matchesWildcard } from './wildcard.ts';
+import { hashOf } from './definitions.ts';
+import { isMeant, matchesWildcard, meansAny, names } from './tool-names.ts';
+import type { ResolvedServer } from './variables.ts';
 
 /** Names that may be used: those in every one of the lists. No list lets everything through. */
-export interface NameRule {
+interface NameRule {
   only: readonly ReadonlySet<string>[];
   /** May hold `*` for any run of characters: what takes away may reach far, what gives names each thing. */
   except: ReadonlySet<string>;
@@ -162,4 +173,170 @@ function singleTools(roleMcp: readonly string[]): Map<string, string[]> {
 /** Names come from files: one that every object has inherited is none. */
 function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
   return key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+/** Something of another server that somebody would see or use, in the server's own names. */
+export interface Thing {
+  kind: 'tool' | 'resource' | 'resource_template' | 'prompt';
+  server: string;
+  /** Of a resource its URI, of a template the template. */
+  name: string;
+  isApproved: boolean;
+  /** There only when a tool is called, then also if the call came without any: a list does not ask for them. */
+  args?: unknown;
+}
+
+export type Decision =
+  | { allowed: true }
+  | {
+      allowed: false;
+      reason: 'server' | 'not_listed' | 'excluded' | 'unmatched' | 'not_approved' | 'argument';
+      /** Which check of an argument rule: `allow`, `deny`, `under`, `maxLength`. */
+      rule?: string;
+      /** Which argument, as the rule names it. Never its value. */
+      argument?: string;
+    };
+
+/** Whether these grants let somebody see the thing, or call it with these arguments. Whatever nothing speaks for is denied. */
+export function decide(
+  grants: readonly ServerGrant[],
+  thing: Thing,
+  { workspaceRoot }: { workspaceRoot: string },
+): Decision {
+  const grant = grants.find(({ server }) => server === thing.server);
+  if (!grant) return { allowed: false, reason: 'server' };
+  const rule = ruleFor(grant, thing.kind);
+  if (!rule.only.every(list => isIn(list, grant, thing))) return { allowed: false, reason: 'not_listed' };
+  if (isExcluded(rule, thing)) return { allowed: false, reason: 'excluded' };
+  if (thing.kind === 'tool' && grant.unmatched.length + grant.dangling.length > 0)
+    return { allowed: false, reason: 'unmatched' };
+  if (!thing.isApproved) return { allowed: false, reason: 'not_approved' };
+  const broken =
+    thing.kind === 'tool' && Object.hasOwn(thing, 'args')
+      ? brokenRule(grant.argumentRules, thing.name, thing.args, { workspaceRoot, serverFolder: grant.folder })
+      : null;
+  return broken ? { allowed: false, reason: 'argument', ...broken } : { allowed: true };
+}
+
+function ruleFor(grant: ServerGrant, kind: Thing['kind']): NameRule {
+  if (kind === 'tool') return grant.tools;
+  return kind === 'prompt' ? grant.prompts : grant.resources;
+}
+
+/** Of a resource only its URI is a name. */
+const isIn = (list: ReadonlySet<string>, { known }: ServerGrant, { kind, server, name }: Thing): boolean =>
+  kind === 'tool' || kind === 'prompt'
+    ? names(list, server, name, kind === 'tool' ? known : null)
+    : list.has(name);
+
+function isExcluded({ except }: NameRule, { server, name }: Thing): boolean {
+  for (const entry of except) if (isMeant(entry, server, name)) return true;
+  return false;
+}
+
+/** A name of a tool in one of the lists of a configuration. */
+export interface ListEntry {
+  server: string;
+  entry: string;
+  /** Where it stands: `toolRestrictions.coder.github.exclude`. */
+  where: string;
+  /** It hides tools or checks their arguments. If no tool is meant, something is open that should not be. */
+  takesAway: boolean;
+}
+
+/** Every name that counts for this role, or, without a role, for anybody. */
+export function listEntries(
+  config: McpConfig,
+  server: string,
+  who?: { roleId: string | null; roleMcp: readonly string[] },
+): ListEntry[] {
+  const counts = (roles: readonly string[]) =>
+    who === undefined || roles.some(role => matchesWildcard(role, who.roleId ?? ''));
+  const at = (where: string, entries: readonly string[], takesAway: boolean): ListEntry[] =>
+    entries.map(entry => ({ server, entry, where, takesAway }));
+  return [
+    ...at(`servers.${server}.tools`, config.servers[server]?.tools ?? [], false),
+    ...Object.entries(config.toolRestrictions).flatMap(([role, servers]) => {
+      const restriction = Object.hasOwn(servers, server) ? servers[server]! : null;
+      if (restriction === null || !(role === EVERYBODY || who === undefined || role === who.roleId))
+        return [];
+      const where = `toolRestrictions.${role}.${server}`;
+      return 'include' in restriction
+        ? at(`${where}.include`, restriction.include, false)
+        : at(`${where}.exclude`, restriction.exclude, true);
+    }),
+    ...config.argumentRules.flatMap((rule, index) =>
+      rule.server === server && counts(rule.role)
+        ? at(`argumentRules[${index}].tool`, rule.tool.filter(isExact), true)
+        : [],
+    ),
+    ...(who?.roleMcp ?? [])
+      .filter(entry => entry.startsWith(`${server}/`))
+      .flatMap(entry => at('mcp of the role file', [entry.slice(server.length + 1)], false)),
+  ];
+}
+
+/** The entries that mean none of the tools that the server is known to have. */
+export const unmatchedEntries = (
+  entries: readonly ListEntry[],
+  known: ReadonlySet<string>,
+): readonly ListEntry[] =>
+  entries.filter(({ server, entry, takesAway }) => !meansAny(entry, server, known, takesAway));
+
+/** Entries because of which the tools of a server are hidden, as something to confirm. */
+export function unmatchedChanges(
+  config: McpConfig,
+  server: string,
+  known: ReadonlySet<string>,
+  now: number,
+): PendingChange[] {
+  const places = Map.groupBy(
+    unmatchedEntries(listEntries(config, server), known).filter(({ takesAway }) => takesAway),
+    ({ entry }) => entry,
+  );
+  return [...places].map(([tool, entries]) => ({
+    server,
+    tool,
+    kind: 'unmatched',
+    hash: hashOf({ name: tool }),
+    seenAt: now,
+    diff: [
+      ...new Set(entries.map(({ where }) => ` ${where} names it, and ${server} has no such tool.`)),
+      ` Its tools: ${[...known].sort().join(', ') || 'none'}`,
+    ],
+  }));
+}
+
+/** For the result of a run. */
+export function unmatchedNote(
+  { server, entry, where, takesAway }: ListEntry,
+  known: Iterable<string>,
+  roleId: string | null,
+): string {
+  const near = nearest(entry, known).map(name => `"${name}"`);
+  return [
+    `The MCP server ${server} has no tool "${entry}", which ${where} names.`,
+    ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),
+    ...(takesAway
+      ? [
+          `The tools of ${server} stay hidden from ${runsOf(roleId)} until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve ${shellWord(`${server}/${entry}`)}\`.`,
+        ]
+      : []),
+  ].join(' ');
+}
+
+/** For the result of a run: servers that the configuration gives to its role and that do not exist. */
+export function unknownServerNotes(
+  { servers, disabled = {}, shared, agentServers }: McpConfig,
+  roleId: string | null,
+): string[] {
+  const ofRole = roleId !== null && Object.hasOwn(agentServers, roleId) ? agentServers[roleId]! : [];
+  return [
+    ...shared.map(id => ({ id, where: 'shared' })),
+    ...ofRole.map(id => ({ id, where: `agentServers.${roleId}` })),
+  ].flatMap(({ id, where }) => {
+    if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
+    const [near] = nearest(id, Object.keys(servers)).map(name => ` Did you mean "${name}"?`);
+    return [`There is no MCP server "${id}", which ${where} names.${near ?? ''}`];
+  });
 }

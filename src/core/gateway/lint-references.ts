@@ -1,9 +1,39 @@
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../../base/text.ts';
 import { type McpConfig, type Restriction, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { EVERYBODY, isExact } from './dangling-references.ts';
-import type { ConfigFinding, KnownToLint } from './lint-config.ts';
-import { serverIn } from './lint-roles.ts';
+import type { ConfigFinding, KnownToLint, RoleWish } from './lint-config.ts';
 import { isMeant, meansAny } from './tool-names.ts';
+
+/** Something a role file names under `mcp` that is not there. */
+export interface RoleFinding {
+  file: string;
+  message: string;
+  suggestion?: string;
+}
+
+/** What role files name and nobody has. Squad's own tools, `squad/…`, are no other server's. */
+export function lintRoleFiles(
+  { servers, disabled = {} }: Pick<McpConfig, 'servers' | 'disabled'>,
+  roleFiles: readonly RoleWish[],
+  tools: NonNullable<KnownToLint['tools']>,
+): RoleFinding[] {
+  return roleFiles.flatMap(({ file, mcp }) =>
+    mcp.flatMap((entry): RoleFinding[] => {
+      const server = serverIn(entry);
+      if (server === 'squad') return [];
+      if (Object.hasOwn(disabled, server)) return [];
+      if (!Object.hasOwn(servers, server))
+        return [{ file, message: `There is no server "${server}"`, ...meant(server, Object.keys(servers)) }];
+      const tool = entry.slice(server.length + 1);
+      const there = Object.hasOwn(tools, server) ? tools[server]! : null;
+      if (tool === '' || there === null || meansAny(tool, server, new Set(there), false)) return [];
+      return [{ file, message: `There is no tool "${tool}" in ${server}`, ...meant(tool, there) }];
+    }),
+  );
+}
+
+/** `files/read` and `files` are both of `files`. */
+const serverIn = (entry: string): string => entry.split('/', 1)[0]!;
 
 type Path = (string | number)[];
 
@@ -177,7 +207,7 @@ function unusedServers(
   });
 }
 
-export function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
+function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
   const near = nearest(wrong, names);
   if (near.length > 0) return { suggestion: `Did you mean ${near.map(name => `"${name}"`).join(' or ')}?` };
   return names.length === 0 ? {} : { suggestion: `There is: ${names.slice(0, 12).join(', ')}.` };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { lintRoleFiles } from './lint-roles.ts';
+import { lintRoleFiles } from './lint-references.ts';
 
 const config = McpConfig.parse({
   servers: { files: { command: 'x', tools: ['*'] }, mem: { command: 'y', tools: [] } },

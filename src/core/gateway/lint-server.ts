@@ -3,9 +3,15 @@ import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
 import type { Server } from '../../schema/mcp-config.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
-import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
-import { isSecretArgument, looksSecretValue } from './secret-values.ts';
-import { malformedVariable, namesIn, substitute } from './substitution.ts';
+import { isSecretArgument, looksSecretValue } from './secrets.ts';
+import {
+  isOrdinaryVariable,
+  looksSecretHeader,
+  looksSecretName,
+  malformedVariable,
+  namesIn,
+  substitute,
+} from './variables.ts';
 
 type Path = (string | number)[];
 

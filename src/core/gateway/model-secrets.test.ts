@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ModelSpec } from '../../schema/model-spec.ts';
-import { modelSecrets } from './model-secrets.ts';
+import { modelSecrets } from './secrets.ts';
 
 const model = (more: object) =>
   ModelSpec.parse({ type: 'openai', id: 'm', baseUrl: null, apiKeyEnv: 'THE_KEY', ...more });

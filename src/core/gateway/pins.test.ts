@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Definition } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
-import { pendingChanges } from './pending-changes.ts';
-import { approvePins, comparePins, usable, usableAlone } from './pins.ts';
+import { approvePins, comparePins, pendingChanges, usable, usableAlone } from './pins.ts';
 
 const tool = (name: string, description = 'As it was.'): Definition => ({ name, description });
 const FIRST = [tool('read'), tool('write')];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSecretArgument, looksSecretValue } from './secret-values.ts';
+import { isSecretArgument, looksSecretValue } from './secrets.ts';
 
 test.each([
   'sk-ant-api03-0123456789abcdef',

@@ -2,13 +2,94 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { canonicalJson } from '../../base/json.ts';
 import { isRefusedHost } from '../../base/network.ts';
-import { percentDecoded } from '../../base/percent-decoded.ts';
+import { percentDecoded } from '../../base/text.ts';
 import type { Secret } from '../../redaction/redactor.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
-import type { ResolvedServer } from './resolved-server.ts';
-import { isOrdinaryVariable, looksSecretHeader, looksSecretName } from './secret-names.ts';
-import { namesIn, substitute } from './substitution.ts';
-import { fillUrl } from './url-variables.ts';
+
+/** Whether a variable by this name is likely to hold a secret. */
+export const looksSecretName = (name: string): boolean =>
+  /TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH(?!ORS?(_|$))/i.test(name);
+
+/** Whether a header by this name is likely to hold a secret. */
+export const looksSecretHeader = (name: string): boolean =>
+  looksSecretName(name) || /cookie|session|signature/i.test(name);
+
+/** Variables every program of the user has: to hide them would hide every path, and to keep them from agents would break those. */
+export const isOrdinaryVariable = (name: string): boolean =>
+  /^(HOME|PATH|PWD|USER|LOGNAME|SHELL|TMPDIR|TERM|TZ|LANG|LANGUAGE|LC_[A-Z]+|XDG_[A-Z_]+)$/.test(name);
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** The names in `${NAME}`, in order. Any other `$` is only a character. */
+export const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name]) => name!);
+
+/**
+ * Puts values in place, once: a value that looks like a variable stays what it is. `before` is all that stands before it,
+ * values in place, `after` what follows it.
+ */
+export function substitute(
+  text: string,
+  valueFor: (name: string, before: string, after: string) => string,
+): string {
+  let done = '';
+  let at = 0;
+  for (const found of text.matchAll(VARIABLE)) {
+    done += text.slice(at, found.index);
+    at = found.index + found[0].length;
+    done += valueFor(found[1]!, done, text.slice(at));
+  }
+  return done + text.slice(at);
+}
+
+/** A `${` that begins no variable, as it stands there; null when there is none. */
+export function malformedVariable(text: string): string | null {
+  const left = text.replace(VARIABLE, '');
+  const at = left.indexOf('${');
+  return at < 0 ? null : /^\$\{[^}]{0,40}\}?/.exec(left.slice(at))![0];
+}
+
+type FilledUrl =
+  | {
+      url: string;
+      /** Hosts that came from variables together with a port: they turn up without it. */
+      hosts: Secret[];
+    }
+  /** Why not, after "the url of x"; says nothing of the values. */
+  | { fault: string };
+
+/** A name or address, with a port or without. */
+const HOST = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+/** The beginning of a URL up to somewhere in its user, password, host or port. */
+const IN_AUTHORITY = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*$/i;
+/** An `@` that was meant to end a password: the password has a character in it that ended the host before. */
+const LATE_AT = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*[:@][^/?#\\]*[/?#\\].*@/is;
+
+/**
+ * Puts values into a URL. One at its very beginning is a URL itself; any other is a piece of the part it stands in and cannot
+ * end that part, so no value decides which host is asked but one that stands where the host does.
+ */
+export function fillUrl(text: string, valueFor: (name: string) => string): FilledUrl {
+  const hosts: Secret[] = [];
+  let fault: string | null = null;
+  let isBase = false;
+  const url = substitute(text, (name, before, after) => {
+    const value = valueFor(name);
+    if (before === '') {
+      isBase = true;
+      return value;
+    }
+    if (!IN_AUTHORITY.test(before) || /^[^/?#\\]*@/.test(after))
+      return encodeURIComponent(value.toWellFormed());
+    const host = HOST.exec(value);
+    if (host === null) fault = `has ${name} as its host, whose value is no host`;
+    else if (host[1] !== value) hosts.push({ name, value: host[1]! });
+    return value;
+  });
+  if (fault === null && isBase && LATE_AT.test(url))
+    fault =
+      'has an @ behind its host; as part of a user name, a password or a path it is written %40, and / is written %2F';
+  return fault === null ? { url, hosts } : { fault };
+}
 
 /** What Squad itself knows of a run: no secrets, and nobody's environment can say otherwise. */
 export interface Roots {
@@ -156,3 +237,24 @@ function faultOf(id: string, server: ResolvedServer): string | null {
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** How another MCP server is started or reached, with every variable filled in. Holds secrets. */
+export type ResolvedServer =
+  | { kind: 'stdio'; command: string; args: string[]; cwd: string; env: Record<string, string> }
+  | { kind: 'http' | 'sse'; url: string; headers: Record<string, string> };
+
+const NAMES = new Set([
+  ...['HOME', 'PATH', 'LANG', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TERM', 'TZ'],
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+]);
+const PREFIXES = ['LC_', 'XDG_'];
+
+/** What the process of a server has of the environment it is started in: what programs need to work at all, and no secrets of others. */
+export function baseEnvironment(variables: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).filter(
+      ([name]) => NAMES.has(name) || PREFIXES.some(prefix => name.startsWith(prefix)),
+    ),
+  );
+}

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { checkProperty } from '../testing/check-property.ts';
-import { matchesWildcard } from './wildcard.ts';
+import { matchesWildcard } from './tool-names.ts';
 
 test.each([
   ['', '', true],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { InboxField } from '../../schema/inbox.ts';
-import { answerText } from './answer-text.ts';
+import { answerText } from './answer.ts';
 
 const words = { kind: 'question' as const, choices: [], fields: [] };
 const approval = { kind: 'approval' as const, choices: ['yes', 'no'], fields: [] };

@@ -1,9 +1,9 @@
-import { lookOf } from '../../base/visible-text.ts';
+import { lookOf, oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { checkText } from '../text.ts';
-import { answerText } from './answer-text.ts';
+import { answerText } from './answer.ts';
 
 /** What somebody is to be asked, as it came. */
 export interface Ask {
@@ -23,10 +23,7 @@ export interface Ask {
 }
 
 /** What is asked, without who asks whom and until when. */
-export type Wording = Pick<
-  InboxItem,
-  'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'
->;
+type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'>;
 
 /** In characters; whoever has to answer reads all of it. */
 const LONGEST = { question: 8_000, details: 40_000, choice: 200 };
@@ -115,3 +112,24 @@ function checkChoices(choices: readonly string[]): void {
 
 const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
+
+/** In characters. What is to be allowed is shown as far as a result has room for it, and line by line. */
+const ROOM = { toKnow: 300, toAllow: 1_000 };
+
+export const ROOM_FOR_QUESTION = 600;
+
+/** Details as a model's result has them, and how many characters of what is to be allowed are not in it. */
+export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind' | 'question' | 'details'>): {
+  text: string | null;
+  hidden: number;
+} {
+  if (kind === 'question') return { text: details && oneLine(visibleText(details), ROOM.toKnow), hidden: 0 };
+  const characters = [...visibleText(details ?? '')];
+  const hidden =
+    Math.max(0, characters.length - ROOM.toAllow) + Math.max(0, [...question].length - ROOM_FOR_QUESTION);
+  if (hidden === 0) return { text: details && characters.join(''), hidden };
+  const shown = characters.slice(0, ROOM.toAllow).join('');
+  return { text: `${shown}… (${hidden} characters not shown: ${SEEN_WHOLE})`, hidden };
+}
+
+export const SEEN_WHOLE = '`squad inbox` or the page shows all, and only there it can be allowed';

@@ -1,7 +1,7 @@
-import { hiddenWarning, visibleText } from '../../base/visible-text.ts';
+import { hiddenWarning, visibleText } from '../../base/text.ts';
 import type { InboxField, InboxItem } from '../../schema/inbox.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { HubSettings } from '../../schema/config.ts';
-import { deadlineOf } from './deadline.ts';
+import { deadlineOf } from './inbox.ts';
 
 const MINUTE = 60_000;
 const settings = HubSettings.parse({ 'inbox.timeout_minutes': 60 });

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { oneLine } from '../../base/one-line.ts';
-import { visibleText } from '../../base/visible-text.ts';
+import { oneLine, visibleText } from '../../base/text.ts';
 import { type InboxItem, whoAnswered, YES } from '../../schema/inbox.ts';
 import type { Ask } from './ask.ts';
 

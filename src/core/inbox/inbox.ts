@@ -1,20 +1,44 @@
-import { Alarms } from '../../base/alarms.ts';
-import { OneAtATime } from '../../base/one-at-a-time.ts';
+import { Alarms } from '../../base/clock.ts';
+import { OneAtATime } from '../../base/keyed-queue.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
 import { type AnsweredBy, type InboxItem, NO, type WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
-import { Deadlines } from '../runs/deadlines.ts';
-import { answerText } from './answer-text.ts';
+import { Deadlines } from '../runs/turn-limits.ts';
+import { answerText } from './answer.ts';
 import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
-import { deadlineOf } from './deadline.ts';
-import { HandedOut, type HandedOutPorts } from './handed-out.ts';
-import { OpenItems } from './open-items.ts';
-import { alreadySettled, full, unknownItem } from './refusals.ts';
+import {
+  alreadySettled,
+  full,
+  HandedOut,
+  type HandedOutPorts,
+  OpenItems,
+  unknownItem,
+} from './open-items.ts';
 
-export interface InboxPorts extends HandedOutPorts {
+const MINUTE = 60_000;
+
+/**
+ * Until when an answer is waited for. Never as long as the asker's own turn may take: it must still be told, and do something
+ * with it.
+ */
+export function deadlineOf(
+  { minutes }: Pick<Ask, 'minutes'>,
+  settings: HubSettings,
+  /** Milliseconds that the asker's turn has left; null: nothing ends it. */
+  turnLeft: number | null,
+  now: number,
+): number {
+  const usual = settings['inbox.timeout_minutes'];
+  const wanted = now + (usual === 0 ? 0 : (minutes ?? usual)) * MINUTE;
+  if (turnLeft === null) return wanted;
+  const left = Math.max(0, turnLeft);
+  return Math.round(Math.min(wanted, now + Math.max(left - MINUTE, left / 2)));
+}
+
+interface InboxPorts extends HandedOutPorts {
   store: Store;
   settings(): HubSettings;
   /** The run as it is now, if it has not ended. */

@@ -1,6 +1,10 @@
+import type { Clock } from '../../base/clock.ts';
+import { nearest, oneLine, visibleText } from '../../base/text.ts';
+import { SquadError } from '../../schema/error.ts';
 import type { InboxId, RunId } from '../../schema/ids.ts';
-import type { InboxItem } from '../../schema/inbox.ts';
+import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
+import type { Store } from '../ports/store.ts';
 import { LONGEST_LINE } from '../runs/descendants.ts';
 
 /** What is open, in memory, and who wants to hear of it. */
@@ -84,4 +88,118 @@ export class OpenItems {
     }
     return false;
   }
+}
+
+export interface HandedOutPorts {
+  clock: Clock;
+  store: Pick<Store, 'commit'>;
+  warn(message: string, cause: unknown): void;
+  /** Called between the steps of telling an asker, by name. */
+  checkpoint(name: string): void;
+}
+
+/** How long after a hub died with an answer on its way the same words still mean that question. */
+const ASKED_AGAIN_MS = 120_000;
+
+/** Settled items on their way to the run that asked. Whether one arrived is known when the run goes on: until then it may ask again. */
+export class HandedOut {
+  private readonly ports: HandedOutPorts;
+  private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
+  private readonly openedAt: { wall: number; monotonic: number };
+
+  constructor(ports: HandedOutPorts) {
+    this.ports = ports;
+    this.openedAt = { wall: ports.clock.now(), monotonic: ports.clock.monotonic() };
+  }
+
+  add(item: InboxItem): void {
+    const items = this.items.get(item.runId) ?? new Map<InboxId, InboxItem>();
+    this.items.set(item.runId, items.set(item.id, item));
+    this.ports.checkpoint('inbox:handed');
+  }
+
+  /** A run does something else: it has what it was told. Never rejects. */
+  async wentOn(runId: RunId): Promise<void> {
+    const items = [...(this.items.get(runId)?.values() ?? [])];
+    if (items.length === 0) return;
+    this.items.delete(runId);
+    const heardAt = this.ports.clock.now();
+    await this.ports.store
+      .commit({ inbox: items.map(item => ({ ...item, heardAt })), events: [] })
+      .catch(thrown => this.ports.warn(`That ${runId} has its answers could not be recorded`, thrown));
+    this.ports.checkpoint('inbox:heard');
+  }
+
+  /** The run has ended. */
+  forget(runId: RunId): void {
+    this.items.delete(runId);
+  }
+
+  mayNotHaveArrived({ heardAt }: InboxItem): boolean {
+    if (heardAt === null) return true;
+    const { wall, monotonic } = this.openedAt;
+    const age = wall - heardAt + (this.ports.clock.monotonic() - monotonic);
+    return heardAt < wall && age < ASKED_AGAIN_MS;
+  }
+}
+
+export function alreadySettled(item: InboxItem): SquadError {
+  const { id, state, answer, answeredBy, answeredAt } = item;
+  return new SquadError('ALREADY_ANSWERED', `${id} ${howSettled(item)}`, {
+    suggestions: ['Nothing was changed. `reply` to the run, once it has ended, to tell it something else.'],
+    details: { id, state, answer, answered_by: answeredBy, answered_at: answeredAt },
+  });
+}
+
+/** What became of it, as the rest of a sentence. */
+function howSettled({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+  const words = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
+  if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
+  if (state === 'declined') return `was declined by ${whoAnswered(answeredBy)}`;
+  if (state === 'expired') return `was not answered in time; its default was ${words}`;
+  return `was already answered with ${words} by ${whoAnswered(answeredBy)}`;
+}
+
+export const full = (runId: RunId, most: number): SquadError =>
+  new SquadError(
+    'INBOX_FULL',
+    `Run ${runId} has ${most} questions open; no more are taken until some are answered`,
+    {
+      suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
+    },
+  );
+
+/** `found` are several that begin so; `others` all there could be. */
+export function unknownItem(
+  given: string,
+  found: readonly InboxItem[],
+  others: readonly InboxItem[],
+): SquadError {
+  if (found.length > 1)
+    return new SquadError(
+      'INBOX_UNKNOWN',
+      `${oneLine(visibleText(given), 60)} is the beginning of several ids: ${found
+        .slice(0, 5)
+        .map(({ id }) => id)
+        .join(', ')}`,
+      { suggestions: ['Give more letters.'] },
+    );
+  const near = nearest(
+    given.slice(0, 40),
+    others.map(({ id }) => id),
+  );
+  const open = others.filter(({ state }) => state === 'open').slice(0, 3);
+  return new SquadError(
+    'INBOX_UNKNOWN',
+    `There is no question ${oneLine(visibleText(given), 60) || '(nothing)'}`,
+    {
+      suggestions: [
+        near.length > 0
+          ? `Did you mean ${near.join(' or ')}?`
+          : open.length > 0
+            ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(visibleText(question), 60)})`).join(', ')}.`
+            : '`squad inbox --all` shows what was asked.',
+      ],
+    },
+  );
 }

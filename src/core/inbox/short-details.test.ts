@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shortDetails } from './short-details.ts';
+import { shortDetails } from './ask.ts';
 
 const permission = { kind: 'permission' as const, question: 'Claude Code wants to run: Bash' };
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { PlannedBranch } from '../../schema/integration.ts';
-import { blockedBy } from './blocked-by.ts';
-import { checklistOf, type Facts } from './checklist.ts';
+import { blockedBy, checklistOf, type Facts } from './checklist.ts';
 
 const branch = (given: Partial<PlannedBranch> = {}): PlannedBranch => ({
   ...{

@@ -1,4 +1,6 @@
+import { SquadError } from '../../schema/error.ts';
 import type { ChecklistItem, IntegrationPlan } from '../../schema/integration.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 
 /** What is known once everything was tried. */
 export type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'folder'> & {
@@ -45,10 +47,10 @@ function checkItem({ check, untrustedCheck }: Facts): ChecklistItem {
 type Check = NonNullable<IntegrationPlan['check']>;
 
 /** It was run, and did not pass. */
-export const isAgainst = ({ outcome }: Check): boolean => outcome !== 'passed' && outcome !== 'not_run';
+const isAgainst = ({ outcome }: Check): boolean => outcome !== 'passed' && outcome !== 'not_run';
 
 /** How a check that did not pass ended. */
-export function checkWords({ outcome, exitCode }: Check): string {
+function checkWords({ outcome, exitCode }: Check): string {
   if (outcome === 'timeout') return 'it took too long and was ended';
   if (outcome === 'not_started') return 'it could not be started';
   return exitCode === null ? 'it was ended by a signal' : `exit code ${exitCode}`;
@@ -57,3 +59,103 @@ export function checkWords({ outcome, exitCode }: Check): string {
 const item = (state: ChecklistItem['state'], what: string, note: string | null = null): ChecklistItem => ({
   ...{ what, state, note },
 });
+
+type Blocked = NonNullable<IntegrationPlan['blocked']>;
+
+/** Why nothing can be merged, and what to do about that. Null: something can, or there is nothing to. */
+export function blockedBy(facts: Facts): Blocked | null {
+  const { branches, obstacles, untrustedCheck, check } = facts;
+  const having = (wanted: string) => branches.filter(({ outcome }) => outcome === wanted);
+  if (having('merges').length === 0)
+    return conflicting(facts, having('conflict')) ?? refused(facts, having('refused'));
+  if (obstacles.length > 0) return inTheWay(facts);
+  if (untrustedCheck !== null) return untrusted(untrustedCheck);
+  return check && isAgainst(check) ? failed(facts, check) : null;
+}
+
+type Branches = Facts['branches'];
+
+function conflicting({ target }: Facts, branches: Branches): Blocked | null {
+  const [first, ...others] = branches;
+  if (!first) return null;
+  const whose = others.length === 0 ? `${first.runId} conflicts` : `All ${branches.length} branches conflict`;
+  const files = [...new Set(branches.flatMap(({ conflicts }) => conflicts))];
+  const ask = `Merge ${target} into your branch and resolve the conflicts in ${first.conflicts.join(', ')}.`;
+  return {
+    code: 'MERGE_CONFLICT',
+    message: `${whose} with ${target} in ${files.join(', ')}`,
+    suggestions: [`squad reply ${shellWord(first.runId)} ${shellWord(ask)}`],
+  };
+}
+
+function refused({ target }: Facts, branches: Branches): Blocked | null {
+  const [first] = branches;
+  if (!first) return null;
+  const why = first.messages.join('; ');
+  return {
+    code: 'UNCOMMITTABLE',
+    message: `No branch can be merged into ${target}: ${first.runId}: ${why}`,
+    suggestions: [
+      `squad reply ${shellWord(first.runId)} "Finish what is under way in your work tree, and commit."`,
+    ],
+  };
+}
+
+function inTheWay({ target, folder, obstacles }: Facts): Blocked {
+  const where = folder === null ? '' : ` in ${folder}`;
+  return {
+    code: 'TARGET_BLOCKED',
+    message: `${target} cannot be moved: ${obstacles.join('; ')}`,
+    suggestions: [`Commit, stash or move away what is named${where}, then: squad integrate`],
+  };
+}
+
+const untrusted = (file: string): Blocked => ({
+  code: 'CHECK_FAILED',
+  message: `The check that ${file} names was not run: the file is not trusted, or was changed since`,
+  suggestions: [
+    'Read the file, then: squad trust',
+    'Or go without the check: --no-check; or with another: --check "COMMAND"',
+  ],
+});
+
+function failed({ branches }: Facts, check: NonNullable<Facts['check']>): Blocked {
+  const merged = branches.filter(({ outcome }) => outcome === 'merges');
+  const [only] = merged.length === 1 ? merged : [];
+  return {
+    code: 'CHECK_FAILED',
+    message: `The check said no to the merged result: ${checkWords(check)}`,
+    suggestions: [
+      only
+        ? `See its output above, then: squad reply ${shellWord(only.runId)} "Mend what the check says: …"`
+        : 'See its output above. `squad integrate RUN` tries one branch alone, and finds the one at fault.',
+    ],
+  };
+}
+
+const AGAIN = 'Plan again: squad integrate. Nothing was merged.';
+
+export const branchMoved = (target: string, cause?: unknown): SquadError =>
+  new SquadError('BRANCH_MOVED', `${target} has moved since the plan was made`, {
+    suggestions: [AGAIN],
+    cause,
+  });
+
+export const checkedOutOtherwise = (target: string): SquadError =>
+  new SquadError('TARGET_BLOCKED', `${target} is checked out otherwise than when the plan was made`, {
+    suggestions: [AGAIN],
+  });
+
+export const targetBlocked = (target: string, folder: string, obstacles: readonly string[]): SquadError =>
+  new SquadError('TARGET_BLOCKED', `${target} is checked out at ${folder}: ${obstacles.join('; ')}`, {
+    suggestions: ['Commit, stash or move that away, then try again. Nothing was merged.'],
+  });
+
+export const planUnknown = (planId: string): SquadError =>
+  new SquadError(
+    'PLAN_UNKNOWN',
+    `There is no plan ${planId}: it was carried out, or the hub has started anew`,
+    {
+      suggestions: [AGAIN],
+    },
+  );

@@ -3,13 +3,13 @@ import { asSquadError } from '../../schema/error.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan } from '../../schema/integration.ts';
-import type { Intent } from '../../schema/intent.ts';
+import type { Intent } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
-import { removalEvent } from '../worktrees/removal-event.ts';
+import { removalEvent } from '../worktrees/removal.ts';
+import { branchMoved, checkedOutOtherwise, planUnknown } from './checklist.ts';
 import { cleared } from './merge-check.ts';
 import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
-import { branchMoved, checkedOutOtherwise, planUnknown } from './refusals.ts';
 
 export interface IntegratorPorts extends PlanPorts {
   /** Runs that have not ended: a work tree in which one works stays. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { newRunId } from '../../schema/ids.ts';
-import type { Intent } from '../../schema/intent.ts';
+import type { Intent } from '../../schema/review.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { CheckEnd, Integration, RunCheck } from '../ports/integration.ts';
 import type { Store } from '../ports/store.ts';

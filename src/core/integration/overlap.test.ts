@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
-import { suggestedOrder } from './order.ts';
 import { overlapOf } from './overlap.ts';
+import { suggestedOrder } from './plan-integration.ts';
 
 const run = (name: string, files: string[], endedAt: number | null = 0) => ({
   runId: name as RunId,

@@ -1,18 +1,43 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import type { TrialOutcome } from '../ports/integration.ts';
 import type { Branches, Checkout } from '../ports/worktrees.ts';
-import { blockedBy } from './blocked-by.ts';
-import { checkoutsOf, chooseCandidates, type LeftOut, targetOf } from './candidates.ts';
-import { checklistOf } from './checklist.ts';
+import {
+  checkoutsOf,
+  chooseCandidates,
+  type LeftOut,
+  mergeMessage,
+  type Ready,
+  readyBranches,
+  targetOf,
+} from './candidates.ts';
+import { blockedBy, checklistOf } from './checklist.ts';
 import { type CheckOrder, type TryOutPorts, tryOut } from './merge-check.ts';
-import { mergeMessage } from './merge-message.ts';
-import { suggestedOrder } from './order.ts';
-import { overlapOf } from './overlap.ts';
-import { type Ready, readyBranches } from './ready-branches.ts';
+import { overlapOf, type Touching } from './overlap.ts';
+
+interface Orderable extends Touching {
+  endedAt: number | null;
+}
+
+/**
+ * In which order branches are best merged: what touches nobody else's files first, so that it is in whatever becomes of
+ * the rest; of those alike, the one that ended first.
+ */
+export function suggestedOrder<T extends Orderable>(runs: readonly T[]): T[] {
+  const shared = new Map<string, number>();
+  for (const { runs: among } of overlapOf(runs).files)
+    for (const id of among) shared.set(id, (shared.get(id) ?? 0) + 1);
+  const overlap = ({ runId }: T) => shared.get(runId) ?? 0;
+  const end = ({ endedAt }: T) => endedAt ?? Number.POSITIVE_INFINITY;
+  return runs.toSorted(
+    (a, b) => overlap(a) - overlap(b) || compare(end(a), end(b)) || compare(a.runId, b.runId),
+  );
+}
+
+const compare = <V extends number | string>(a: V, b: V): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export interface PlanPorts extends TryOutPorts {
   branches: Branches;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { schemaFault } from './json-schema.ts';
-import { structuredAnswer } from './structured-answer.ts';
+import { schemaFault, structuredAnswer } from './structured-answer.ts';
 
 const schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',

@@ -1,6 +1,174 @@
+import { Script } from 'node:vm';
 import type { JsonSchema, RunError } from '../../schema/run.ts';
+import { offThread, TookTooLong } from '../off-thread.ts';
 import { longestStart } from './digest.ts';
-import { mismatch } from './json-schema.ts';
+
+const NEWEST = 'draft/2020-12';
+
+/** Those that MCP's own clients know, who check every answer again. Draft 7 only adds to draft 6. */
+const CHECKERS = {
+  [NEWEST]: async () => (await import('ajv/dist/2020.js')).Ajv2020,
+  'draft/2019-09': async () => (await import('ajv/dist/2019.js')).Ajv2019,
+  'draft-07': async () => (await import('ajv')).Ajv,
+  'draft-06': async () => (await import('ajv')).Ajv,
+};
+
+/** What checks by the draft that the schema names; by the newest if it names none. Loaded on first use: most runs have no schema. */
+async function checkerFor({ $schema = addressOf(NEWEST) }: JsonSchema) {
+  const named = typeof $schema === 'string' ? $schema : '';
+  const [, draft = ''] = /^https?:\/\/json-schema\.org\/(.+)\/schema#?$/.exec(named) ?? [];
+  if (Object.hasOwn(CHECKERS, draft)) return CHECKERS[draft as keyof typeof CHECKERS]();
+  throw new Error(
+    `its "$schema" is ${JSON.stringify($schema).slice(0, LONGEST_SHOWN)}, which is no draft that answers can be checked by; those are ${KNOWN}`,
+  );
+}
+
+const addressOf = (draft: string): string => `https://json-schema.org/${draft}/schema`;
+
+const LONGEST_SHOWN = 200;
+const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
+
+const MOST_PROBLEMS = 5;
+/** Both take milliseconds on a quiet machine. A pattern that backtracks would take for ever, and everybody would wait for it. */
+const LONGEST_COMPILE_MS = 3_000;
+const LONGEST_CHECK_MS = 1_000;
+/** Compiling takes time with the square of their number. */
+const MAX_PATTERNS = 500;
+
+/** Why this is no schema to check with, or null; and the formats that nobody knows, which are not checked. */
+export async function checkSchema(
+  schema: JsonSchema,
+): Promise<{ fault: string | null; unknownFormats: string[] }> {
+  const unknown = new Set<string>();
+  const fault = await faultOf(schema, name => unknown.add(name));
+  return { fault, unknownFormats: [...unknown] };
+}
+
+async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => void): Promise<string | null> {
+  try {
+    const Checker = await checkerFor(schema);
+    // Without formats: what a reference looks like matters to nobody who can follow it.
+    const ajv = new Checker({ ...OPTIONS, validateFormats: false });
+    if (bounded(() => ajv.validateSchema(withoutDialect(schema)), LONGEST_COMPILE_MS) !== true)
+      return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');
+    await compile(schema, onUnknownFormat);
+    return null;
+  } catch (thrown) {
+    return wordsOf(thrown);
+  }
+}
+
+/** How a value differs from the schema; null when it does not. */
+export async function checkValue(schema: JsonSchema, value: unknown): Promise<string | null> {
+  try {
+    const check = await compile(schema);
+    // Anything but true is no yes: a schema can be written so that the check gives a promise.
+    if (bounded(() => check(value), LONGEST_CHECK_MS) === true) return null;
+    return problemsOf(check.errors ?? [], 'the answer');
+  } catch (thrown) {
+    return `it could not be checked (${wordsOf(thrown)})`;
+  }
+}
+
+interface Problem {
+  instancePath: string;
+  message?: string;
+}
+
+function problemsOf(problems: Problem[], whole: string): string {
+  const words = problems
+    .slice(0, MOST_PROBLEMS)
+    .map(({ instancePath, message }) => `${instancePath || whole} ${message}`);
+  const more = problems.length - MOST_PROBLEMS;
+  return words.join('; ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** The meta-schemas overlap, so several of them report the same problem. */
+const eachOnce = (problems: Problem[]): Problem[] => [
+  ...new Map(
+    problems.map(problem => [`${problem.instancePath} ${problem.message}`, problem] as const),
+  ).values(),
+];
+
+/** Strict mode refuses keywords other programs add. */
+const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger: false } as const;
+
+async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {
+  const [Checker, { default: formats }] = await Promise.all([checkerFor(schema), import('ajv-formats')]);
+  if (hasAsyncPart(schema)) throw new Error('$async is not part of JSON Schema');
+  if (patternsIn(schema) > MAX_PATTERNS) throw new Error(`it has more than ${MAX_PATTERNS} patterns`);
+  const warn = (text: string) => {
+    const [, name] = /^unknown format "(.*)" ignored/s.exec(text) ?? [];
+    if (name !== undefined) onUnknownFormat(name);
+  };
+  const ajv = new Checker({ ...OPTIONS, logger: { log() {}, warn, error() {} } });
+  formats.default(ajv);
+  return bounded(() => ajv.compile(withoutDialect(schema)), LONGEST_COMPILE_MS);
+}
+
+function hasAsyncPart(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false;
+  return '$async' in part || Object.values(part).some(hasAsyncPart);
+}
+
+function patternsIn(part: unknown): number {
+  if (typeof part !== 'object' || part === null) return 0;
+  const { pattern, patternProperties } = part as Partial<Record<string, unknown>>;
+  const own = (typeof pattern === 'string' ? 1 : 0) + Object.keys(patternProperties ?? {}).length;
+  return Object.values(part).reduce((sum, each) => sum + patternsIn(each), own);
+}
+
+/** The checker was chosen by it, and knows it by one spelling only. */
+function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
+  return rest;
+}
+
+const CALL = new Script('globalThis.__squadBounded()');
+
+/** Cut off, wherever it is, when its time is up. */
+function bounded<T>(act: () => T, timeout: number): T {
+  const room = globalThis as { __squadBounded?: () => void };
+  let result: { value: T } | null = null;
+  room.__squadBounded = () => {
+    result = { value: act() };
+  };
+  try {
+    CALL.runInThisContext({ timeout });
+    return result!.value;
+  } finally {
+    delete room.__squadBounded;
+  }
+}
+
+function wordsOf(thrown: unknown): string {
+  const { code, message } = thrown as { code?: string; message?: string };
+  return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'it takes too long' : (message ?? String(thrown));
+}
+
+/** A short schema can take seconds: a pattern that backtracks, references to itself. So none is checked in the hub's own thread. */
+const ALWAYS = Number.POSITIVE_INFINITY;
+
+/** Why this is no schema to check with, or null. Formats that nobody knows are reported: they are not checked. */
+export async function schemaFault(
+  schema: JsonSchema,
+  onUnknownFormat: (name: string) => void = () => {},
+): Promise<string | null> {
+  const checked = await offThread('schema', checkSchema, ALWAYS, schema).catch(reasonOf);
+  if (typeof checked === 'string') return checked;
+  for (const name of checked.unknownFormats) onUnknownFormat(name);
+  return checked.fault;
+}
+
+/** How a value differs from the schema; null when it does not. */
+const mismatch = (schema: JsonSchema, value: unknown): Promise<string | null> =>
+  offThread('value by schema', checkValue, ALWAYS, schema, value).catch(
+    (thrown: unknown) => `it could not be checked (${reasonOf(thrown)})`,
+  );
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof TookTooLong) return 'it takes too long';
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
 
 const SHOWN_TEXT = 1_000;
 

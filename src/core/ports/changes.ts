@@ -1,4 +1,4 @@
-import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/work.ts';
+import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 
 /** The files a run works on. Needs git to say anything; never throws except where it is said. */
 export interface WorkTree {

@@ -1,3 +1,4 @@
+import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig, OwnServers } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
@@ -62,7 +63,7 @@ export interface PinStore {
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
 }
 
-export type AuditDecision = 'allowed' | 'denied';
+type AuditDecision = 'allowed' | 'denied';
 
 /** What is written down about one question or call. Never a value of an argument or a result: shapes, sizes, hashes. */
 export interface AuditEntry {
@@ -282,4 +283,24 @@ export interface Gateway extends GatewayAdmin {
   release(runId: RunId): Promise<void>;
   /** Ends every server it started; settles when they are gone. */
   close(): Promise<void>;
+}
+
+export interface AuditFilter {
+  runId?: RunId;
+  deniedOnly?: boolean;
+  limit: number;
+}
+
+export interface AuditPage {
+  /** The newest that match, oldest first. */
+  entries: AuditRecord[];
+  /** Lines met on the way that are none of ours. */
+  unreadable: number;
+}
+
+/** The audit log as people read it. */
+export interface AuditTrail {
+  /** Every line of every file, against the one before. */
+  verify(): Promise<AuditVerdict>;
+  entries(filter: AuditFilter): Promise<AuditPage>;
 }

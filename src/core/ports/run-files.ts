@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { RunId } from '../../schema/ids.ts';
+import type { RunRecord } from '../runs/run-record.ts';
 import type { TurnRef } from './turns.ts';
 
 export type OutputStream = 'stdout' | 'stderr';
@@ -14,7 +15,7 @@ export interface OutputPage {
 }
 
 /** A line of an output, from 1, and the byte it starts at. Nulls where it was not found, or not yet. */
-export interface OutputPlace {
+interface OutputPlace {
   line: number | null;
   offset: number | null;
   /** How many there are; null: not all of it has been read. */
@@ -112,4 +113,14 @@ export interface RunFiles {
   /** Every chat that has a folder: its id, or the id of the run it was opened for, where that can be a name. */
   listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
   removeChat(engine: string, chatId: string): Promise<number>;
+}
+
+/** Runs as their folders tell of them, without a database. */
+export interface RunSource {
+  /** Every run that has a folder, and when the folder last changed. */
+  list(): Promise<{ runId: RunId; changedAt: number }[]>;
+  /** Null when there is none, or it cannot be read. */
+  record(id: RunId): Promise<RunRecord | null>;
+  /** As much as can be told without a record. Null for a run that was never started: nobody was promised anything. */
+  unrecorded(id: RunId, changedAt: number): Promise<RunRecord | null>;
 }

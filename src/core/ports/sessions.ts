@@ -1,6 +1,6 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import type { NamedRun } from '../../schema/run-name.ts';
+import type { NamedRun } from '../../schema/run-text.ts';
 
 /** What a window shows of its run, beside the log. */
 export type WindowedRun = NamedRun & Pick<Run, 'id' | 'title' | 'task' | 'worktree'>;
@@ -18,4 +18,12 @@ export interface Sessions {
   close(runId: RunId): Promise<void>;
   /** Ends sessions of ours whose run is over. */
   sweep(isLive: (runId: RunId) => boolean): Promise<void>;
+}
+
+/** Windows for people to work in, on the screen of whoever has this environment. */
+export interface Terminals {
+  /** The program that would open one, or why none can be. */
+  find(env: Record<string, string>): { program: string; why: null } | { program: null; why: string };
+  /** Opens one on this run. Rejects when no window comes of it. */
+  open(env: Record<string, string>, attach: { run: string; takesOver: boolean }): Promise<void>;
 }

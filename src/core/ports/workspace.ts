@@ -1,6 +1,5 @@
-import type { AgentTemplate } from '../../schema/agent-template.ts';
 import type { Config } from '../../schema/config.ts';
-import type { Role } from '../../schema/role.ts';
+import type { AgentTemplate, Role } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
 import type { RunIdentity } from '../policy.ts';
 import type { Context } from '../roles/context.ts';

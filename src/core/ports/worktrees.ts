@@ -1,5 +1,5 @@
 import type { RunId } from '../../schema/ids.ts';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import type { Worktree, WorktreeSettings } from '../../schema/worktree.ts';
 
 export interface WorktreeAsk {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { closingOfEnded } from './close-review.ts';
+import { closingOfEnded } from './rounds.ts';
 
 const ended = aRun(aSquad(), { status: 'completed' });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { commentsText } from './comments.ts';
+import { commentsText } from './review-input.ts';
 
 it('has each comment at its place, with the line it is about set apart from what is asked', () => {
   const text = commentsText(

@@ -1,14 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { asSquadError, SquadError } from '../../schema/error.ts';
-import type { BranchMove, Intent } from '../../schema/intent.ts';
-import { FEEDBACK_FILE, type FeedbackBy, type Review } from '../../schema/review.ts';
+import {
+  type BranchMove,
+  FEEDBACK_FILE,
+  type FeedbackBy,
+  type Intent,
+  type Review,
+} from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { whileMoving } from './branch-tries.ts';
-import { closing } from './close-review.ts';
-import { feedbackFile } from './feedback-file.ts';
 import { type ReviewPorts, runNow } from './ports.ts';
+import { feedbackFile } from './prompts.ts';
 import type { Feedback } from './review-input.ts';
+import { closing } from './rounds.ts';
+
+/** An agent that commits that often between two looks is not one to wait for. */
+const TRIES = 5;
+
+/** Prepares and applies anew as long as the agent at work in the same tree is faster. */
+export async function whileMoving<T>(act: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await act();
+    } catch (thrown) {
+      if (tried === TRIES || asSquadError(thrown).code !== 'BRANCH_MOVED') throw thrown;
+    }
+  }
+}
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 

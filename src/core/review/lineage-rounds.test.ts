@@ -11,7 +11,7 @@ import {
   roundsLeft,
   roundsOf,
   wasInVain,
-} from './lineage-rounds.ts';
+} from './rounds.ts';
 
 const settings = HubSettings.parse({});
 const run = aRun(aSquad());

@@ -5,7 +5,7 @@ import type { Run } from '../../schema/run.ts';
 import type { Sessions } from '../ports/sessions.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches, Worktrees } from '../ports/worktrees.ts';
-import type { PlannedSquad } from '../runs/plan.ts';
+import type { PlannedSquad } from '../runs/plan-run.ts';
 import type { Runner } from '../runs/runner.ts';
 
 export interface ReviewPorts {

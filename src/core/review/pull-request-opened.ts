@@ -1,7 +1,7 @@
 import type { Run } from '../../schema/run.ts';
 import type { PullRequest } from '../ports/git-host.ts';
-import { closing } from './close-review.ts';
 import { eventOf, type ReviewPorts, runNow } from './ports.ts';
+import { closing } from './rounds.ts';
 
 /** Writes down that a pull request is there. A reviewer's ends its review with it. */
 export async function pullRequestOpened(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { betweenLines, cutWords, onOneLine, quotedWords } from './quoted-words.ts';
+import { betweenLines, cutWords, onOneLine, quotedWords } from './prompts.ts';
 
 test('every line of a quotation is marked, whatever ends a line', () => {
   const ends = ['\n', '\r\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029'];

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { SquadError } from '../../schema/error.ts';
 import { newReviewId } from '../../schema/ids.ts';
-import type { BranchMove, Intent } from '../../schema/intent.ts';
-import type { Review } from '../../schema/review.ts';
+import type { BranchMove, Intent, Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { whileMoving } from './branch-tries.ts';
-import { refuseBeyondLimit, roundsOf } from './lineage-rounds.ts';
+import { whileMoving } from './give-feedback.ts';
 import { EVERY_REVIEW, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
+import { reviewerPrompt } from './prompts.ts';
 import type { ReviewAsk } from './review-input.ts';
-import { reviewerPrompt } from './reviewer-prompt.ts';
-import { worktreeNeeded } from './worktree-needed.ts';
+import { worktreeNeeded } from './reviewer-role.ts';
+import { refuseBeyondLimit, roundsOf } from './rounds.ts';
 
 export interface RequestedReview {
   review: Review;

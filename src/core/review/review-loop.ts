@@ -1,24 +1,42 @@
-import { Alarms } from '../../base/alarms.ts';
-import { OneAtATime } from '../../base/one-at-a-time.ts';
+import { Alarms } from '../../base/clock.ts';
+import { OneAtATime } from '../../base/keyed-queue.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { PullRequest } from '../ports/git-host.ts';
-import { Deadlines } from '../runs/deadlines.ts';
-import { abandonLineage } from './abandon-lineage.ts';
-import { clearWorktree } from './clear-worktree.ts';
-import { closing } from './close-review.ts';
-import { lineagesLeft } from './finish-left.ts';
-import { finishIntents, worktreesLeft } from './found-at-start.ts';
+import { Deadlines } from '../runs/turn-limits.ts';
+import { removalEvent } from '../worktrees/removal.ts';
+import {
+  abandonLineage,
+  finishIntents,
+  lineagesLeft,
+  settleLineage,
+  worktreesLeft,
+} from './close-lineage.ts';
 import { giveFeedback } from './give-feedback.ts';
-import { type Rounds, roundsOf } from './lineage-rounds.ts';
 import { EVERY_REVIEW, eventOf, type ReviewPorts } from './ports.ts';
 import { pullRequestOpened } from './pull-request-opened.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
-import { settleLineage } from './settle-lineage.ts';
+import { closing, type Rounds, roundsOf } from './rounds.ts';
+
+/**
+ * Takes away the work tree of a run that is done with it, as far as that can be done without losing anything, and tells. False:
+ * another run is at work in it.
+ */
+async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {
+  const { worktree } = run;
+  if (!worktree) return true;
+  const { clock, store, worktrees, runner } = ports;
+  const isItsPlace = (other: Run) => other.worktree?.path === worktree.path && !isEnd(other.status);
+  if (runner.liveRuns().some(isItsPlace)) return false;
+  // Only a reviewer's branch is nobody's: what a coder has done is for people to decide on.
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: run.reviewOf !== null });
+  await store.commit({ events: [eventOf(clock, run, removalEvent(worktree, removal))] });
+  return true;
+}
 
 /** How soon what went wrong is tried again; longer each time, up to the second. */
 const RETRY_MS = { first: 5_000, most: 600_000 };

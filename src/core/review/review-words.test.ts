@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { aReview, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { coderPrompt } from './coder-prompt.ts';
-import { feedbackFile } from './feedback-file.ts';
+import { coderPrompt, feedbackFile, reviewerPrompt } from './prompts.ts';
 import type { Feedback } from './review-input.ts';
-import { reviewerPrompt } from './reviewer-prompt.ts';
 
 const run = aRun(aSquad());
 const rounds = { current: 1, max: 3, sentBack: 1, failed: 0, abandonAfter: 5 };

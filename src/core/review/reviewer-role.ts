@@ -1,7 +1,7 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';
 
-export interface ReviewerRole {
+interface ReviewerRole {
   roleId: string;
   /** What the coder should know about the choice. */
   note: string | null;
@@ -53,3 +53,11 @@ const madeReviewer = ({ ungranted, file }: Role): string =>
   ungranted.includes('type')
     ? `\`type\` in ${file} has no effect until you run \`squad trust\`.`
     : `It needs \`type: review\` in the frontmatter of ${file}.`;
+
+/** Whoever started the run may be a call of a tool, a terminal or a role: each is told its own way. */
+export const worktreeNeeded = (message: string): SquadError =>
+  new SquadError('WORKTREE_NEEDED', message, {
+    suggestions: [
+      'Start the run again with `isolation: "worktree"` in the call (spawn_agent, start_squad_members) or with `squad run --worktree`, or put `isolation: worktree` into the frontmatter of its role.',
+    ],
+  });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { whyLeftOut } from './context-left-out.ts';
+import { whyLeftOut } from './context.ts';
 
 const reasons = (files: Record<string, string>, loadedByEngine: string[] = []) =>
   Object.fromEntries(

@@ -1,19 +1,102 @@
-import { headingLine, type MarkdownLine, titleOf } from '../../base/markdown-lines.ts';
-import { oneLine } from '../../base/one-line.ts';
-import { type ContextHow, digestOf } from './context-digest.ts';
-import { whyLeftOut } from './context-left-out.ts';
-import { fitLines } from './fit-lines.ts';
+import { headingLine, type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown.ts';
+import { oneLine } from '../../base/text.ts';
+import { type ContextHow, digestOf, howOf } from './context-excerpt.ts';
+
+/** The files that are not to be sent at all, each with the reason. */
+export function whyLeftOut(
+  files: readonly FoundFile[],
+  loadedByEngine: readonly string[],
+): Map<string, string> {
+  const loaded = loadedFiles(files, loadedByEngine);
+  const isLast = (found: FoundFile) => (loaded.has(found.file) ? 0 : 1);
+  const reasons = new Map<string, string>();
+  const wholeFiles = new Map<string, string>();
+  // What the engine reads comes first, so that its twin is known for one.
+  for (const found of [...files].sort((a, b) => isLast(a) - isLast(b))) {
+    const { file } = found;
+    const twin =
+      'text' in found && howOf(file) === 'whole' ? wholeFiles.get(contentOf(found.text)) : undefined;
+    const reason = loaded.get(file) ?? ('fault' in found ? `it ${found.fault}` : faultOf(found.text, twin));
+    if (reason !== null) reasons.set(file, reason);
+    if ('text' in found && twin === undefined && howOf(file) === 'whole')
+      wholeFiles.set(contentOf(found.text), file);
+  }
+  return reasons;
+}
+
+function faultOf(text: string, twin: string | undefined): string | null {
+  if (text.trim() === '') return 'it has no text';
+  return twin === undefined ? null : `it says the same as ${twin}`;
+}
+
+function loadedFiles(files: readonly FoundFile[], loadedByEngine: readonly string[]): Map<string, string> {
+  const loaded = new Map(loadedByEngine.map(file => [file, 'the engine reads it by itself']));
+  const guide = files.find(({ file }) => file === 'CLAUDE.md');
+  if (guide && 'text' in guide && loaded.has(guide.file))
+    for (const file of importsOf(guide.text))
+      if (!loaded.has(file)) loaded.set(file, `the engine reads it by itself: ${guide.file} brings it in`);
+  return loaded;
+}
+
+/** A line `@AGENTS.md` in CLAUDE.md stands for that file. */
+function importsOf(text: string): string[] {
+  return readMarkdown(text)
+    .filter(({ kind }) => kind === 'text')
+    .flatMap(line => /^@(?:\.\/)?(\S+)$/.exec(line.text.trim())?.[1] ?? []);
+}
+
+const contentOf = (text: string): string => text.replace(/\r\n?/g, '\n').trim();
+
+/**
+ * As many whole lines as fit into so many bytes. What was cut ends with `notice`, never within a block of code and never
+ * with a heading that has nothing under it. Null when not one line of text fits.
+ */
+function fitLines(
+  source: readonly MarkdownLine[],
+  bytes: number,
+  notice: string,
+): { text: string; cut: boolean } | null {
+  const lines = withoutBlankEnds(source);
+  if (lines.length === 0) return null;
+  if (sizeOf(lines) <= bytes) return { text: lines.map(({ text }) => text).join('\n'), cut: false };
+
+  const room = bytes - Buffer.byteLength(`\n\n${notice}`);
+  let used = 0;
+  let count = 0;
+  for (const [at, line] of lines.entries()) {
+    used += Buffer.byteLength(line.text) + (at > 0 ? 1 : 0);
+    if (used > room) break;
+    const closing = line.closing === null ? 0 : Buffer.byteLength(`\n${line.closing}`);
+    if (used + closing <= room && mayBeLast(line)) count = at + 1;
+  }
+  const last = lines[count - 1];
+  if (!last) return null;
+  const kept = lines.slice(0, count).map(({ text }) => text);
+  if (last.closing !== null) kept.push(last.closing);
+  return { text: `${kept.join('\n')}\n\n${notice}`, cut: true };
+}
+
+const mayBeLast = ({ kind }: MarkdownLine): boolean => kind === 'text' || kind === 'code' || kind === 'head';
+
+const sizeOf = (lines: readonly MarkdownLine[]): number =>
+  lines.reduce((sum, { text }) => sum + Buffer.byteLength(text) + 1, -1);
+
+function withoutBlankEnds(lines: readonly MarkdownLine[]): readonly MarkdownLine[] {
+  const isSomething = ({ text }: MarkdownLine) => text.trim() !== '';
+  const first = lines.findIndex(isSomething);
+  return first < 0 ? [] : lines.slice(first, lines.findLastIndex(isSomething) + 1);
+}
 
 /** A file of the workspace, by its path from the root, or why it cannot be read. */
 export type FoundFile = { file: string; text: string } | { file: string; fault: string };
 
-export interface ContextOptions {
+interface ContextOptions {
   budgetTokens?: number;
   /** Files that the engine reads by itself: sent by us too, they would be paid for twice. */
   loadedByEngine?: readonly string[];
 }
 
-export interface ContextPart {
+interface ContextPart {
   file: string;
   how: ContextHow;
   tokens: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fillTemplate, placeholders } from './fill-template.ts';
+import { fillTemplate, placeholders } from './prompt.ts';
 
 const template = {
   name: 'greet',

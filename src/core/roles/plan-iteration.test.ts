@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readMarkdown } from '../../base/markdown-lines.ts';
-import { outline } from '../../base/markdown-outline.ts';
-import { currentIteration } from './plan-iteration.ts';
+import { outline, readMarkdown } from '../../base/markdown.ts';
+import { currentIteration } from './context-excerpt.ts';
 
 const current = (...text: string[]) =>
   currentIteration(outline(readMarkdown(text.join('\n'))))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ActivityPace } from './activity.ts';
+import { ActivityPace } from './engine-report.ts';
 
 const text = (words: string) => ({ type: 'text' as const, text: words });
 

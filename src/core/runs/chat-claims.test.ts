@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ChatClaims } from './chat-claims.ts';
+import { ChatClaims } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 
 const holder = { run: { id: 'run_0000000001' }, chats: new Set(['held']) } as unknown as LiveRun;

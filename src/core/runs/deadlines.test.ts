@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Deadlines } from './deadlines.ts';
+import { Deadlines } from './turn-limits.ts';
 
 const HOUR = 3_600_000;
 const SPAN = { from: 10 * HOUR, until: 12 * HOUR };

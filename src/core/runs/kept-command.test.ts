@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownArguments } from './kept-command.ts';
+import { shownArguments } from './plan-file.ts';
 
 const given = { prompt: 'You code.\n\nMend the parser', task: 'Mend the parser', endpoint: null };
 const shown = (argv: [string, ...string[]], env: Record<string, string> = {}) =>

@@ -1,4 +1,4 @@
-import { oneLine } from '../../base/one-line.ts';
+import { oneLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Store } from '../ports/store.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HubSettings } from '../../schema/config.ts';
 import type { Run } from '../../schema/run.ts';
-import { SpawnFuse } from './limits.ts';
+import { SpawnFuse } from './admission.ts';
 
 const limits = HubSettings.parse({});
 const NOW = 1_000_000;

@@ -2,17 +2,16 @@ import type { Clock } from '../../base/clock.ts';
 import type { TraceMessage } from '../../schema/conversation.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import type { EventBody } from '../../schema/event.ts';
+import type { Baseline } from '../../schema/evidence.ts';
 import type { ChatTotals, Run, StopReason, Turn, Usage } from '../../schema/run.ts';
-import type { Baseline } from '../../schema/work.ts';
-import type { MessagePlace } from '../conversations/traces.ts';
+import type { MessagePlace } from '../conversations/recorder.ts';
 import type { Spending } from '../cost/budget.ts';
 import { NOTHING_USED } from '../cost/usage.ts';
 import type { Engine, EngineEvent } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { LiveTurn } from '../ports/turns.ts';
-import { ActivityPace } from './activity.ts';
-import { wallTimeOf } from './clock-times.ts';
-import { EngineReport } from './engine-report.ts';
+import { wallTimeOf } from './admission.ts';
+import { ActivityPace, EngineReport } from './engine-report.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

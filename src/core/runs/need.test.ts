@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RunStatus } from '../../schema/run.ts';
-import { needOf } from './need.ts';
+import { needOf } from './board.ts';
 
 const NOW = 1_700_000_000_000;
 const DAY_MS = 24 * 60 * 60_000;

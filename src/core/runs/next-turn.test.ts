@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Run } from '../../schema/run.ts';
 import { buildPrompt } from '../roles/prompt.ts';
-import { prepareNextTurn } from './next-turn.ts';
+import { prepareNextTurn } from './waiting-run.ts';
 
 const FOOTER = buildPrompt({ roleBody: '', task: '', mode: 'continued' }).slice('# Task\n'.length);
 

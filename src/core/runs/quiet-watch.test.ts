@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { LiveRun } from './live-run.ts';
-import { QuietWatch } from './quiet-watch.ts';
+import { QuietWatch } from './stall-watch.ts';
 
 const ID = 'run_0000000001' as RunId;
 const MINUTE = 60_000;

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { EngineSpec } from '../../schema/engine-spec.ts';
 import { newSquadId, RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import type { RunFiles } from '../ports/run-files.ts';
-import type { RunSource } from '../ports/run-source.ts';
+import type { RunFiles, RunSource } from '../ports/run-files.ts';
 import { parseJson } from '../text.ts';
-import { PLAN_FILE } from './kept-plan.ts';
+import { PLAN_FILE } from './plan-file.ts';
 import { type RunRecord, readRecord } from './run-record.ts';
 
 const Plan = z.object({ engine: EngineSpec });

@@ -7,12 +7,10 @@ import type { Engines } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Executor, FoundTurn } from '../ports/turns.ts';
-import { cancelNote } from './canceller.ts';
-import { monotonicOf } from './clock-times.ts';
-import { MINUTE_MS } from './limits.ts';
+import { MINUTE_MS, monotonicOf } from './admission.ts';
 import { LiveRun } from './live-run.ts';
-import type { Runner } from './runner.ts';
-import { storedEngine } from './stored-run.ts';
+import { storedEngine } from './run-record.ts';
+import { cancelNote, type Runner } from './runner.ts';
 
 /** Whoever allows more in a minute than this does not mean to be held. */
 const MOST_RECALLED = 5_000;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import type { EventBody, NewEvent } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -5,7 +6,9 @@ import type { Chat, ChatTotals, Run, RunError } from '../../schema/run.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
-import type { LiveRun } from './live-run.ts';
+import { LiveRun } from './live-run.ts';
+import { keepPlan } from './plan-file.ts';
+import type { PlannedRun, PlannedSquad } from './plan-run.ts';
 import { nextStatus, type RunStep } from './run-state.ts';
 
 export interface LedgerPorts {
@@ -156,3 +159,60 @@ const chatsOf = (
   totals: ChatTotals | null = null,
   ids: Iterable<string> = chatId === null ? [] : [chatId],
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));
+
+/** Writes a squad down: the files of its runs, then everything else, and what is to be true along with it, in one transaction. What fails leaves nothing behind. */
+export async function writeDown(
+  { squad, runs }: PlannedSquad,
+  { store, files }: LedgerPorts,
+  ledger: RunLedger,
+  along: Change = { events: [] },
+): Promise<LiveRun[]> {
+  try {
+    const entries = await Promise.all(runs.map(planned => writeFiles(planned, files)));
+    await store.commit({
+      ...along,
+      squads: [squad],
+      runs: [...runs.map(({ run }) => ({ ...run })), ...(along.runs ?? [])],
+      events: [
+        {
+          at: squad.createdAt,
+          runId: null,
+          squadId: squad.id,
+          body: { type: 'squad.created', members: runs.length },
+        },
+        ...runs.map(({ run }) => ledger.event(run, queued(run))),
+        ...along.events,
+      ],
+    });
+    return entries;
+  } catch (thrown) {
+    await Promise.allSettled(runs.map(({ run }) => files.remove(run.id)));
+    throw thrown;
+  }
+}
+
+function queued({ roleId, engine, options: { subagent } }: Run): EventBody {
+  return { type: 'run.queued', roleId, engine, ...(subagent !== null && { subagent }) };
+}
+
+async function writeFiles(
+  { run, request, prompt, engine, spec, env, variables }: PlannedRun,
+  files: RunFiles,
+): Promise<LiveRun> {
+  const turn = { runId: run.id, number: 1 };
+  const { promptFile } = await files.prepare(turn, prompt);
+  await Promise.all([
+    files.saveEnvironment(run.id, env),
+    Object.keys(variables).length > 0 && files.saveVariables(run.id, variables),
+    keepPlan(files, turn, spec, request),
+  ]);
+  return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
+}
+
+/** Long for a commit, short for who waits for an answer. */
+const A_MOMENT_MS = 250;
+
+/** Waits for something to be written, so that who asks next finds it; but a database that somebody holds is not waited for. */
+export async function soonOnDisk(written: Promise<unknown>): Promise<void> {
+  await Promise.race([written, delay(A_MOMENT_MS, null, { ref: false })]);
+}

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newRunId } from '../../schema/ids.ts';
 import type { Subagent } from '../../schema/subagent.ts';
 import type { Workspace } from '../ports/workspace.ts';
-import { placeOf } from './run-place.ts';
+import { placeOf } from './plan-run.ts';
 import type { RunRequest } from './run-request.ts';
 
 const worktree = {

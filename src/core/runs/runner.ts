@@ -1,6 +1,7 @@
 import type { HubSettings } from '../../schema/config.ts';
 import { asSquadError } from '../../schema/error.ts';
 import type { EventBody } from '../../schema/event.ts';
+import type { Baseline } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import {
   type EndStatus,
@@ -10,11 +11,9 @@ import {
   type StopReason,
   type Usage,
 } from '../../schema/run.ts';
-import type { Baseline } from '../../schema/work.ts';
-import type { Traces } from '../conversations/traces.ts';
-import { overBudget } from '../cost/budget.ts';
+import type { Traces } from '../conversations/recorder.ts';
+import { moneyLeft, overBudget } from '../cost/budget.ts';
 import { MoneyWatch } from '../cost/budget-watch.ts';
-import { moneyLeft } from '../cost/money-left.ts';
 import type { PriceList } from '../cost/prices.ts';
 import { lookAtFolder } from '../evidence/baseline.ts';
 import type { RunIdentity } from '../policy.ts';
@@ -22,25 +21,34 @@ import type { Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
 import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
-import { type Canceller, cancelNote } from './canceller.ts';
-import { ChatClaims } from './chat-claims.ts';
-import { SpawnFuse } from './limits.ts';
+import { ChatClaims, RunQueue, SpawnFuse } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
-import type { Outcome } from './outcome.ts';
-import { outcomeInReview } from './outcome-in-review.ts';
-import { watchOutput } from './output-watch.ts';
-import type { PlannedRun, PlannedSquad } from './plan.ts';
-import { QuietWatch } from './quiet-watch.ts';
+import { type Outcome, outcomeInReview } from './outcome.ts';
+import type { PlannedRun, PlannedSquad } from './plan-run.ts';
 import { FoundRuns } from './recovered-runs.ts';
-import { RunLedger } from './run-ledger.ts';
-import { RunQueue } from './run-queue.ts';
+import { RunLedger, soonOnDisk, writeDown } from './run-ledger.ts';
 import { nextStatus, type RunStep, stepOfUnstarted } from './run-state.ts';
-import type { Silence } from './silence.ts';
-import { soonOnDisk } from './soon-on-disk.ts';
-import { writeDown } from './submission.ts';
+import { QuietWatch, type Silence } from './stall-watch.ts';
 import { closeTurn, evidenceOfTurn, hearOut } from './turn-end.ts';
+import { watchOutput } from './turn-limits.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
+
+/** The client that asked for a cancel. */
+export interface Canceller {
+  /** A client by its name, a run by its id. */
+  name: string;
+  /** The workspace it works in; null: not known, or no matter. */
+  folder: string | null;
+}
+
+const NAMES: Readonly<Record<string, string>> = { terminal: 'a terminal', page: 'the web UI' };
+
+/** The note in the result of a cancelled run. */
+export function cancelNote({ name, folder }: Canceller, { workspace }: Pick<Run, 'workspace'>): string {
+  const where = folder === null || folder === workspace ? '' : ` in ${folder}`;
+  return `Cancelled by ${NAMES[name] ?? name}${where}.`;
+}
 
 export interface RunnerPorts extends TurnStartPorts {
   engines: Engines;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Vitals } from '../ports/turns.ts';
-import { quietBeforeLook, SilenceWatch } from './silence.ts';
+import { quietBeforeLook, SilenceWatch } from './stall-watch.ts';
 
 const S = 1000;
 const START = 1_000_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ToolTally } from './tool-tally.ts';
+import { ToolTally } from './engine-report.ts';
 
 test('calls, failures, refusals and edits that were not seen to fail', () => {
   const tally = new ToolTally();

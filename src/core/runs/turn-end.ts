@@ -1,17 +1,17 @@
 import type { HubSettings } from '../../schema/config.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { Run, RunError, StopReason } from '../../schema/run.ts';
-import type { Traces } from '../conversations/traces.ts';
+import type { Traces } from '../conversations/recorder.ts';
 import { overBudget, type Spending, wentOver } from '../cost/budget.ts';
-import { type Ending, type EvidencePorts, gatherEvidence } from '../evidence/gather-evidence.ts';
+import { type Ending, type EvidencePorts, gatherEvidence } from '../evidence/evidence.ts';
 import { structuredAnswer } from '../output/structured-answer.ts';
 import type { WorkTree } from '../ports/changes.ts';
 import type { TurnEnd } from '../ports/turns.ts';
-import { wallTimeOf } from './clock-times.ts';
+import { wallTimeOf } from './admission.ts';
 import type { LiveRun, Telling } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
-import { outputSize } from './output-watch.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
+import { outputSize } from './turn-limits.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
   settings(): HubSettings;

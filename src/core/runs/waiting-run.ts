@@ -4,10 +4,22 @@ import type { Run, RunError } from '../../schema/run.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
-import type { LiveRun } from './live-run.ts';
-import { prepareNextTurn } from './next-turn.ts';
+import { buildPrompt, extendPrompt } from '../roles/prompt.ts';
+import type { LiveRun, RunMaterial } from './live-run.ts';
 import type { RunLedger } from './run-ledger.ts';
 import { nextStatus } from './run-state.ts';
+
+type TurnPromptFiles = Pick<RunFiles, 'read' | 'prepare' | 'environment'>;
+
+/** Writes down what the next turn of a run begins with. An engine without chats is told everything once more. */
+export async function prepareNextTurn(run: Run, text: string, files: TurnPromptFiles): Promise<RunMaterial> {
+  const prompt =
+    run.chatId === null
+      ? extendPrompt((await files.read({ runId: run.id, number: 1 }, 'prompt.md')) ?? run.task, text)
+      : buildPrompt({ roleBody: '', task: text, mode: 'continued' });
+  const { promptFile } = await files.prepare({ runId: run.id, number: run.turn + 1 }, prompt);
+  return { prompt, promptFile, env: await files.environment(run.id) };
+}
 
 /** The run waits for a review from the moment that `write` is through. Throws REVIEW_OVER when it is too late for that. */
 export async function beginWaiting<T>(

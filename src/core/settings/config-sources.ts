@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { UserFile, WorkspaceFile } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
 
 /** Everything that was found, before anything is decided. */
 export interface ConfigSources {
@@ -69,3 +70,16 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
   const readable = files.filter(file => !('fault' in file) || file.fault === null);
   return [...new Map(readable.map(({ file, text, trusted }) => [file, { file, text, trusted }])).values()];
 }
+
+/** `file` names the engine or its command. */
+export const engineNotTrusted = (file: string): SquadError =>
+  new SquadError(
+    'ENGINE_NOT_TRUSTED',
+    `The engine is set in ${file}, which came with the workspace and is not trusted yet`,
+    {
+      suggestions: [
+        'Read the file, then run `squad trust`.',
+        'Or name the engine of this run: `engine` in the call, or `--engine claude` in a terminal.',
+      ],
+    },
+  );

@@ -1,6 +1,13 @@
-import type { MarkdownLine } from '../../base/markdown-lines.ts';
-import { MOST_ENTRIES, MOST_NOTES } from './bounds.ts';
-import { isCode, plainWords, sectionsOf, teamLines, trimmedText } from './team-markdown.ts';
+import type { MarkdownLine } from '../../base/markdown.ts';
+import {
+  isCode,
+  MOST_ENTRIES,
+  MOST_NOTES,
+  plainWords,
+  sectionsOf,
+  teamLines,
+  trimmedText,
+} from './team-markdown.ts';
 
 export interface BacklogItem {
   title: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countLines, firstLines, fromHeading, lastLines } from './bounds.ts';
+import { countLines, firstLines, fromHeading, lastLines } from './team-markdown.ts';
 
 const ENDS = { 'a newline': '\n', 'a carriage return': '\r', both: '\r\n' };
 

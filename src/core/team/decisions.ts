@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
-import { MOST_ENTRIES } from './bounds.ts';
-import { dateIn, startsWithDate, withoutDate } from './dates.ts';
-import { type FieldName, fieldIn, fieldNamed } from './fields.ts';
-import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';
+import { type FieldName, fieldIn, fieldNamed } from './decision-file.ts';
+import {
+  dateIn,
+  isCode,
+  MOST_ENTRIES,
+  plainWords,
+  startsWithDate,
+  type TeamSection,
+  teamSections,
+  trimmedText,
+  withoutDate,
+} from './team-markdown.ts';
 
 export interface Decision {
   /** The same for as long as its heading stays, also when it moves from the inbox into the file. */

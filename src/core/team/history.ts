@@ -1,7 +1,13 @@
-import type { MarkdownLine } from '../../base/markdown-lines.ts';
-import { MOST_ENTRIES } from './bounds.ts';
-import { dateIn } from './dates.ts';
-import { isCode, plainWords, type TeamSection, teamSections, trimmedText } from './team-markdown.ts';
+import type { MarkdownLine } from '../../base/markdown.ts';
+import {
+  dateIn,
+  isCode,
+  MOST_ENTRIES,
+  plainWords,
+  type TeamSection,
+  teamSections,
+  trimmedText,
+} from './team-markdown.ts';
 
 export interface HistoryEntry {
   /** Its own heading, or the one it stands under. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addToLog, IAC_MOST_BYTES, withState } from './team-files.ts';
+import { addToLog, IAC_MOST_BYTES, withState } from './state-files.ts';
 
 const replaced = (change: ReturnType<typeof addToLog>) => ('replace' in change ? change.replace : null);
 const fresh = replaced(addToLog(null, ['- one']))!;

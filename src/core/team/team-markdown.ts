@@ -1,4 +1,4 @@
-import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown-lines.ts';
+import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown.ts';
 
 export interface TeamSection {
   /** 0 for what stands above the first heading. */
@@ -43,3 +43,91 @@ export function plainWords(text: string): string {
     .replace(/\s+/g, ' ')
     .trim();
 }
+
+/** What of a team's files is taken in. Anybody can write them, and everybody's hub reads them. */
+export const MOST_BYTES = 1024 * 1024;
+export const MOST_LINES = 40_000;
+export const MOST_ENTRIES = 5_000;
+export const MOST_NOTES = 50;
+
+export interface Part {
+  text: string;
+  isCut: boolean;
+}
+
+/** The beginning of a text, in whole lines. */
+export function firstLines(text: string, most: number): Part {
+  let end = 0;
+  for (let lines = 0; lines < most; lines++) {
+    const at = nextLine(text, end);
+    if (at < 0) return { text, isCut: false };
+    end = at;
+  }
+  return end >= text.length ? { text, isCut: false } : { text: text.slice(0, end), isCut: true };
+}
+
+/** The end of a text, in whole lines. */
+export function lastLines(text: string, most: number): Part {
+  let start = text.length;
+  for (let lines = 0; lines < most; lines++) {
+    const at = lineBefore(text, start);
+    if (at <= 0) return { text, isCut: false };
+    start = at;
+  }
+  return { text: text.slice(start), isCut: true };
+}
+
+export function countLines(text: string): number {
+  let lines = 1;
+  for (let at = nextLine(text, 0); at >= 0; at = nextLine(text, at)) lines++;
+  return lines;
+}
+
+/** What is left of an entry whose beginning was cut off belongs to nobody: from the next heading of level three or above on. */
+export function fromHeading({ text, isCut }: Part): Part {
+  if (!isCut) return { text, isCut };
+  const at = /^ {0,3}#{1,3}[ \t]/m.exec(text)?.index ?? nextLine(text, 0);
+  return { text: at < 0 ? '' : text.slice(at), isCut };
+}
+
+/** Where the line after the one at `from` begins; -1 without one. A lone carriage return ends a line as well. */
+function nextLine(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === '\n') return at + 1;
+    if (sign === '\r') return text[at + 1] === '\n' ? at + 2 : at + 1;
+  }
+  return -1;
+}
+
+/** Where the line begins that ends right before `before`. */
+function lineBefore(text: string, before: number): number {
+  // The end of that line itself.
+  let at = before - 1;
+  if (text[at] === '\n' && text[at - 1] === '\r') at--;
+  while (at > 0 && text[at - 1] !== '\n' && text[at - 1] !== '\r') at--;
+  return at;
+}
+
+const DAY = String.raw`\d{4}-\d{2}-\d{2}`;
+const TIME = String.raw`T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?`;
+const DATE = new RegExp(`(?<!\\d)(${DAY})(${TIME})?(?![\\d])`);
+const AT_START = new RegExp(`^[[(]?${DAY}(?:${TIME})?[\\])]?\\s*(?:[:–—|-]\\s*)?`);
+const AT_END = new RegExp(`\\s*[–—-]?\\s*[[(]?${DAY}(?:${TIME})?[\\])]?$`);
+
+/** The first date in a text, as it is written there; null without one that the calendar has. */
+export function dateIn(text: string): string | null {
+  const [whole, day] = DATE.exec(text.slice(0, 500)) ?? [];
+  if (whole === undefined || day === undefined) return null;
+  const at = new Date(`${day}T00:00:00Z`);
+  const isReal = !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
+  return isReal ? (Number.isNaN(Date.parse(whole)) ? day : whole) : null;
+}
+
+/** A heading without the date at its beginning or end, when something is left of it. */
+export function withoutDate(title: string): string {
+  const rest = title.replace(AT_START, '').replace(AT_END, '').trim();
+  return rest === '' ? title : rest;
+}
+
+export const startsWithDate = (title: string): boolean => AT_START.test(title) && dateIn(title) !== null;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ActiveAgent, entryLine, type RecentRun, stateText } from './team-text.ts';
+import { type ActiveAgent, entryLine, type RecentRun, stateText } from './state-files.ts';
 
 const run = {
   runId: 'run_a1',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { ArgumentRule, McpConfig } from '../../schema/mcp-config.ts';
-import type { Thing } from '../gateway/decide.ts';
+import type { Thing } from '../gateway/grants.ts';
 
 /** Few words, so that rules, names and values meet; some of them names that every object has inherited. */
 export const ROLES = ['coder', 'tester', 'reviewer', '__proto__', 'constructor'];

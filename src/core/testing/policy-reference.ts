@@ -1,5 +1,5 @@
 import type { ArgumentRule, McpConfig } from '../../schema/mcp-config.ts';
-import type { Thing } from '../gateway/decide.ts';
+import type { Thing } from '../gateway/grants.ts';
 import { ROOT } from './gateway-arbitraries.ts';
 
 /*

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { WorktreeState } from '../ports/worktrees.ts';
-import { judgeWorktree } from './worktree-verdict.ts';
+import { judgeWorktree } from './removal.ts';
 
 const worktree = {
   path: '/w/r/run_1',

@@ -1,5 +1,5 @@
 import type { EngineEvent } from '../../core/ports/engine.ts';
-import { AgentLine } from '../../schema/agent-line.ts';
+import { AgentLine } from '../../schema/agent-protocol.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 import { fieldsOf } from '../json-line.ts';
 

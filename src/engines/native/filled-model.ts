@@ -1,5 +1,4 @@
-import { namesIn, substitute } from '../../core/gateway/substitution.ts';
-import { fillUrl } from '../../core/gateway/url-variables.ts';
+import { fillUrl, namesIn, substitute } from '../../core/gateway/variables.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 

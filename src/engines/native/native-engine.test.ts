@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
-import { AgentRequest } from '../../schema/agent-request.ts';
+import { AgentRequest } from '../../schema/agent-protocol.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import { ENDPOINT, rehearsal } from '../testing/contract.ts';
 import { createNativeEngine } from './native-engine.ts';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { modelSecrets } from '../../core/gateway/model-secrets.ts';
+import { modelSecrets } from '../../core/gateway/secrets.ts';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import { isSubagentCall } from '../../core/subagents/plan-subagent.ts';
-import { AGENT_REQUEST_FILE, type AgentRequest } from '../../schema/agent-request.ts';
+import { AGENT_REQUEST_FILE, type AgentRequest } from '../../schema/agent-protocol.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';

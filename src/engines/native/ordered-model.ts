@@ -1,6 +1,6 @@
 import { SquadError } from '../../schema/error.ts';
-import { keyVariable, MODEL_PROVIDERS } from '../../schema/model-providers.ts';
 import { type ModelSpec, ModelType } from '../../schema/model-spec.ts';
+import { keyVariable, MODEL_PROVIDERS } from '../../schema/subagent-names.ts';
 
 /** Whether any provider needs it; of one, whose key is named elsewhere, whether it is its address. */
 export function needsProviderVariable(name: string, type?: ModelType): boolean {

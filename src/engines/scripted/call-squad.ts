@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentCall, lastMessage } from '../../schema/agent-call.ts';
+import { agentCall, lastMessage } from '../../schema/agent-protocol.ts';
 
 const Reply = z.object({
   result: z

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Audit, AuditEntry } from '../../core/ports/gateway.ts';
 import type { Run } from '../../schema/run.ts';
-import type { LongCalls } from '../upstream/long-calls.ts';
+import type { LongCalls } from '../upstream/call-limit.ts';
 
 const MOST_NAMES = 50;
 const LONGEST_NAME = 100;

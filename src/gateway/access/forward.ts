@@ -3,16 +3,77 @@ import type { Clock } from '../../base/clock.ts';
 import type { ForwardedRequest } from '../../core/ports/gateway.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { type Json, type Progress, UpstreamFault } from '../../wire/upstream/link.ts';
-import { Busy } from '../upstream/in-flight.ts';
-import type { PooledServer } from '../upstream/pooled-server.ts';
+import { Busy } from '../upstream/call-limit.ts';
+import type { PooledServer } from '../upstream/pool.ts';
+import { Unavailable } from '../upstream/unavailable.ts';
 import { argumentShape, type CallAudit, type CallEntry, hashOfText } from './call-audit.ts';
-import { failure } from './forward-failure.ts';
-import type { Shape } from './shape-result.ts';
+import type { Callee } from './offers.ts';
+import {
+  type Shape,
+  shapePlainResult,
+  shapePromptResult,
+  shapeReadResult,
+  shapeToolResult,
+  withoutReservedMeta,
+} from './shape-result.ts';
+
+/** What a server answered instead of a result, or what stands in for its answer: leaves as an error of the protocol. */
+export class ForwardedError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.name = 'ForwardedError';
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The server could not be asked, or was lost while it was; the text is for the agent to read. */
+export class OutOfOrder extends Error {}
+
+/** What is written down and what the agent is told when a question has no result. `describe`: what it reads when the server is out of order. */
+function failure(
+  server: PooledServer,
+  error: unknown,
+  describe: (server: PooledServer, fault: string) => string,
+): { outcome: string; thrown: Error } {
+  const { redactor } = server;
+  if (error instanceof Unavailable)
+    return { outcome: 'unavailable', thrown: new OutOfOrder(describe(server, error.message)) };
+  if (error instanceof Busy) return { outcome: 'busy', thrown: new OutOfOrder(busy(server)) };
+  if (!(error instanceof UpstreamFault))
+    return { outcome: 'failed', thrown: error instanceof Error ? error : new Error(String(error)) };
+  const message = redactor.text(error.message);
+  switch (error.kind) {
+    case 'answer': {
+      const { code, message: said, data } = error.error ?? { code: -32603, message, data: undefined };
+      return {
+        outcome: 'protocol_error',
+        thrown: new ForwardedError(code, redactor.text(said), redactor.deep(data)),
+      };
+    }
+    case 'cancelled':
+      return { outcome: 'cancelled', thrown: new ForwardedError(-32603, 'The request was taken back.') };
+    default: {
+      const what =
+        server.upstream.condition.health === 'up'
+          ? `The server ${server.id} failed in this call: ${message.replace(/\.$/, '')}.`
+          : describe(server, message);
+      const text = `${what} It is not known whether the call was carried out; it was not repeated.`;
+      return { outcome: error.kind === 'timeout' ? 'timeout' : 'unavailable', thrown: new OutOfOrder(text) };
+    }
+  }
+}
+
+const busy = ({ id, timeoutMs }: PooledServer): string =>
+  `The server ${id} is busy: no place for one more call came free within ${timeoutMs / 1000} s. It was not asked; make fewer calls at once, or try again later.`;
 
 /** More text than this is cut: no agent reads it, and its context is small. */
 const TEXT_BYTES = 200_000;
 
-export interface Question {
+interface Question {
   server: PooledServer;
   kind: 'tool' | 'resource' | 'prompt' | 'completion';
   /** In the server's own words. */
@@ -137,3 +198,48 @@ function entryOf({ server, kind, own, args }: Question): CallEntry {
   entry.argumentHash = hashOfText(JSON.stringify(args));
   return entry;
 }
+
+/** Requests of agents in the words of the server they go to. */
+
+export const toolCall = ({ pooled, own }: Callee, params: Json): Question => ({
+  server: pooled,
+  kind: 'tool',
+  own,
+  method: 'tools/call',
+  params: { ...withoutReservedMeta(params), name: own },
+  args: params.arguments ?? {},
+  shape: shapeToolResult,
+});
+
+export const resourceRead = ({ pooled, own }: Callee, params: Json): Question => ({
+  server: pooled,
+  kind: 'resource',
+  own,
+  method: 'resources/read',
+  params: { ...withoutReservedMeta(params), uri: own },
+  args: undefined,
+  shape: shapeReadResult,
+});
+
+export const promptGet = ({ pooled, own }: Callee, params: Json): Question => ({
+  server: pooled,
+  kind: 'prompt',
+  own,
+  method: 'prompts/get',
+  params: { ...withoutReservedMeta(params), name: own },
+  args: params.arguments,
+  shape: shapePromptResult,
+});
+
+export const completion = ({ pooled, own }: Callee, params: Json, ref: Json): Question => ({
+  server: pooled,
+  kind: 'completion',
+  own,
+  method: 'completion/complete',
+  params: {
+    ...withoutReservedMeta(params),
+    ref: { ...ref, ...(ref.type === 'ref/prompt' ? { name: own } : { uri: own }) },
+  },
+  args: undefined,
+  shape: shapePlainResult,
+});

@@ -1,32 +1,63 @@
+import type { Clock } from '../../base/clock.ts';
 import {
   type DanglingReference,
   danglingReferences,
   hidesFrom,
   type ReferenceFacts,
+  runsOf,
 } from '../../core/gateway/dangling-references.ts';
+import { startNotice, type Unavailable, unavailable } from '../../core/gateway/degradation.ts';
 import {
   disabledFor,
   grantsOf,
+  type ListEntry,
+  listEntries,
   type ServerGrant,
+  unknownServerNotes,
+  unmatchedEntries,
   withFolderOf,
   withKnownTools,
   withRoots,
 } from '../../core/gateway/grants.ts';
-import {
-  type ListEntry,
-  listEntries,
-  unknownServerNotes,
-  unmatchedEntries,
-} from '../../core/gateway/list-entries.ts';
 import { type Roots, resolveServer } from '../../core/gateway/variables.ts';
 import type { Holder } from '../../core/policy.ts';
+import { SERVER_OF_VARIABLE } from '../../process/table/process-info.ts';
 import type { Secret } from '../../redaction/redactor.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { McpConfig, Server } from '../../schema/mcp-config.ts';
+import type { McpConfig, OwnServers, Server } from '../../schema/mcp-config.ts';
+import type { Run } from '../../schema/run.ts';
 import type { PinBook } from '../upstream/pins.ts';
-import type { Pool } from '../upstream/pool.ts';
-import type { PooledServer } from '../upstream/pooled-server.ts';
-import { ownSecrets } from './own-servers.ts';
+import type { Pool, PooledServer } from '../upstream/pool.ts';
+import type { Offers } from './offers.ts';
+
+/**
+ * A call of a subagent has the servers that its file names, and no others: what is configured for the workspace is nothing to
+ * it, now or when it changes.
+ */
+export const hasOwnServers = ({ options: { servers, subagent } }: Run): boolean =>
+  servers !== null || subagent !== null;
+
+/** One that says nothing hangs; whoever waits for it cannot see that. */
+const START_MS = 30_000;
+
+/** How long such a server may take to be ready. */
+export const ownStartMs = (servers: Pick<OwnServers, 'startTimeouts'> | null, id: string): number =>
+  servers?.startTimeouts?.[id] ?? START_MS;
+
+/** What such a server is started with: all that its run has, and whose it is. */
+export const ownEnvironment = (
+  runId: RunId,
+  variables: Readonly<Record<string, string>>,
+): Record<string, string> => ({ ...variables, [SERVER_OF_VARIABLE]: runId });
+
+/** Each of them is started with all that the others are told in confidence, so none may tell any of it. */
+function ownSecrets(
+  { servers }: McpConfig,
+  values: { variables: Readonly<Record<string, string>>; roots: Roots },
+): Secret[] {
+  const resolved = Object.entries(servers).map(([id, server]) => resolveServer(id, server, values));
+  return resolved.flatMap(each => ('key' in each ? each.secrets : []));
+}
 
 /** One server as one run has it. */
 export interface RunServer {
@@ -281,3 +312,75 @@ const missing = (names: readonly string[]): string =>
   names.length === 1
     ? `the variable ${names[0]} is not set`
     : `the variables ${names.join(', ')} are not set`;
+
+/** The result of the run names the entry: the agent cannot change the file. */
+const hiddenFrom = (roleId: string | null, missing: string): string =>
+  `its tools are hidden from ${runsOf(roleId)}, because a restriction names a ${missing} that does not exist`;
+
+/** How the servers of one run stand, in words for its agent. */
+export class Standing {
+  readonly #servers: RunServers;
+  readonly #offers: Offers;
+  readonly #clock: Clock;
+  readonly #ownTools: boolean;
+
+  constructor(servers: RunServers, offers: Offers, clock: Clock, ownTools: boolean) {
+    this.#servers = servers;
+    this.#offers = offers;
+    this.#clock = clock;
+    this.#ownTools = ownTools;
+  }
+
+  /** What the agent reads instead of a result. */
+  unavailable(id: string, fault: string): string {
+    const server = this.#servers.of(id);
+    return unavailable(this.#state(id, fault, server?.pooled?.upstream.condition.retryAt ?? null));
+  }
+
+  /** Null: all is well, or is not known to be otherwise. */
+  notice(): string | null {
+    const down = this.#servers.list.flatMap(server => {
+      const fault = faultOf(server);
+      return fault === null
+        ? []
+        : [this.#state(server.id, fault, server.pooled?.upstream.condition.retryAt ?? null)];
+    });
+    const { roleId, list } = this.#servers;
+    const dangling = new Set(list.flatMap(({ id, grant }) => (grant.dangling.length > 0 ? [id] : [])));
+    const unmatched = new Set(
+      this.#servers
+        .unmatched()
+        .flatMap(({ entry: { server, takesAway } }) => (takesAway && !dangling.has(server) ? [server] : [])),
+    );
+    return startNotice([
+      ...this.#servers.disabled.map(({ server, fault }) => this.#state(server, fault, null)),
+      ...down,
+      ...[...dangling].map(server => this.#state(server, hiddenFrom(roleId, 'server or role'), null)),
+      ...[...unmatched].map(server => this.#state(server, hiddenFrom(roleId, 'tool'), null)),
+    ]);
+  }
+
+  #state(server: string, fault: string, retryAt: number | null): Unavailable {
+    const retryInMs = retryAt === null ? null : Math.max(0, retryAt - this.#clock.now());
+    return { server, fault, retryInMs, others: this.#others(server), ownTools: this.#ownTools };
+  }
+
+  #others(server: string): Unavailable['others'] {
+    const shown = this.#offers.shownTools();
+    return this.#servers.list.flatMap(({ id, pooled, grant }) => {
+      const health = id === server ? null : pooled?.upstream.condition.health;
+      if (health === 'up')
+        return [{ server: id, tools: shown.filter(tool => tool.id === id).map(({ name }) => name) }];
+      const hasAny = grant.tools.only.every(list => list.size > 0);
+      return health === 'starting' && hasAny ? [{ server: id, tools: [], isStarting: true }] : [];
+    });
+  }
+}
+
+/** Why a server cannot be used now; null when it can, or when that is not known yet. One that is being checked has its tools: whoever calls them is told. */
+export function faultOf({ pooled, fault }: RunServer): string | null {
+  if (pooled === null) return fault;
+  const { health, fault: why } = pooled.upstream.condition;
+  const isDown = health === 'retrying' || health === 'cooling' || health === 'unusable';
+  return isDown ? (why ?? 'it does not answer') : null;
+}

@@ -1,7 +1,48 @@
 import { exposedUri } from '../../core/gateway/tool-names.ts';
 import type { Json } from '../../wire/upstream/link.ts';
-import { withoutReservedMeta } from './own-meta.ts';
-import { createTextBudget, type TextBudget } from './result-text.ts';
+
+/** Keys of `_meta` that belong to the protocol between two neighbours, and mean nothing, or something else, beyond them. */
+const RESERVED = /^(progressToken$|([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?\/)/;
+
+/** The object without what its `_meta` says to our neighbour only. The same object when there is nothing of it. */
+export function withoutReservedMeta<T extends Record<string, unknown>>(value: T): T {
+  const meta = value._meta;
+  if (meta === undefined) return value;
+  const { _meta, ...rest } = value;
+  if (typeof meta !== 'object' || meta === null) return rest as T;
+  const kept = Object.entries(meta).filter(([key]) => !RESERVED.test(key));
+  return (kept.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(kept) }) as T;
+}
+
+/** Texts of one result share so many bytes; what is beyond is cut, and the cut says how much is missing. */
+interface TextBudget {
+  take(text: string): string;
+}
+
+function createTextBudget(bytes: number): TextBudget {
+  let left = bytes;
+  return {
+    take(text) {
+      if (left === Number.POSITIVE_INFINITY) return text;
+      const size = Buffer.byteLength(text);
+      if (size <= left) {
+        left -= size;
+        return text;
+      }
+      const kept = cutTo(text, left);
+      left = 0;
+      return `${kept}\n[cut by Squad: ${size - Buffer.byteLength(kept)} of ${size} bytes are not shown; ask for less at a time]`;
+    },
+  };
+}
+
+/** As many whole characters as fit. */
+function cutTo(text: string, bytes: number): string {
+  const encoded = Buffer.from(text);
+  let end = bytes;
+  while (end > 0 && (encoded[end]! & 0xc0) === 0x80) end -= 1;
+  return encoded.toString('utf8', 0, end);
+}
 
 /** Makes of a server's result what an agent gets: its URIs as agents know them, its texts within bounds, `_meta` only where it is the agent's business. `textBytes` is Infinity where all of it is known to fit. */
 export type Shape = (result: Json, server: string, textBytes: number) => Json;

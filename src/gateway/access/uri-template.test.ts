@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { madeFrom } from './uri-template.ts';
+import { madeFrom } from './offers.ts';
 
 test.each([
   ['db://t/{id}', 'db://t/7', true],

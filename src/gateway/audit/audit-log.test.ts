@@ -18,8 +18,8 @@ import { figure } from '../../../test/faults/figures.ts';
 import { anEntry, auditFolder, linesIn, namesIn, openLog, writeLog } from '../testing/audit-folder.ts';
 import { type Fate, faultyDisk } from '../testing/faulty-disk.ts';
 import { fieldsOf, type Link, lineAfter } from './audit-chain.ts';
-import { type AuditDisk, auditDisk } from './audit-disk.ts';
-import { verifyAudit } from './verify-audit.ts';
+import { type AuditDisk, auditDisk } from './audit-files.ts';
+import { verifyAudit } from './read-audit.ts';
 
 const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => `tool ${from + i}`);

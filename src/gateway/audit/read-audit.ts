@@ -1,6 +1,96 @@
-import type { AuditFilter, AuditPage } from '../../core/ports/audit-trail.ts';
-import { AuditRecord } from '../../schema/audit.ts';
-import { eachFile, linesBackwards } from './audit-lines.ts';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { AuditFilter, AuditPage } from '../../core/ports/gateway.ts';
+import { type AuditBreak, AuditRecord, type AuditVerdict } from '../../schema/audit.ts';
+import { checkLine, type Link, LONGEST_LINE, START } from './audit-chain.ts';
+import { auditDisk, currentFile, type Head, headFile, olderFiles, readHead } from './audit-files.ts';
+
+const CHUNK = 256 * 1024;
+const NEWLINE = 0x0a;
+
+interface ReadLine {
+  bytes: Buffer;
+  /** False: the file ends before the line does. */
+  isWhole: boolean;
+}
+
+/** Read in pieces, so that neither a large file nor a line without an end fills the memory. */
+async function* linesOf(file: FileHandle): AsyncGenerator<ReadLine> {
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  let rest = Buffer.alloc(0);
+  for (let position = 0; ; ) {
+    const { bytesRead } = await file.read(buffer, 0, CHUNK, position);
+    if (bytesRead === 0) break;
+    position += bytesRead;
+    const chunk = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+    let from = 0;
+    for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
+      yield { bytes: chunk.subarray(from, to), isWhole: true };
+      from = to + 1;
+    }
+    rest = chunk.subarray(from, from + LONGEST_LINE);
+  }
+  if (rest.length > 0) yield { bytes: rest, isWhole: false };
+}
+
+/** From the last whole line to the first. */
+async function* linesBackwards(file: FileHandle): AsyncGenerator<Buffer> {
+  let rest = Buffer.alloc(0);
+  let isAfterEnd = true;
+  for (let position = (await file.stat()).size; position > 0; ) {
+    const length = Math.min(CHUNK, position);
+    position -= length;
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, position);
+    const chunk = Buffer.concat([buffer.subarray(0, bytesRead), rest]);
+    let to = chunk.length;
+    while (to > 0) {
+      const at = chunk.lastIndexOf(NEWLINE, to - 1);
+      if (at < 0) break;
+      if (!isAfterEnd) yield chunk.subarray(at + 1, to);
+      isAfterEnd = false;
+      to = at;
+    }
+    rest = chunk.subarray(Math.max(0, to - LONGEST_LINE), to);
+  }
+  if (!isAfterEnd) yield rest;
+}
+
+/**
+ * Calls `work` with each file of a log that may be at work, until it says it is done. The current one is opened first: should
+ * it be put aside meanwhile, it is still the one that was meant. Returns how many files there are.
+ */
+async function eachFile(
+  folder: string,
+  order: 'oldest first' | 'newest first',
+  work: (file: FileHandle, path: string) => Promise<'done' | 'more'>,
+): Promise<number> {
+  const current = await open(currentFile(folder), 'r').catch(nullIfMissing);
+  try {
+    const paths = await olderThan(current, folder);
+    if (current) paths.push(currentFile(folder));
+    for (const path of order === 'oldest first' ? paths : paths.toReversed()) {
+      const isCurrent = path === currentFile(folder);
+      const file = isCurrent && current ? current : await open(path, 'r');
+      const wish = await work(file, path).finally(() => isCurrent || file.close());
+      if (wish === 'done') break;
+    }
+    return paths.length;
+  } finally {
+    await current?.close();
+  }
+}
+
+async function olderThan(current: FileHandle | null, folder: string): Promise<string[]> {
+  const inode = (await current?.stat())?.ino;
+  const paths: string[] = [];
+  for (const path of await olderFiles(auditDisk, folder))
+    if ((await auditDisk.stat(path))?.inode !== inode) paths.push(path);
+  return paths;
+}
+
+function nullIfMissing(thrown: NodeJS.ErrnoException): null {
+  if (thrown.code === 'ENOENT') return null;
+  throw thrown;
+}
 
 /** The newest entries that match, read from the end, so that a long log costs no more than a short one. */
 export async function readAudit(
@@ -32,5 +122,109 @@ function asRecord(bytes: Buffer): AuditRecord | null {
     return AuditRecord.safeParse(JSON.parse(bytes.toString())).data ?? null;
   } catch {
     return null; // counted by the caller, explained by verifying
+  }
+}
+
+type Fault = Pick<AuditBreak, 'what' | 'message'>;
+
+/**
+ * Every line of every file, in order, up to the first that is not as it was written. `written` is what a log at work knows to
+ * be on disk: it may be writing beyond that. Without it, what the log last said of itself counts.
+ */
+export async function verifyAudit(folder: string, written?: Link): Promise<AuditVerdict> {
+  const head = written ? { ...written, isLast: false } : await storedHead(folder);
+  let link = START;
+  let problem: AuditBreak | null = null;
+  let place = { file: currentFile(folder), line: 0 };
+  const files = await eachFile(folder, 'oldest first', async (file, path) => {
+    let line = 0;
+    for await (const { bytes, isWhole } of linesOf(file)) {
+      line += 1;
+      if (problem) {
+        // A number that is not where it should be is either further on or nowhere.
+        if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
+        problem = { ...problem, ...displaced(problem.seq) };
+        return 'done';
+      }
+      if (!isWhole && written && link.seq >= written.seq) return 'done';
+      place = { file: path, line };
+      const found = isWhole ? follow(bytes, link, head) : INCOMPLETE;
+      if ('what' in found) problem = { ...place, seq: link.seq + 1, ...found };
+      else link = found;
+      if (problem && problem.what !== 'missing') return 'done';
+    }
+    return 'more';
+  });
+  const fault = problem ? null : endFault(link, head);
+  if (fault) problem = { file: place.file, line: place.line + 1, seq: link.seq + 1, ...fault };
+  return {
+    problem,
+    entries: link.seq,
+    files,
+    lastHash: link === START ? null : link.hash,
+  };
+}
+
+/** The line that comes after `before`, or what is wrong with it. */
+function follow(bytes: Buffer, before: Link, head: Head | null): Link | Fault {
+  const line = checkLine(bytes);
+  if (line === 'unreadable') return { what: 'unreadable', message: 'This is no line of the log.' };
+  if (line === 'edited') return { what: 'edited', message: 'This line is not what was written.' };
+  const due = before.seq + 1;
+  if (line.seq < due) return displaced(due, line.seq);
+  if (line.seq > due)
+    return { what: 'missing', message: `Line ${line.seq} stands here; ${due} and those up to it are gone.` };
+  if (line.prev !== before.hash)
+    return {
+      what: 'edited',
+      message: 'This line does not come after the one before it: one of the two is forged.',
+    };
+  if (head?.isLast && line.seq > head.seq)
+    return { what: 'edited', message: 'This line was added after the log had been closed.' };
+  if (line.seq === head?.seq && line.hash !== head.hash)
+    return {
+      what: 'edited',
+      message: 'Another line was written here: the log was rewritten up to this one or from further up.',
+    };
+  return { seq: line.seq, hash: line.hash };
+}
+
+function endFault({ seq }: Link, head: Head | null): Fault | null {
+  if (head === null)
+    return seq === 0
+      ? null
+      : { what: 'cut', message: 'audit.head is gone, so that nobody can tell whether the end is there.' };
+  if (seq >= head.seq) return null;
+  return {
+    what: 'cut',
+    message: `The log went on up to line ${head.seq}; ${head.seq - seq} lines are gone from its end.`,
+  };
+}
+
+const INCOMPLETE: Fault = {
+  what: 'cut',
+  message: 'The last line is incomplete: the hub was killed while it wrote, or the file was cut.',
+};
+
+const displaced = (due: number, found?: number): Fault => ({
+  what: 'reordered',
+  message:
+    found === undefined
+      ? `Line ${due} stands further down.`
+      : `Line ${found} stands here, where ${due} should be.`,
+});
+
+async function storedHead(folder: string): Promise<Head | null> {
+  const file = await open(headFile(folder), 'r').catch(() => null); // as good as not there
+  if (!file) return null;
+  try {
+    return await readHead({
+      read: async (position, length) => {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
+        return buffer.subarray(0, bytesRead);
+      },
+    });
+  } finally {
+    await file.close();
   }
 }

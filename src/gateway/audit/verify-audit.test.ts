@@ -13,7 +13,7 @@ import { describe, expect, test } from 'vitest';
 import type { AuditBreak } from '../../schema/audit.ts';
 import { anEntry, auditFolder, linesIn, openLog, writeLog } from '../testing/audit-folder.ts';
 import { fieldsOf, type Link, lineAfter } from './audit-chain.ts';
-import { verifyAudit } from './verify-audit.ts';
+import { verifyAudit } from './read-audit.ts';
 
 const LINES = 200;
 const names = Array.from({ length: LINES }, (_, i) => `tool ${i + 1}`);

@@ -1,4 +1,4 @@
-import { type AuditDisk, auditDisk } from '../audit/audit-disk.ts';
+import { type AuditDisk, auditDisk } from '../audit/audit-files.ts';
 
 /** Outcome of a change on the disk: as it should, an error of the system, only half of the bytes taken before one, or as it should but late. */
 export type Fate = 'works' | 'ENOSPC' | 'EIO' | 'EROFS' | 'short' | 'slow';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createServiceTags } from '../../process/programs/service-tag.ts';
+import { createServiceTags } from '../../process/programs/service.ts';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { isAlive, until } from '../../process/testing/turn-fixture.ts';
 import { type LinkEvents, UpstreamFault } from '../../wire/upstream/link.ts';

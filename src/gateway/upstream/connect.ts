@@ -1,14 +1,65 @@
-import type { ResolvedServer } from '../../core/gateway/resolved-server.ts';
-import { plainWords } from '../../core/visible-text.ts';
+import type { ResolvedServer } from '../../core/gateway/variables.ts';
+import { plainWords } from '../../core/text.ts';
 import { type ServiceProcess, startService } from '../../process/programs/service.ts';
 import type { ProcessTable } from '../../process/table/process-table.ts';
+import { stderrExcerpt } from '../../process/turns/stderr-excerpt.ts';
 import { openHttpLink } from '../../wire/upstream/http-link.ts';
 import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
-import { openStdioLink } from '../../wire/upstream/open-stdio-link.ts';
-import { withLastWords } from './last-words.ts';
-import { createTextTail } from './text-tail.ts';
+import { openStdioLink } from '../../wire/upstream/stdio-link.ts';
 
-export interface ConnectOptions {
+const MOST = 400;
+
+/** The fault with the last a server wrote to its log, where mostly stands why. One line, and not too long. */
+export function withLastWords(fault: UpstreamFault, tail: string): UpstreamFault {
+  const words = lastWords(tail);
+  if (words === '' || fault.kind === 'cancelled' || fault.kind === 'answer') return fault;
+  const { kind, message, error, retryAfterMs, cause } = fault;
+  return new UpstreamFault(kind, `${message.replace(/(?<![.!?])$/, '.')} It last wrote: ${words}`, {
+    ...(error && { error }),
+    ...(retryAfterMs !== null && { retryAfterMs }),
+    cause,
+  });
+}
+
+const MAX_LINES = 6;
+
+function lastWords(tail: string): string {
+  const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
+  return line.length > MOST ? `…${line.slice(-MOST).toWellFormed()}` : line;
+}
+
+const MOST_KEPT = 256 * 1024;
+
+interface TextTail {
+  add(line: string): void;
+  text(): string;
+}
+
+/** The last lines of something that may never end. */
+export function createTextTail(mostKept = MOST_KEPT): TextTail {
+  let lines: string[] = [];
+  let first = 0;
+  let size = 0;
+  return {
+    add(line) {
+      const kept = line.slice(-mostKept);
+      lines.push(kept);
+      size += kept.length + 1;
+      while (size > mostKept + 1) {
+        size -= (lines[first]?.length ?? 0) + 1;
+        lines[first++] = '';
+      }
+      // The list is cut now and then, not for every line.
+      if (first > 1000) {
+        lines = lines.slice(first);
+        first = 0;
+      }
+    },
+    text: () => lines.slice(first).join('\n'),
+  };
+}
+
+interface ConnectOptions {
   table: ProcessTable;
   /** A mark for each process, by which it is found again; see process/service-tag.ts. */
   nextTag(): string;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newRunId } from '../../schema/ids.ts';
 import { settled, VirtualTime } from '../testing/virtual-time.ts';
-import { Busy, createInFlight } from './in-flight.ts';
+import { Busy, createInFlight } from './call-limit.ts';
 
 const never = new AbortController().signal;
 

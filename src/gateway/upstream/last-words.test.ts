@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UpstreamFault } from '../../wire/upstream/link.ts';
-import { withLastWords } from './last-words.ts';
+import { withLastWords } from './connect.ts';
 
 const told = (tail: string, kind: UpstreamFault['kind'] = 'exit') =>
   withLastWords(new UpstreamFault(kind, 'It ended.'), tail).message;

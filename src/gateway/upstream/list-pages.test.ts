@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Json } from '../../wire/upstream/link.ts';
 import { MemoryServer, refusal } from '../testing/memory-server.ts';
-import { listPages } from './list-pages.ts';
+import { listPages } from './read-lists.ts';
 
 async function pages(answer: (cursor: unknown) => Json | Promise<Json>) {
   const server = new MemoryServer();

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { pendingChanges } from '../../core/gateway/pending-changes.ts';
-import { approvePins, comparePins, confirmEntries } from '../../core/gateway/pins.ts';
+import { approvePins, comparePins, confirmEntries, pendingChanges } from '../../core/gateway/pins.ts';
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../../core/ports/gateway.ts';
 
 /** What is pinned of one server. All its instances share it; changes are made one after another. */

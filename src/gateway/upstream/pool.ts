@@ -1,20 +1,157 @@
 import type { Clock } from '../../base/clock.ts';
-import { baseEnvironment } from '../../core/gateway/base-environment.ts';
 import type { Trouble } from '../../core/gateway/degradation.ts';
-import type { ResolvedServer } from '../../core/gateway/resolved-server.ts';
-import { type Resolution, sourceHash, urlSecrets } from '../../core/gateway/variables.ts';
-import { createRedactor, type Secret } from '../../redaction/redactor.ts';
+import {
+  baseEnvironment,
+  type Resolution,
+  type ResolvedServer,
+  sourceHash,
+  urlSecrets,
+} from '../../core/gateway/variables.ts';
+import { createRedactor, type Redactor, type Secret } from '../../redaction/redactor.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Server } from '../../schema/mcp-config.ts';
-import type { UpstreamFault } from '../../wire/upstream/link.ts';
-import { ownEnvironment } from '../access/own-servers.ts';
+import type { Json, UpstreamFault } from '../../wire/upstream/link.ts';
+import { ownEnvironment } from '../access/run-servers.ts';
 import type { GatewayOptions } from '../gateway.ts';
 import { createStartLimit, type StartLimit } from '../start-limit.ts';
 import type { Timers } from '../timers.ts';
-import type { ListKind } from './catalogue.ts';
+import { createInFlight, type InFlight } from './call-limit.ts';
+import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
 import { type PinBook, unpinned } from './pins.ts';
-import { PooledServer } from './pooled-server.ts';
+import { type AskPerson, ServerQuestions } from './server-questions.ts';
+import { Upstream, type UpstreamOptions } from './upstream.ts';
+
+const MOST_CALLS = { inAll: 32, ofOneRun: 8 };
+/** Nobody else waits for a server that is a run's own, and a program of its model may well ask it fifty things at once. */
+const MOST_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
+
+const LIST_CHANGES = new Map<string, ListKind>([
+  ['notifications/tools/list_changed', 'tools'],
+  ['notifications/resources/list_changed', 'resources'],
+  ['notifications/prompts/list_changed', 'prompts'],
+]);
+
+interface PooledServerOptions {
+  key: string;
+  id: string;
+  config: Server;
+  /** One run's own, by the file that defines it. */
+  isOwn: boolean;
+  /** For its start; not given: as long as for a request. */
+  startMs: number | undefined;
+  book: PinBook;
+  redactor: Redactor;
+  open: UpstreamOptions['open'];
+  starts: UpstreamOptions['starts'];
+  clock: UpstreamOptions['clock'];
+  timers: UpstreamOptions['timers'];
+  isFinal: UpstreamOptions['isFinal'];
+  onChange(server: PooledServer, what: ListKind): void;
+  onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
+  onRefused: CatalogueOptions['onRefused'];
+  askPerson: AskPerson | null;
+}
+
+/** A server with all that belongs to it: its connection, what it has, who uses it, what is under way. */
+export class PooledServer {
+  readonly key: string;
+  readonly id: string;
+  readonly instance: Server['instance'];
+  readonly type: 'stdio' | 'http' | 'sse';
+  readonly isOwn: boolean;
+  readonly redactor: Redactor;
+  readonly book: PinBook;
+  readonly upstream: Upstream;
+  readonly catalogue: Catalogue;
+  readonly inFlight: InFlight;
+  /** Null: it is shared, so nobody can say whom it asks. */
+  readonly questions: ServerQuestions | null;
+  readonly users = new Set<RunId>();
+  timeoutMs: number;
+  cooldownMs: number;
+  readonly #startMs: number | undefined;
+  /** It turned bad and has not been up since. */
+  isOut = false;
+
+  constructor(options: PooledServerOptions) {
+    const { config, redactor, book } = options;
+    this.key = options.key;
+    this.id = options.id;
+    this.instance = config.instance;
+    this.isOwn = options.isOwn;
+    this.type = 'command' in config ? 'stdio' : config.type;
+    this.timeoutMs = config.timeout;
+    this.cooldownMs = config.cooldown;
+    this.#startMs = options.startMs;
+    this.redactor = redactor;
+    this.book = book;
+    this.inFlight = createInFlight(options.isOwn ? MOST_OWN_CALLS : MOST_CALLS, options.timers);
+    const questions =
+      config.instance === 'shared'
+        ? null
+        : new ServerQuestions(redactor, () => this.#stray(), options.askPerson);
+    this.questions = questions;
+    this.catalogue = new Catalogue(book, {
+      timeoutMs: () => this.timeoutMs,
+      isAlone: config.instance === 'per-agent',
+      redactor,
+      onChange: what => options.onChange(this, what),
+      onRefused: options.onRefused,
+    });
+    this.upstream = new Upstream({
+      timeoutMs: () => this.timeoutMs,
+      startMs: () => this.startMs,
+      cooldownMs: () => this.cooldownMs,
+      open: options.open,
+      greet: async link => {
+        await this.catalogue.list(link);
+        this.isOut = false;
+      },
+      onDown: wasUp => {
+        this.catalogue.withdraw();
+        const { health, fault } = this.upstream.condition;
+        options.onTrouble(this, wasUp ? 'lost' : health === 'cooling' ? 'failing' : 'absent', fault ?? '');
+      },
+      onNotification: (method, params) => this.#noted(method, params),
+      onRequest:
+        questions === null ? undefined : (method, params, signal) => questions.ask(method, params, signal),
+      isWanted: () => this.users.size > 0,
+      isFinal: options.isFinal,
+      redact: redactor.text,
+      starts: options.starts,
+      clock: options.clock,
+      timers: options.timers,
+    });
+  }
+
+  get startMs(): number {
+    return this.#startMs ?? this.timeoutMs;
+  }
+
+  get workspace(): string {
+    return this.book.key.workspace;
+  }
+
+  /** What is pinned of it is known at once; then it is started. Settles, never rejects, when it is up or known not to be. */
+  async warm(): Promise<void> {
+    // A store that cannot be read makes the start fail as well, and there it is told.
+    await this.catalogue.load().catch(() => {});
+    await this.upstream.start();
+  }
+
+  #noted(method: string, params: Json): void {
+    const what = LIST_CHANGES.get(method);
+    if (what !== undefined) this.catalogue.relist(what);
+    else if (method === 'notifications/message' && this.questions !== null)
+      this.questions.tell(method, params);
+    else this.#stray();
+  }
+
+  #stray(): void {
+    this.upstream.stray += 1;
+  }
+}
 
 const STARTS_AT_ONCE = 4;
 const UNUSED_MS = 60_000;
@@ -26,7 +163,7 @@ const FOR_A_PERSON = new Set([
 ]);
 
 /** A server as one run wants it. */
-export interface Wanted {
+interface Wanted {
   runId: RunId;
   workspace: string;
   id: string;
@@ -42,7 +179,7 @@ export interface Wanted {
   startMs?: number | undefined;
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   connect: Connect;
   books(key: PinBook['key']): PinBook;
   clock: Clock;
@@ -188,4 +325,27 @@ function codesIn(cause: unknown): string[] {
   if (!(cause instanceof Error)) return [];
   const code = 'code' in cause && typeof cause.code === 'string' ? [cause.code] : [];
   return [...code, ...codesIn(cause.cause)];
+}
+
+/** Servers that the last who needed them could not have as they are configured, with why: nobody connects to these. */
+export class LeftOut {
+  readonly #faults = new Map<string, Map<string, string>>();
+
+  of(workspace: string, server: string): string | null {
+    return this.#faults.get(workspace)?.get(server) ?? null;
+  }
+
+  judged(workspace: string, server: string, fault: string | null): void {
+    if (fault === null) {
+      this.#faults.get(workspace)?.delete(server);
+      return;
+    }
+    const faults = this.#faults.get(workspace) ?? new Map<string, string>();
+    this.#faults.set(workspace, faults.set(server, fault));
+  }
+
+  /** Its configuration has changed. */
+  forget(workspace: string): void {
+    this.#faults.delete(workspace);
+  }
 }

@@ -1,11 +1,53 @@
 import { definitionFault, definitionOf } from '../../core/gateway/definitions.ts';
 import { exposedName, exposedUri } from '../../core/gateway/tool-names.ts';
 import type { Definition } from '../../core/ports/gateway.ts';
-import { withoutHidden } from '../../core/visible-text.ts';
+import { withoutHidden } from '../../core/text.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
-import type { UpstreamLink } from '../../wire/upstream/link.ts';
-import { listPages } from './list-pages.ts';
-import type { RefusedDefinition } from './refused.ts';
+import { type Json, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
+import type { ListKind } from './catalogue.ts';
+
+const MOST_PAGES = 100;
+const MOST_ITEMS = 10_000;
+
+/**
+ * Every page of a list, as it came. A server that goes on for ever is cut off. Null: it answers that it cannot, on whatever
+ * page: a part of a list says nothing of the rest.
+ */
+export async function listPages(
+  link: UpstreamLink,
+  method: string,
+  field: string,
+  timeoutMs: number,
+): Promise<unknown[] | null> {
+  const items: unknown[] = [];
+  const seen = new Set<string>();
+  let cursor: string | null = null;
+  for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
+    const answer: Json | null = await ask(link, method, cursor, timeoutMs);
+    if (answer === null) return null;
+    const found = answer[field];
+    if (Array.isArray(found)) for (const item of found.slice(0, MOST_ITEMS - items.length)) items.push(item);
+    const next = answer.nextCursor;
+    if (typeof next !== 'string' || seen.has(next)) break;
+    seen.add(next);
+    cursor = next;
+  }
+  return items;
+}
+
+async function ask(
+  link: UpstreamLink,
+  method: string,
+  cursor: string | null,
+  timeoutMs: number,
+): Promise<Json | null> {
+  try {
+    return await link.request(method, cursor === null ? {} : { cursor }, { timeoutMs });
+  } catch (error) {
+    if (error instanceof UpstreamFault && error.kind === 'answer') return null;
+    throw error;
+  }
+}
 
 const LONGEST_NAME = 100;
 
@@ -95,3 +137,35 @@ function nameFor(raw: unknown, redactor: Redactor): string {
 
 /** By code units: the same order on every machine. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Something a server lists that nobody is shown, and why, in a clause. */
+export interface RefusedDefinition {
+  name: string;
+  reason: string;
+}
+
+/** A server may list any number of them, and nobody reads more. */
+const MOST = 20;
+
+/** What one server lists and nobody is shown, as it was last listed. Each is told of once. */
+export class Refused {
+  readonly #onNew: (refused: RefusedDefinition) => void;
+  readonly #byKind = new Map<ListKind, readonly RefusedDefinition[]>();
+
+  constructor(onNew: (refused: RefusedDefinition) => void) {
+    this.#onNew = onNew;
+  }
+
+  take(kind: ListKind, refused: readonly RefusedDefinition[]): void {
+    const before = this.list(kind);
+    const kept = refused.slice(0, MOST);
+    this.#byKind.set(kind, kept);
+    for (const one of kept)
+      if (!before.some(({ name, reason }) => name === one.name && reason === one.reason)) this.#onNew(one);
+  }
+
+  list(kind?: ListKind): RefusedDefinition[] {
+    const all = kind === undefined ? [...this.#byKind.values()].flat() : (this.#byKind.get(kind) ?? []);
+    return all.slice(0, MOST);
+  }
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTextTail } from './text-tail.ts';
+import { createTextTail } from './connect.ts';
 
 test('the last lines are kept, whole, as many as there is room for', () => {
   const tail = createTextTail(10);

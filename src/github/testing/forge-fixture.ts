@@ -6,7 +6,7 @@ import type { ForgeAccess } from '../../core/ports/git-host.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { openGit } from '../../workspace/git/git.ts';
 import { Repository } from '../../workspace/testing/repository.ts';
-import { createForge } from '../forge.ts';
+import { createForge } from '../git-host.ts';
 
 export class ForgeFixture implements AsyncDisposable {
   readonly github: GitHubServer;

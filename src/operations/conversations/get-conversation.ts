@@ -1,14 +1,46 @@
 import { z } from 'zod';
 import type { MessageStore } from '../../core/ports/messages.ts';
-import { NATIVE, type StoredMessage, traceLabel } from '../../schema/conversation.ts';
+import { NATIVE, StoredMessage, TracePart, traceLabel } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, runSummary, ShownStatus } from '../../schema/run.ts';
+import { toldValue } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
-import { ShownMessage, shownMessage } from './shown-message.ts';
+import { findRun } from '../runs/find-runs.ts';
+
+/** Enough of a piece to see what it is about. */
+const LONGEST = 4_000;
+
+/** A message for a list: of a long piece its beginning, of a long value the beginning of its text. */
+const ShownMessage = StoredMessage.extend({
+  content: z.array(TracePart.and(z.object({ left: z.number().optional() }))),
+});
+type ShownMessage = z.infer<typeof ShownMessage>;
+export type ShownPart = ShownMessage['content'][number];
+
+const shownMessage = (message: StoredMessage): ShownMessage => ({
+  ...message,
+  content: message.content.map(shortened),
+});
+
+function shortened(part: TracePart): ShownPart {
+  if (part.type === 'file' || part.type === 'more_calls') return part;
+  if (part.type === 'text' || part.type === 'reasoning') {
+    const { text, left } = begun(part.text);
+    return left === 0 ? part : { ...part, text, left };
+  }
+  const { text, left } = begun(toldValue(part.type === 'tool_call' ? part.input : part.output));
+  if (left === 0) return part;
+  return part.type === 'tool_call' ? { ...part, input: text, left } : { ...part, output: text, left };
+}
+
+function begun(text: string): { text: string; left: number } {
+  if (text.length <= LONGEST) return { text, left: 0 };
+  const kept = text.slice(0, LONGEST).toWellFormed();
+  return { text: kept, left: text.length - kept.length };
+}
 
 const MOST = 500;
 const MOST_NESTED = 200;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import { runSummary, ShownStatus } from '../../schema/run.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { startOfDay } from '../../core/cost/budget.ts';
-import { dayOf } from '../../core/cost/local-days.ts';
+import { dayOf } from '../../core/cost/usage.ts';
 import type { Usage } from '../../schema/run.ts';
 import { BoardHub } from '../testing/board-hub.ts';
 import { costReport } from './cost-report.ts';

@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import { oneLine } from '../../base/one-line.ts';
-import type { RunFigures } from '../../core/cost/figures.ts';
-import { dayOf, lastDays } from '../../core/cost/local-days.ts';
-import { isUnpriced, isUnreported, usageTogether } from '../../core/cost/usage-sum.ts';
+import { oneLine } from '../../base/text.ts';
+import {
+  dayOf,
+  isUnpriced,
+  isUnreported,
+  lastDays,
+  type RunFigures,
+  usageTogether,
+} from '../../core/cost/usage.ts';
 import { SquadId } from '../../schema/ids.ts';
 import { isEnd, runSummary } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { keptBaseline, sharesFolder } from '../../core/evidence/baseline.ts';
 import type { Remains } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
+import type { WorkSnapshot } from '../../schema/evidence.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import type { WorkSnapshot } from '../../schema/work.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 
 const MOST_BYTES = 8 * 1024 * 1024;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../../base/text.ts';
 import type { PendingChange } from '../../core/ports/gateway.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation, type Services } from '../operation.ts';

@@ -1,6 +1,48 @@
 import { z } from 'zod';
-import { operation } from '../operation.ts';
-import { knownServers, serverRemarks } from './server-remarks.ts';
+import { type ConfigFinding, lintMcpConfig, type RoleWish } from '../../core/gateway/lint-config.ts';
+import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-references.ts';
+import type { ConfigInForce } from '../../core/ports/gateway.ts';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { operation, type Services } from '../operation.ts';
+
+/** What is known around a configuration: what its servers have, and what the files of roles name. */
+interface KnownServers {
+  tools: Record<string, string[]>;
+  roles: RoleWish[];
+}
+
+async function knownServers(
+  { gateway }: Pick<Services, 'gateway'>,
+  workspace: Workspace,
+): Promise<KnownServers> {
+  const [tools, roles] = await Promise.all([gateway.knownTools(workspace.root), workspace.roles()]);
+  return {
+    tools,
+    roles: roles.map(({ id, file, wantedMcp, ungranted }) => ({
+      ...{ id, file, mcp: wantedMcp, isTrusted: !ungranted.includes('mcp') },
+    })),
+  };
+}
+
+/** What the configuration in force and the role files name that is not there, and what nobody has; beside what the file says by itself. */
+function serverRemarks({ config, file }: ConfigInForce, { tools, roles }: KnownServers): string[] {
+  if (config === null) return [];
+  const byItself = new Set(lintMcpConfig(config, { roles: null, env: null }).map(keyOf));
+  const known = { roles: roles.map(({ id }) => id), env: null, tools, roleFiles: roles };
+  return [
+    ...lintMcpConfig(config, known)
+      .filter(finding => !byItself.has(keyOf(finding)))
+      .map(finding => sentence(file, finding)),
+    ...lintRoleFiles(config, roles, tools).map(finding => sentence(finding.file, finding)),
+  ];
+}
+
+const keyOf = ({ path, message }: ConfigFinding): string => JSON.stringify([path, message]);
+
+const sentence = (
+  file: string,
+  { message, suggestion }: Pick<RoleFinding, 'message' | 'suggestion'>,
+): string => `${file}: ${message}.${suggestion === undefined ? '' : ` ${suggestion}`}`;
 
 const Upstream = z.object({
   workspace: z.string(),
@@ -74,5 +116,54 @@ export const inspectGateway = operation({
     const warnings = [...inForce.warnings, ...serverRemarks(inForce, known)];
     const roles = known.roles.map(role => ({ ...role, mcp: [...role.mcp] }));
     return { root, file, state, warnings, servers, pending, knownTools: known.tools, roles };
+  },
+});
+
+export const FoundTools = {
+  tools: z.array(
+    z.object({
+      server: z.string(),
+      tool: z.string(),
+      name: z.string(),
+      description: z.string(),
+      isVisible: z.boolean(),
+      reason: z.string().nullable(),
+    }),
+  ),
+  faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
+};
+
+/** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
+export const inspectRoleTools = operation({
+  name: 'inspect_role_tools',
+  route: 'GET /gateway/tools',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ role: z.string().min(1).optional() }),
+  output: z.object({
+    root: z.string(),
+    role: z.string().nullable(),
+    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    warnings: z.array(z.string()),
+    ...FoundTools,
+  }),
+  async run({ services, caller }, { role }) {
+    const workspace = await services.workspaces.open(caller);
+    // Throws if there is none: a run of it would be refused too.
+    const found = role === undefined ? null : await workspace.role(role);
+    const roleId = found?.id ?? null;
+    const inForce = await services.mcpConfigs.of(workspace.root);
+    const env = await services.workspaces.environment(caller, found?.meta.env);
+    const { tools, faults } = await services.gateway.toolsOf(
+      workspace.root,
+      roleId,
+      found?.meta.mcp ?? [],
+      env,
+      (await workspace.roles()).map(({ id }) => id),
+    );
+    // After the look: now it is known what they have.
+    const remarks = serverRemarks(inForce, await knownServers(services, workspace));
+    const warnings = [...inForce.warnings, ...remarks];
+    return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };
   },
 });

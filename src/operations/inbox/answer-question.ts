@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { answerText } from '../../core/inbox/answer-text.ts';
-import { SEEN_WHOLE, shortDetails } from '../../core/inbox/short-details.ts';
+import { answerText } from '../../core/inbox/answer.ts';
+import { SEEN_WHOLE, shortDetails } from '../../core/inbox/ask.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxItem, InboxState, YES } from '../../schema/inbox.ts';
 import { operation } from '../operation.ts';

@@ -3,8 +3,8 @@ import { type Leave, leaveFrom, permissionAsk, type ToolUse } from '../../core/i
 import { SquadError } from '../../schema/error.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
+import { ownRun } from '../agent-services.ts';
 import { type Call, operation } from '../operation.ts';
-import { ownRun } from '../own-run.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
 /** As Claude Code calls the tool it was given for its permission prompts, and reads the answer. */

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxItem, whoAnswered } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
+import { ownRun } from '../agent-services.ts';
 import { type Call, operation } from '../operation.ts';
-import { ownRun } from '../own-run.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { RunId } from '../../schema/ids.ts';
 import { InboxItem } from '../../schema/inbox.ts';
 import { RunStatus, runSummary } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { operation, type Services } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 
 const MOST = 1_000;
 const USUAL = 100;

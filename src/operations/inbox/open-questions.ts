@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { oneLine } from '../../base/one-line.ts';
-import { visibleText } from '../../base/visible-text.ts';
-import { ROOM_FOR_QUESTION, shortDetails } from '../../core/inbox/short-details.ts';
+import { oneLine, visibleText } from '../../base/text.ts';
+import { ROOM_FOR_QUESTION, shortDetails } from '../../core/inbox/ask.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';

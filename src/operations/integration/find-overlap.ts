@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { overlapOf } from '../../core/integration/overlap.ts';
 import { RunId } from '../../schema/ids.ts';
 import { runSummary, ShownStatus } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
-import { runsOfRepository, type TreeRun } from '../worktrees/runs-of-repository.ts';
+import { runsOfRepository, type TreeRun } from '../worktrees/known-worktrees.ts';
 
 const MOST_RUNS = 500;
 const MOST_FILES = 1_000;

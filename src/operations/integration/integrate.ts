@@ -1,6 +1,13 @@
 import { z } from 'zod';
+import type { CheckOrder } from '../../core/integration/merge-check.ts';
+import type { Workspace } from '../../core/ports/workspace.ts';
 import { RunId } from '../../schema/ids.ts';
-import { operation } from '../operation.ts';
+import { IntegrationPlan } from '../../schema/integration.ts';
+import type { Run } from '../../schema/run.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { asItIsNow, findRunOrSquad } from '../runs/find-runs.ts';
+import { withoutTrust } from '../settings/trust.ts';
+import { runsOfRepository } from '../worktrees/known-worktrees.ts';
 
 /** Carries out exactly what a plan showed: the target goes to its result, or stays where it is. */
 export const integrate = operation({
@@ -24,3 +31,81 @@ export const integrate = operation({
   }),
   run: ({ services }, { approve, remove }) => services.integrator.carryOut(approve, { remove }),
 });
+
+const MOST_RUNS = 1_000;
+const CHECK_MS = 15 * 60_000;
+
+/** What merging the branches of ended runs would come to: order, conflicts, what the check says. No branch is changed. */
+export const planIntegration = operation({
+  name: 'plan_integration',
+  route: 'POST /integration/plan',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    /** Runs or squads; none: whatever of this repository has completed. */
+    ids: z.array(z.string().min(1)).max(1_000).default([]),
+    into: z.string().min(1).optional(),
+    order: z.enum(['suggested', 'given']).default('suggested'),
+    /** For a shell, as the user typed it; false: none, whatever is configured. */
+    check: z.union([z.string().min(1), z.literal(false)]).optional(),
+    checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_MS),
+    /** False only shows what would be merged; such a plan cannot be approved where there is a check. */
+    runsCheck: z.boolean().default(true),
+  }),
+  output: IntegrationPlan,
+  async run(call, { ids, into, order, check, checkTimeoutMs, runsCheck }) {
+    const { services, caller, progress } = call;
+    const workspace = await services.workspaces.open(caller);
+    const { root, ignored } = workspace;
+    const named = ids.length === 0 ? null : await namedRuns(services, ids);
+    const runs = await considered(services, root, named ?? []);
+    const command = check ?? workspace.config.check.value;
+    await progress('Merging in a trial');
+    return services.integrator.plan({
+      ...{ runs, into, order, runsCheck },
+      checkout: await services.worktrees.checkout(root),
+      named: named && new Set(named.map(({ id }) => id)),
+      check: command ? await checkOrder(call, workspace, command, checkTimeoutMs) : null,
+      untrustedCheck: (check === undefined && ignored.find(({ key }) => key === 'check')?.file) || null,
+      warnings: command ? withoutTrust(ignored.filter(({ key }) => key === 'worktree')) : [],
+    });
+  },
+});
+
+async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
+  const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
+  // Of a squad, those that have a branch are meant.
+  const meant = found.flatMap(({ squad, runs }) => {
+    const withTree = runs.filter(({ worktree }) => worktree);
+    return squad && withTree.length > 0 ? withTree : runs;
+  });
+  return [...new Map(meant.map(run => [run.id, run])).values()];
+}
+
+/** Those of the repository and those that came of the named ones: a reply may be at work in the same tree. */
+async function considered(services: Services, workspace: string, named: readonly Run[]): Promise<Run[]> {
+  const ofRepository = await runsOfRepository(services, workspace);
+  const lineages = new Set(named.map(({ lineageId }) => lineageId));
+  const related = await Promise.all(
+    [...lineages].map(lineageId => services.store.runs({ lineageId, limit: MOST_RUNS })),
+  );
+  const all = new Map<RunId, Run>(named.map(run => [run.id, run]));
+  for (const row of related.flat()) if (!all.has(row.id)) all.set(row.id, await asItIsNow(services, row));
+  for (const { run } of ofRepository) if (!all.has(run.id)) all.set(run.id, run);
+  return [...all.values()];
+}
+
+async function checkOrder(
+  { services, caller, signal }: Pick<Call, 'services' | 'caller' | 'signal'>,
+  { root, config }: Workspace,
+  command: string | string[],
+  limitMs: number,
+): Promise<CheckOrder> {
+  const env = await services.workspaces.environment(caller);
+  const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
+  const { copy, setup, setupTimeoutMs } = config.worktree.value;
+  return {
+    ...{ argv: argv as [string, ...string[]], limitMs, env, workspace: root, signal },
+    setup: copy || setup ? { copy, setup, setupTimeoutMs, source: root, env } : null,
+  };
+}

@@ -1,11 +1,156 @@
 import { z } from 'zod';
+import { sizeWords } from '../../base/text.ts';
+import type { OutputStream } from '../../core/ports/run-files.ts';
+import { NATIVE } from '../../schema/conversation.ts';
+import { SquadError } from '../../schema/error.ts';
 import { EventBody } from '../../schema/event.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import { type Call, operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
-import { AnsweredQuestion, answersAbout } from './saved-answers.ts';
-import { SavedOutput, savedOutputs } from './saved-outputs.ts';
+import { getConversation } from '../conversations/get-conversation.ts';
+import { diffRun } from '../evidence/diff-run.ts';
+import { type Call, operation, type Services, type UserServices } from '../operation.ts';
+import { diffReview } from '../review/diff-review.ts';
+import { showReview } from '../review/show-review.ts';
+import { findRun } from '../runs/find-runs.ts';
+import { showRun } from '../runs/show-run.ts';
+import { showSquad } from '../runs/show-squad.ts';
+import { engineWords, readerOf } from './search-output.ts';
+
+/** What a page would ask, and the answer or the refusal. */
+const AnsweredQuestion = z.object({
+  name: z.string(),
+  input: z.record(z.string(), z.unknown()),
+  answer: z.unknown().optional(),
+  error: z.object({ code: z.string(), message: z.string(), suggestions: z.array(z.string()) }).optional(),
+});
+type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
+
+const MOST_MESSAGES = 500;
+/** Of all rounds of a review together. A run's own diff has the limit of its operation. */
+const MOST_IN_ROUNDS = 16 * 1024 * 1024;
+
+/** Each question of the pages of a run and of its squad, asked as they ask it. */
+async function answersAbout(
+  call: Call<UserServices>,
+  { id, squadId, engine }: Run,
+): Promise<{ answers: AnsweredQuestion[]; leftOut: string[] }> {
+  const run = { run: id };
+  const rounds = await showReview.run(call, run);
+  const answers = await Promise.all([
+    answered('show_run', run, async () => withoutCommands(await showRun.run(call, run))),
+    answered('show_squad', { squad: squadId }, input => showSquad.run(call, input)),
+    answered('diff_run', run, input => diffRun.run(call, { ...input, stat: false })),
+    answered('show_review', run, async () => rounds),
+  ]);
+  const leftOut: string[] = [];
+  if (engine === NATIVE) {
+    const all = { after: 0, limit: MOST_MESSAGES, isWhole: true };
+    const said = await getConversation.run(call, { ...run, ...all });
+    answers.push({ name: 'get_conversation', input: run, answer: { ...said, next: null } });
+    if (said.next !== null) leftOut.push(`what was said after the first ${said.next} messages`);
+  }
+  let room = MOST_IN_ROUNDS;
+  for (const { id: review, iteration } of rounds.reviews.toReversed()) {
+    const one = await answered('diff_review', { review }, input => diffReview.run(call, input));
+    room -= JSON.stringify(one).length;
+    if (room >= 0) answers.push(one);
+    else leftOut.push(`what changed in round ${iteration}`);
+  }
+  return { answers, leftOut };
+}
+
+async function answered<I extends Record<string, unknown>>(
+  name: string,
+  input: I,
+  ask: (input: I) => Promise<unknown>,
+): Promise<AnsweredQuestion> {
+  try {
+    return { name, input, answer: await ask(input) };
+  } catch (thrown) {
+    if (!(thrown instanceof SquadError)) throw thrown;
+    const { code, message, suggestions } = thrown;
+    return { name, input, error: { code, message, suggestions: [...suggestions] } };
+  }
+}
+
+/** Commands of the user's that no page shows are not for whoever gets the file. */
+function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
+  return {
+    ...shown,
+    setting: { ...shown.setting, variables: null, command: null },
+    run: { ...shown.run, options: { ...shown.run.options, onEnd: null, onAsk: null, setup: null } },
+  };
+}
+
+/** What a turn wrote, or its end. */
+const SavedOutput = z.object({
+  turn: z.number(),
+  stream: z.enum(['stdout', 'stderr']),
+  text: z.string(),
+  /** Which line it begins with, from 1; null: so far into it that nobody counted. */
+  firstLine: z.number().nullable(),
+  /** Bytes before it. */
+  leftOut: z.number(),
+  /** What each of its lines says to people, if anything; null: the lines themselves are words. */
+  words: z.array(z.string().nullable()).nullable(),
+});
+type SavedOutput = z.infer<typeof SavedOutput>;
+
+const MOST_OF_ONE = 5 * 1024 * 1024;
+const MOST_OF_ALL = 40 * 1024 * 1024;
+const COUNT_MS = 2_000;
+
+/** Of every turn, the newest first: when there is no more room, it is older ones that are left out. */
+async function savedOutputs(
+  services: Services,
+  run: Run,
+): Promise<{ outputs: SavedOutput[]; leftOut: string[] }> {
+  const outputs: SavedOutput[] = [];
+  const leftOut: string[] = [];
+  let room = MOST_OF_ALL;
+  for (let turn = run.turn; turn >= 1; turn--)
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const output = await savedOutput(services, { run, turn, stream, room: Math.min(room, MOST_OF_ONE) });
+      room -= Buffer.byteLength(output.text);
+      outputs.push(output);
+      if (output.leftOut > 0)
+        leftOut.push(
+          `${output.text === '' ? 'all' : 'the first'} ${sizeWords(output.leftOut)} of ${stream} of turn ${turn}`,
+        );
+    }
+  return { outputs, leftOut };
+}
+
+interface Wanted {
+  run: Run;
+  turn: number;
+  stream: OutputStream;
+  room: number;
+}
+
+async function savedOutput(services: Services, { run, turn, stream, room }: Wanted): Promise<SavedOutput> {
+  const { files } = services;
+  const key = { runId: run.id, number: turn };
+  if (room < 1)
+    return { turn, stream, text: '', firstLine: null, leftOut: await files.size(key, stream), words: null };
+  const { text, offset } = await files.page(key, stream, -room, room, true);
+  const { line } = await files.lineAt(key, stream, offset, COUNT_MS);
+  const reader = stream === 'stdout' ? await readerOf(services, run) : null;
+  return {
+    ...{ turn, stream, text },
+    firstLine: offset === 0 ? 1 : line,
+    leftOut: offset,
+    words: reader && wordsOf(text, engineWords(reader())),
+  };
+}
+
+/** One for each whole line. */
+const wordsOf = (text: string, words: (line: string) => string[]): (string | null)[] =>
+  text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1)
+    .map(line => words(line).join('\n') || null);
 
 const MOST_EVENTS = 20_000;
 

@@ -7,7 +7,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Services } from '../operation.ts';
 import { BoardHub } from '../testing/board-hub.ts';
-import { searchNewest } from './newest-outputs.ts';
+import { searchNewest } from './search-everything.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'squad-newest-'));
 afterAll(() => rmSync(home, { recursive: true }));

@@ -1,8 +1,49 @@
 import { z } from 'zod';
+import type { Engine, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { OutputMatches, OutputQuery, OutputStream } from '../../core/ports/run-files.ts';
+import { keptPlan } from '../../core/runs/plan-file.ts';
+import { moreCalls } from '../../schema/conversation-view.ts';
 import { SquadError } from '../../schema/error.ts';
-import { operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
-import { searchTurn } from './output-search.ts';
+import type { Run } from '../../schema/run.ts';
+import { operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
+
+/** Null: its engine has no events, its output is words already. */
+export async function readerOf(
+  { files, engines }: Pick<Services, 'files' | 'engines'>,
+  run: Run,
+): Promise<Engine['reader']> {
+  const kept = await keptPlan(files, run);
+  return kept && engines.create(kept.spec).reader;
+}
+
+/** What an engine's output line says, for people. */
+export const engineWords =
+  (reader: EngineReader) =>
+  (line: string): string[] =>
+    reader.line(line).map(inWords).filter(Boolean);
+
+function inWords(event: EngineEvent): string {
+  if (event.type === 'text') return event.text;
+  if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
+  if (event.type === 'more_tools') return `» ${moreCalls(event)}`;
+  if (event.type === 'note') return `· ${event.text}`;
+  if (event.type === 'end' && !event.ok) return `✗ ${event.error ?? 'failed'}`;
+  return '';
+}
+
+/** The lines of one output that have something in them; in the words of an engine's events where it has those and they are wanted. */
+export async function searchTurn(
+  services: Pick<Services, 'files' | 'engines'>,
+  run: Run,
+  { turn, stream, readable }: { turn: number; stream: OutputStream; readable: boolean },
+  query: Omit<OutputQuery, 'words'>,
+): Promise<OutputMatches> {
+  const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
+  const inWords = reader && engineWords(reader());
+  const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
+  return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
+}
 
 const SEARCH_MS = 750;
 const COUNT_MS = 500;

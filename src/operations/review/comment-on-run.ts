@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { commentsText } from '../../core/review/comments.ts';
+import { commentsText } from '../../core/review/review-input.ts';
 import { checkTask } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 import { replyTo } from '../runs/reply-to-run.ts';
-import { startRuns } from '../runs/start-members.ts';
+import { startRuns } from '../runs/start-runs.ts';
 import { coderOf } from './steer-review.ts';
 
 const LONGEST_TEXT = 20_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/nearest.ts';
+import { nearest } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { ReviewId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';

@@ -1,9 +1,9 @@
 import type { PlannedReview } from '../../core/review/ports.ts';
 import { reviewerRole } from '../../core/review/reviewer-role.ts';
-import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { keptPlan } from '../../core/runs/plan-file.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
 import type { Call } from '../operation.ts';
-import { planRuns } from '../runs/start-members.ts';
+import { planRuns } from '../runs/start-runs.ts';
 
 /**
  * A reviewer as every run is planned, asked for by the run it reviews: `caller` is that run. Where its role names no engine it

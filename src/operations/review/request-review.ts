@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { ownRun } from '../agent-services.ts';
 import { operation } from '../operation.ts';
-import { ownRun } from '../own-run.ts';
 
 export const requestReview = operation({
   name: 'request_review',

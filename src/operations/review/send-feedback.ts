@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { itemsOf } from '../../core/review/review-input.ts';
 import { FeedbackType } from '../../schema/review.ts';
+import { ownRun } from '../agent-services.ts';
 import { operation } from '../operation.ts';
-import { ownRun } from '../own-run.ts';
 
 export const sendFeedback = operation({
   name: 'send_feedback',

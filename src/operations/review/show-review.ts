@@ -1,10 +1,50 @@
 import { z } from 'zod';
-import { ShownRun, shownRun } from '../../schema/run.ts';
-import { operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
-import { ShownReview, ShownRounds, shownReview } from './shown-review.ts';
+import { type Review, Review as ReviewSchema } from '../../schema/review.ts';
+import { runSummary, ShownRun, ShownStatus, shownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { operation, type Services } from '../operation.ts';
+import { asItIsNow, findRun } from '../runs/find-runs.ts';
 
-const MOST = 10_000;
+/** A round as people see it: with who takes part in it, how both are now, and what it is about. Null: its run is gone. */
+export const ShownReview = ReviewSchema.extend({
+  title: z.string().nullable(),
+  coder: z.string().nullable(),
+  coderStatus: ShownStatus.nullable(),
+  reviewer: z.string().nullable(),
+  reviewerStatus: ShownStatus.nullable(),
+});
+type ShownReview = z.infer<typeof ShownReview>;
+
+async function shownReview(services: Services, review: Review): Promise<ShownReview> {
+  const runOf = async (id: Review['coderId']) => {
+    const row = await services.store.run(id);
+    return row ? asItIsNow(services, row) : null;
+  };
+  const [coder, reviewer] = await Promise.all([runOf(review.coderId), runOf(review.reviewerId)]);
+  return {
+    ...review,
+    title: coder && runSummary(coder),
+    coder: coder && runName(coder),
+    coderStatus: coder && shownStatus(coder),
+    reviewer: reviewer && runName(reviewer),
+    reviewerStatus: reviewer && shownStatus(reviewer),
+  };
+}
+
+/** How far a task has come against its limits. */
+export const ShownRounds = z.object({
+  lineageId: z.string(),
+  current: z.number(),
+  max: z.number(),
+  /** Reviews that asked for more work. */
+  sentBack: z.number(),
+  /** Reviews that came to nothing. */
+  failed: z.number(),
+  abandonAfter: z.number(),
+});
+
+const MAX_REVIEWS = 10_000;
 
 /** All rounds of the task a run belongs to, whether it is its coder, a reviewer or a later try. */
 export const showReview = operation({
@@ -17,11 +57,30 @@ export const showReview = operation({
   async run({ services }, input) {
     const run = await findRun(services, input.run);
     const { lineageId } = run;
-    const reviews = await services.store.reviews({ lineageId, limit: MOST });
+    const reviews = await services.store.reviews({ lineageId, limit: MAX_REVIEWS });
     return {
       run: shownRun(run),
       rounds: { lineageId, ...(await services.reviews.rounds(lineageId)) },
       reviews: await Promise.all(reviews.map(review => shownReview(services, review))),
     };
+  },
+});
+
+/** Reviews of a workspace, or of every one: those that are under way, or all. Newest first. */
+export const listReviews = operation({
+  name: 'list_reviews',
+  route: 'GET /reviews',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    workspace: z.string().optional(),
+    isOpen: z.literal(true).optional(),
+    limit: z.number().int().min(1).max(1000).default(100),
+  }),
+  output: z.object({ reviews: z.array(ShownReview) }),
+  async run({ services }, { limit, ...filter }) {
+    const reviews = await services.store.reviews({ ...filter, limit: MAX_REVIEWS });
+    const newest = reviews.slice(-limit).reverse();
+    return { reviews: await Promise.all(newest.map(review => shownReview(services, review))) };
   },
 });

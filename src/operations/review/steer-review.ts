@@ -5,10 +5,10 @@ import { FeedbackType } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 import { ShownWork, workOf } from '../runs/run-work.ts';
 import { waitForEnds } from '../runs/wait.ts';
-import { ShownRounds } from './shown-review.ts';
+import { ShownRounds } from './show-review.ts';
 
 /** A stopped agent has its grace to end in, and its work tree is looked after then. */
 const SETTLE_MS = 15_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Engine } from '../../core/ports/engine.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { contextFor, engineFor } from '../../core/runs/plan.ts';
+import { contextFor, engineFor } from '../../core/runs/plan-run.ts';
 import { cliNamed } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';

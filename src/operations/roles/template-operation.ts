@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { fillTemplate } from '../../core/roles/fill-template.ts';
-import type { AgentTemplate } from '../../schema/agent-template.ts';
+import { fillTemplate } from '../../core/roles/prompt.ts';
+import type { AgentTemplate } from '../../schema/role.ts';
 import { type Operation, operation } from '../operation.ts';
 import { RunResult } from '../runs/run-result.ts';
-import { SPAWN_TOOL, spawnOne } from '../runs/spawn-one.ts';
+import { SPAWN_TOOL, spawnOne } from '../runs/spawn.ts';
 
 /** A template as something to ask for: its arguments in, the result of one run out. */
 export function templateOperation(template: AgentTemplate): Operation {

@@ -1,7 +1,116 @@
 import { z } from 'zod';
-import { ShownRun, shownRun } from '../../schema/run.ts';
-import { operation } from '../operation.ts';
-import { findRunOrSquad } from './find.ts';
+import { nearest } from '../../base/text.ts';
+import { SquadError } from '../../schema/error.ts';
+import { RunId, SquadId } from '../../schema/ids.ts';
+import { isEnd, type Run, ShownRun, type Squad, shownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { type AgentStore, operation, type Services } from '../operation.ts';
+
+/** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
+export async function findRun(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<Run> {
+  const id = RunId.safeParse(given).success ? given : await expand(store, given, 'run');
+  const run = runner.current(id as RunId) ?? (await store.run(id as RunId));
+  if (!run) throw await unknown(store, given, 'run');
+  return run;
+}
+
+interface FoundSquad {
+  squad: Squad;
+  /** In the order the members were asked for. */
+  runs: Run[];
+}
+
+export async function findSquad(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<FoundSquad> {
+  const id = (SquadId.safeParse(given).success ? given : await expand(store, given, 'squad')) as SquadId;
+  const squad = await store.squad(id);
+  if (!squad) throw await unknown(store, given, 'squad');
+  const rows = await store.runs({ squadId: id, limit: 100_000 });
+  return { squad, runs: await Promise.all(rows.map(row => asItIsNow({ store, runner }, row))) };
+}
+
+/** A run or a squad by its id, or by any beginning that only one of either has. A run alone has no squad here. */
+export async function findRunOrSquad(
+  services: Pick<Services, 'store' | 'runner'>,
+  given: string,
+): Promise<{ squad: Squad | null; runs: Run[] }> {
+  const id = /^(run|squad)_/.test(given) ? given : await expand(services.store, given, 'run or squad');
+  if (id.startsWith('squad_')) return findSquad(services, id);
+  return { squad: null, runs: [await findRun(services, id)] };
+}
+
+type Kind = 'run' | 'squad' | 'run or squad';
+
+/** A row may be older than what the runner knows; and a run that ended since the row was read is only in the store. */
+export async function asItIsNow(
+  { store, runner }: Pick<Services, 'store' | 'runner'>,
+  row: Run,
+): Promise<Run> {
+  if (isEnd(row.status)) return row;
+  return runner.current(row.id) ?? (await store.run(row.id)) ?? row;
+}
+
+async function expand(store: AgentStore, given: string, kind: Kind): Promise<string> {
+  const bare = given.replace(/^(run|squad)_/, '');
+  const prefix = kind === 'run or squad' ? bare : `${kind}_${bare}`;
+  const matches = /^[0-9a-z]+$/.test(bare)
+    ? (await store.idsLike(prefix, 5)).filter(id => isOf(kind, id))
+    : [];
+  if (matches.length === 1) return matches[0]!;
+  if (matches.length === 0) throw await unknown(store, given, kind);
+  throw new SquadError(codeOf(kind), `${given} is the beginning of several ids: ${matches.join(', ')}`, {
+    suggestions: ['Give more letters.'],
+  });
+}
+
+async function unknown(store: AgentStore, given: string, kind: Kind): Promise<SquadError> {
+  const [recent, alike] = await Promise.all([
+    store.recentIds(MOST_TRIED),
+    store.idsLike(beginning(given), MOST_TRIED),
+  ]);
+  const isWhole = kind === 'run or squad' || /^(run|squad)_/.test(given);
+  const near = nearest(
+    isWhole ? given : `${kind}_${given}`,
+    [...recent, ...alike].filter(id => isOf(kind, id)),
+  );
+  return new SquadError(codeOf(kind), `There is no ${kind} ${given}`, {
+    suggestions:
+      near.length > 0
+        ? [`Did you mean ${near.join(' or ')}?`]
+        : [
+            ...(await newest(store, kind)),
+            '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
+          ],
+  });
+}
+
+async function newest(store: AgentStore, kind: Kind): Promise<string[]> {
+  const runs = await store.runs({ limit: MAX_NEWEST });
+  const named = runs.map(
+    run =>
+      `${kind === 'squad' ? run.squadId : run.id} (${runName(run)}, ${shownStatus(run)}, in ${run.workspace})`,
+  );
+  return named.length === 0 ? [] : [`The newest: ${[...new Set(named)].join(', ')}.`];
+}
+
+const MAX_NEWEST = 3;
+
+const MOST_TRIED = 200;
+
+/** Its first letters, which may be right although the rest is not: enough of them to be of few ids. */
+function beginning(given: string): string {
+  const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
+  return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));
+}
+
+const isOf = (kind: Kind, id: string) => kind === 'run or squad' || id.startsWith(kind);
+const codeOf = (kind: Kind) => (kind === 'squad' ? 'SQUAD_UNKNOWN' : 'RUN_UNKNOWN');
 
 /** The runs that ids or beginnings of ids name, squads with all their members; each once. */
 export const findRuns = operation({

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { BoardHub } from '../testing/board-hub.ts';
-import { findRun } from './find.ts';
+import { findRun } from './find-runs.ts';
 
 test('of an id that is not there, a near one is told however old its run is', async () => {
   const hub = await BoardHub.open();

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { activity } from '../../store/fixtures/sample-rows.ts';
 import { BoardHub } from '../testing/board-hub.ts';
-import { listEvents } from './list-events.ts';
+import { listEvents } from './events.ts';
 
 type Page = z.output<typeof listEvents.output>;
 

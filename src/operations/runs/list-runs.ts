@@ -1,10 +1,15 @@
 import { z } from 'zod';
-import { RunStatus, ShownRun, shownRun } from '../../schema/run.ts';
+import { firstThatFit } from '../../core/output/digest.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isEnd, namedSummary, type Run, RunStatus, ShownRun, shownRun } from '../../schema/run.ts';
 import { Quiet } from '../../schema/run-card.ts';
-import { operation } from '../operation.ts';
-import { asItIsNow } from './find.ts';
-import { quietOf } from './quiet.ts';
-import { undecidedAmong } from './undecided.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { askNotes, asksOf, ShownAsk } from '../inbox/open-questions.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { asItIsNow } from './find-runs.ts';
+import { RESULT_LIMIT } from './member-result.ts';
+import { quietOf } from './run-card.ts';
+import { undecidedAmong } from './run-notes.ts';
 
 /** Runs, newest first: what `squad ls` and the page show. */
 export const listRuns = operation({
@@ -32,3 +37,128 @@ export const listRuns = operation({
     };
   },
 });
+
+/**
+ * The runs that have not ended in the caller's workspace, or everywhere. `others`: those elsewhere.
+ * An agent sees only runs of its own, wherever they work. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
+ */
+export async function liveRunsOf(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  isEverywhere: boolean,
+): Promise<{ runs: Run[]; others: Run[]; workspace: string | null }> {
+  const live = services.runner.liveRuns();
+  const workspace = await scopeOf({ services, caller }, isEverywhere);
+  const isHere = (run: Run) => workspace === null || run.workspace === workspace;
+  return { runs: live.filter(isHere), others: live.filter(run => !isHere(run)), workspace };
+}
+
+/** Null: every workspace. */
+async function scopeOf(
+  { services, caller }: Pick<Call, 'services' | 'caller'>,
+  isEverywhere: boolean,
+): Promise<string | null> {
+  if (isEverywhere || caller.parent) return null;
+  try {
+    return await services.workspaces.root(caller);
+  } catch (thrown) {
+    if (!(thrown instanceof SquadError)) throw thrown;
+    throw new SquadError(thrown.code, thrown.message, {
+      suggestions: [...thrown.suggestions, 'Or give everywhere: true for the runs of every workspace.'],
+      cause: thrown,
+    });
+  }
+}
+
+const ROOM_FOR_REST = 300;
+
+const result = <T extends z.ZodType>(agent: T) =>
+  z.object({ agents: z.array(agent), count: z.number(), note: z.string().optional() });
+const Agent = z.object({
+  spawn_id: z.string(),
+  squad_id: z.string(),
+  role_id: z.string().nullable(),
+  status: z.string(),
+  model: z.string().nullable(),
+  started_at: z.string().nullable(),
+  elapsed_seconds: z.number().nullable(),
+  task_summary: z.string(),
+  workspace: z.string(),
+  client: z.string().nullable(),
+});
+const Ended = z.object({
+  spawn_id: z.string(),
+  role_id: z.string().nullable(),
+  status: z.string(),
+  ended_seconds_ago: z.number().nullable(),
+  task_summary: z.string(),
+  workspace: z.string(),
+  client: z.string().nullable(),
+});
+
+export const listRunning = operation({
+  name: 'list_running',
+  route: 'POST /tools/list_running',
+  agents: 'spawn',
+  tool: {
+    title: 'List running',
+    description:
+      'Agents queued or running in this workspace, of all clients. recent: also the last that ended.',
+    readOnly: true,
+    listed: { output: result(z.looseObject({})) },
+  },
+  input: z.strictObject({ recent: z.boolean().optional(), everywhere: z.boolean().optional() }),
+  output: result(Agent).extend({
+    asks: z.array(ShownAsk).optional(),
+    recent: z.array(Ended).optional().describe('With `recent`: runs that have ended, newest first'),
+  }),
+  async run({ services, caller }, { recent: wantsRecent = false, everywhere = false }) {
+    const now = services.clock.now();
+    const { runs: live, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
+    const ended = wantsRecent ? await recentlyEnded(services, workspace) : [];
+    const recent = ended.map(run => ({
+      spawn_id: run.id,
+      role_id: run.roleId,
+      status: shownStatus(run),
+      ended_seconds_ago: run.endedAt === null ? null : Math.round((now - run.endedAt) / 1000),
+      task_summary: namedSummary(run),
+      workspace: run.workspace,
+      client: run.client,
+    }));
+    const agents = live.map(run => ({
+      spawn_id: run.id,
+      squad_id: run.squadId,
+      role_id: run.roleId,
+      status: run.status,
+      model: run.model,
+      started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
+      elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
+      task_summary: namedSummary(run),
+      workspace: run.workspace,
+      client: run.client,
+    }));
+    const asked = asksOf(services, live);
+    const room = RESULT_LIMIT - ROOM_FOR_REST - JSON.stringify([asked, recent]).length;
+    const shown = firstThatFit(agents, room);
+    const left = live.length - shown.length;
+    const notes = [
+      ...askNotes(services, live),
+      ...(left > 0 ? [`${left} more are not shown.`] : []),
+      ...(others.length > 0
+        ? [`${others.length} more in other workspaces: everywhere: true shows them.`]
+        : []),
+    ];
+    return {
+      agents: shown,
+      count: live.length,
+      ...asked,
+      ...(wantsRecent && { recent }),
+      ...(notes.length > 0 && { note: notes.join(' ') }),
+    };
+  },
+});
+
+const MAX_RECENT = 10;
+const END_STATUSES = RunStatus.options.filter(isEnd);
+
+const recentlyEnded = async ({ store }: Services, workspace: string | null): Promise<Run[]> =>
+  store.runs({ ...(workspace !== null && { workspace }), status: END_STATUSES, limit: MAX_RECENT });

@@ -10,14 +10,12 @@ import type { RunFiles } from '../../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../../core/runs/run-state.ts';
 import type { Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, asksOf, type ShownAsk } from '../inbox/open-questions.ts';
 import type { Call, Services } from '../operation.ts';
-import { fitNotes, notesOfRun } from './notes-of-run.ts';
-import { runError } from './run-error.ts';
-import { waitingCall } from './wait.ts';
-import { waitingFor } from './waiting-for.ts';
+import { fitNotes, notesOfRun, runError } from './run-notes.ts';
+import { waitingCall, waitingFor } from './wait.ts';
 
 /** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
 export const RESULT_LIMIT = 12_000;

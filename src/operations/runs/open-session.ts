@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { isEnd, RunStatus } from '../../schema/run.ts';
-import { operation } from '../operation.ts';
-import { findRun } from './find.ts';
-import { canBeTakenOver } from './take-over.ts';
+import { SquadError } from '../../schema/error.ts';
+import { isEnd, type Run, RunStatus } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type Call, operation } from '../operation.ts';
+import { findRun } from './find-runs.ts';
+import { canBeTakenOver, wayIn } from './take-over.ts';
 
 /** A window on a run that has not ended, for somebody who wants to look through it. */
 export const openSession = operation({
@@ -31,3 +33,47 @@ export const openSession = operation({
     return { ...about, session_name: null, goes_on_by };
   },
 });
+
+/** A window on the user's screen with a run in it: at work, or its chat where it has ended. Nothing is stopped by it. */
+export const openTerminal = operation({
+  name: 'open_terminal',
+  route: 'POST /runs/{run}/terminal',
+  agents: null,
+  tool: null,
+  input: z.strictObject({ run: z.string() }),
+  output: z.object({
+    run_id: z.string(),
+    /** The terminal's. */
+    program: z.string(),
+    /** What it shows, as one would type it. */
+    command: z.string(),
+  }),
+  async run(call, { run: given }) {
+    const { services } = call;
+    const run = await findRun(services, given);
+    const takesOver = isEnd(run.status);
+    if (takesOver) await wayIn(call, run);
+    const { env, program, why } = await terminalFor(call);
+    if (program === null) throw noTerminal(run, why);
+    await services.terminals.open(env, { run: run.id, takesOver }).catch((thrown: Error) => {
+      throw noTerminal(run, thrown.message, thrown);
+    });
+    return { run_id: run.id, program, command: attachCommandOf(run) };
+  },
+});
+
+/** What would open a window for this caller, with the environment that it would have. */
+export async function terminalFor({ services, caller }: Pick<Call, 'services' | 'caller'>) {
+  const env = await services.workspaces.environment(caller);
+  return { env, ...services.terminals.find(env) };
+}
+
+/** The same by hand. */
+export const attachCommandOf = ({ id, status }: Run): string =>
+  `squad attach ${shellWord(id)}${isEnd(status) ? ' --take-over' : ''}`;
+
+const noTerminal = (run: Run, why: string, cause?: Error): SquadError =>
+  new SquadError('TERMINAL_UNAVAILABLE', `No window was opened: ${why}`, {
+    suggestions: [`Type it in a terminal of your own: \`${attachCommandOf(run)}\`.`],
+    cause,
+  });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { keptPlan } from '../../core/runs/kept-plan.ts';
-import { chatBusy } from '../../core/runs/plan.ts';
+import { keptPlan } from '../../core/runs/plan-file.ts';
+import { chatBusy } from '../../core/runs/plan-run.ts';
 import type { SquadRequest } from '../../core/runs/run-request.ts';
 import { checkTask } from '../../core/text.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
@@ -10,10 +10,23 @@ import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { workspaceOfRun } from '../workspace-of-run.ts';
-import { findRun } from './find.ts';
-import { refuseReviewer } from './refuse-reviewer.ts';
-import { startRuns } from './start-members.ts';
-import { Started, started } from './started.ts';
+import { findRun } from './find-runs.ts';
+import { Started, started, startRuns } from './start-runs.ts';
+
+/** A reviewer belongs to its review: without that it would work for nobody, and in the user's own folder. */
+export function refuseReviewer({ id, reviewOf }: Run): void {
+  if (reviewOf === null) return;
+  throw new SquadError(
+    'NOT_ALLOWED',
+    `Run ${id} was started to review ${reviewOf}, and only for that review`,
+    {
+      suggestions: [
+        `\`squad review ${shellWord(reviewOf)}\` shows that review. The next one begins when ${reviewOf} asks for it.`,
+        `To tell ${reviewOf} something yourself: \`squad review ${shellWord(reviewOf)} --feedback TEXT\` while it waits, \`squad reply ${shellWord(reviewOf)} TEXT\` when it has ended.`,
+      ],
+    },
+  );
+}
 
 /** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
 export const replyToRun = operation({

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { keptPlan } from '../../core/runs/plan-file.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -10,11 +10,9 @@ import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { workspaceOfRun } from '../workspace-of-run.ts';
-import { findRunOrSquad, findSquad } from './find.ts';
-import { refuseReviewer } from './refuse-reviewer.ts';
-import { gone, refuseBusyChat } from './reply-to-run.ts';
-import { startRuns } from './start-members.ts';
-import { Started, started } from './started.ts';
+import { findRunOrSquad, findSquad } from './find-runs.ts';
+import { gone, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
+import { Started, started, startRuns } from './start-runs.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),

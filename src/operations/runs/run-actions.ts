@@ -1,8 +1,209 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
+import { chooseCandidates } from '../../core/integration/candidates.ts';
+import { descendantsOf } from '../../core/runs/descendants.ts';
+import { judgeWorktree } from '../../core/worktrees/removal.ts';
 import { SquadError } from '../../schema/error.ts';
-import { operation } from '../operation.ts';
-import { type Action, actionsOf } from './action-checks.ts';
-import { findRun } from './find.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type Call, operation, type UserServices } from '../operation.ts';
+import { wayToComment } from '../review/comment-on-run.ts';
+import { atWorkOn, coderOf } from '../review/steer-review.ts';
+import { knownWorktreeOf } from '../worktrees/known-worktrees.ts';
+import { asItIsNow, findRun } from './find-runs.ts';
+import { attachCommandOf, terminalFor } from './open-session.ts';
+import { replyTo } from './reply-to-run.ts';
+import { askAgain } from './retry-runs.ts';
+import { planRuns } from './start-runs.ts';
+import { wayIn } from './take-over.ts';
+
+const MOST_RUNS = 1_000;
+
+/** Whether there is anything of it to merge; conflicts are what the plan is for. */
+async function checkIntegration(services: UserServices, run: Run) {
+  const { store, worktrees } = services;
+  const rows = await store.runs({ lineageId: run.lineageId, limit: MOST_RUNS });
+  const related = await Promise.all(rows.map(row => asItIsNow(services, row)));
+  const { candidates, leftOut } = chooseCandidates(related, new Set([run.id]));
+  const [candidate] = candidates;
+  if (!candidate) throw refusal(run, leftOut[0]?.why ?? 'it has no work tree of its own');
+  const { worktree } = candidate;
+  const { tip, ahead, isMerged, uncommitted } = await worktrees.state(worktree);
+  if (tip === null) throw refusal(run, `its branch ${worktree.branch} is gone`);
+  // Without its folder there is nothing uncommitted.
+  if ((uncommitted ?? 0) > 0) return {};
+  if (ahead === 0) throw refusal(run, 'nothing was done on its branch');
+  if (isMerged) throw refusal(run, `all of it is in ${worktree.baseBranch}`);
+  return {};
+}
+
+async function checkRemoval(services: UserServices, run: Run) {
+  if (run.worktree === null)
+    throw new SquadError('INVALID_INPUT', `Run ${run.id} has no work tree of its own.`);
+  const known = await knownWorktreeOf(services, run);
+  if (known === null) throw new SquadError('WORKTREE_MISSING', `The work tree of run ${run.id} is gone`);
+  const { worktree, runs } = known;
+  const state = await services.worktrees.state(worktree);
+  const verdict = judgeWorktree({ worktree, runs, state, isNamed: true });
+  if (verdict.prune === 'keep') throw new SquadError('WORKTREE_IN_USE', verdict.why);
+  return { effect: `Removes the folder: ${verdict.why}.` };
+}
+
+const refusal = ({ id }: Run, why: string): SquadError =>
+  new SquadError('NOTHING_TO_PROPOSE', `Nothing of run ${id} can be merged: ${why}`);
+
+interface Action {
+  label: string;
+  effect: string;
+  command: string;
+  /** Throws what carrying it out would be refused with. May know better what it would do. */
+  check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
+}
+
+type Caller = Pick<Call<UserServices>, 'services' | 'caller'>;
+
+async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Action>> {
+  const { services } = call;
+  const { id } = run;
+  const coder = await coderOf(services, id);
+  const review = `squad review ${shellWord(coder.id)}`;
+  const isOver = isEnd(run.status);
+  const open = async () => {
+    await services.reviews.openReviewOf(coder);
+    return {};
+  };
+  const starts = async (planned: ReturnType<typeof replyTo>) => {
+    await services.runner.admit(1, call.caller.parent);
+    const { asked, workspace } = await planned;
+    await planRuns(call, asked, workspace);
+    return {};
+  };
+  return {
+    cancel: {
+      label: 'Cancel',
+      effect: 'Stops this agent and all it started; output so far is kept.',
+      command: `squad cancel ${shellWord(id)}`,
+      check: () => checkCancel(services, run),
+    },
+    retry: {
+      label: 'Retry',
+      effect: 'Starts the same request once more, as a new run.',
+      command: `squad retry ${shellWord(id)}`,
+      check: () => starts(askAgain(call, { squad: null, runs: [run] }, {})),
+    },
+    reply: {
+      label: 'Reply',
+      effect: 'Starts a new run that goes on with this chat and begins with your words.',
+      command: `squad reply ${shellWord(id)} "…"`,
+      check: () => starts(replyTo(call, run, '…')),
+    },
+    abandon: {
+      label: 'Give up',
+      effect: 'Stops everybody at work on this task and removes their work trees; branches stay.',
+      command: `${review} --abandon`,
+      check: async () => ({ effect: abandonEffect(atWorkOn(services, coder).length) }),
+    },
+    approve: {
+      label: 'Approve',
+      effect: `Ends the review that is under way, stops the reviewer and tells ${coder.id} that its work is approved.`,
+      command: `${review} --feedback "…" --type approved`,
+      check: open,
+    },
+    send_back: {
+      label: 'Send back',
+      effect: `Ends the review that is under way, stops the reviewer and has ${coder.id} go on with your words.`,
+      command: `${review} --feedback "…"`,
+      check: open,
+    },
+    cancel_review: {
+      label: 'End the review',
+      effect: `Stops the reviewer; ${coder.id} is told and goes on.`,
+      command: `${review} --cancel`,
+      check: open,
+    },
+    integrate: {
+      label: 'Merge',
+      effect: 'Shows what merging its branch comes to; nothing is merged before you agree.',
+      command: `squad integrate ${shellWord(id)}`,
+      check: () => checkIntegration(services, run),
+    },
+    comment: {
+      label: 'Comment',
+      effect: 'Sends your comments on lines to the agent.',
+      command: `squad comment ${shellWord(id)} FILE:LINE "…"`,
+      check: async () => {
+        const { way, runId } = await wayToComment(call, run);
+        if (way === 'feedback')
+          return { effect: `Ends the review that is under way: ${runId} goes on with your comments.` };
+        await starts(replyTo(call, coder, '…'));
+        return { effect: `Starts a new run on the chat of ${runId} that begins with your comments.` };
+      },
+    },
+    attach: {
+      label: 'Open in a terminal',
+      effect: isOver
+        ? "Opens its agent's own interactive mode on the chat."
+        : 'Shows it at work in its tmux session, or its log; it goes on.',
+      command: attachCommandOf(run),
+      check: async () => {
+        if (isOver) await wayIn(call, run);
+        const { program, why } = await terminalFor(call);
+        return program === null ? { byHand: why } : { effect: attachEffect(program, isOver) };
+      },
+    },
+    answer: {
+      label: 'Answer',
+      effect: 'Gives your answer to the agent, which goes on with it.',
+      command: `squad inbox`,
+      check: async () => checkAnswer(services, run),
+    },
+    export: {
+      label: 'Save as a file',
+      effect:
+        'Saves this run as it is now as one HTML file that needs nothing else. It is as private as the run was.',
+      command: `squad export ${shellWord(id)}`,
+      check: async () => ({}),
+    },
+    remove_worktree: {
+      label: 'Remove its work tree',
+      effect:
+        'Removes the folder; what is not committed is kept under a ref, and a branch with commits stays.',
+      command: `squad worktrees prune ${shellWord(id)}`,
+      check: () => checkRemoval(services, run),
+    },
+  };
+}
+
+const attachEffect = (program: string, isOver: boolean): string =>
+  `Opens a window of ${basename(program)} on your screen, ${
+    isOver
+      ? "with its agent's own interactive mode on the chat."
+      : 'which shows it at work in its tmux session, or its log; it goes on.'
+  }`;
+
+async function checkCancel({ store, runner }: UserServices, run: Run) {
+  const { id, status, worktree } = run;
+  if (isEnd(status))
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: there is nothing left to stop`);
+  const below = (await descendantsOf(store, id)).filter(each => runner.current(each.id)).length;
+  const those = below === 0 ? 'this agent' : `this agent and ${below} it started`;
+  return { effect: `Stops ${those}; output so far is kept${worktree ? ', and its work tree stays' : ''}.` };
+}
+
+function abandonEffect(count: number): string {
+  const those = count === 1 ? 'the agent' : `all ${count} agents`;
+  return `Stops ${those} at work on this task and removes their work trees; branches stay, and what is not committed is kept under a ref.`;
+}
+
+function checkAnswer(services: UserServices, { id }: Run) {
+  const [first, ...others] = services.inbox.openOf(id);
+  if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} asks nothing`);
+  const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
+  return {
+    effect: `Gives your answer to the agent, which goes on with it.${more}`,
+    command: `squad answer ${shellWord(first.id)} "…"`,
+  };
+}
 
 const RunAction = z.enum([
   'cancel',

@@ -1,14 +1,23 @@
-import { oneLine } from '../../base/one-line.ts';
-import { visibleText } from '../../base/visible-text.ts';
-import { isFreshFailure, needOf } from '../../core/runs/need.ts';
+import { oneLine, visibleText } from '../../base/text.ts';
+import { FAILURES, isFreshFailure, needOf } from '../../core/runs/board.ts';
+import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
-import type { RunCard } from '../../schema/run-card.ts';
-import type { UserServices } from '../operation.ts';
-import { asksUser } from './asks-user.ts';
-import { quietOf } from './quiet.ts';
-import { undecidedAmong } from './undecided.ts';
+import type { Quiet, RunCard } from '../../schema/run-card.ts';
+import { isAtReviewLimit } from '../../schema/shown-status.ts';
+import type { Services, UserServices } from '../operation.ts';
+import { undecidedAmong } from './run-notes.ts';
+
+/** The user is asked, not the run that started it. */
+export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
+
+export function quietOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
+  // The watch over it may be a moment behind its end.
+  const silence = isEnd(status) ? null : runner.silenceOf(id);
+  if (silence === null || silence.state === 'working') return null;
+  return { state: silence.state, since: silence.since, text: silence.sentence };
+}
 
 type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
 
@@ -91,4 +100,32 @@ function asking(asks: readonly InboxItem[]): RunCard['asking'] {
     question: oneLine(visibleText(question), LONGEST_QUESTION),
     hasDetails: details !== null,
   };
+}
+
+/** Tries of one task that somebody may have in sight. */
+const MOST_TRIES = 50;
+
+/** Every run whose card may be another after these events, as it is now. */
+export async function touchedRuns(
+  { runner, store }: Pick<Services, 'runner' | 'store'>,
+  events: readonly Event[],
+): Promise<Run[]> {
+  const touched = new Map<RunId, Run>();
+  for (const { runId, body } of events)
+    for (const id of [runId, 'reviewerId' in body ? body.reviewerId : null]) {
+      if (id === null || touched.has(id)) continue;
+      const run = runner.current(id) ?? (await store.run(id));
+      if (run) touched.set(id, run);
+    }
+  // Neither a failure nor a run at its review limit needs anybody once its task is taken up again, and no event of its own says so.
+  const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
+  for (const { runId } of begun) {
+    const run = runId === null ? undefined : touched.get(runId);
+    if (!run || run.lineageId === run.id) continue;
+    const { lineageId } = run;
+    for (const left of await store.runs({ lineageId, status: [...FAILURES, 'completed'], limit: MOST_TRIES }))
+      if (!touched.has(left.id) && (left.status !== 'completed' || isAtReviewLimit(left)))
+        touched.set(left.id, left);
+  }
+  return [...touched.values()];
 }

@@ -12,8 +12,8 @@ import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { openStore } from '../../store/open.ts';
 import type { UserServices } from '../operation.ts';
 import { READ_ON, RESULT_LIMIT } from './member-result.ts';
-import { parallelResult } from './parallel-result.ts';
 import { RunResult, runResult } from './run-result.ts';
+import { parallelResult } from './spawn-parallel.ts';
 
 const squad = aSquad();
 const NASTY = '\u0001"\\😀';

@@ -1,20 +1,83 @@
 import { z } from 'zod';
 import { type Cut, firstThatFit, fitItems, longestStart } from '../../core/output/digest.ts';
-import { isEnd, type Run } from '../../schema/run.ts';
+import { CommitMade, Verdict } from '../../schema/evidence.ts';
+import { isEnd, type Run, type Turn } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, asksOf, ShownAsk } from '../inbox/open-questions.ts';
 import type { Services } from '../operation.ts';
 import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
-import { fitNotes, loginHint } from './notes-of-run.ts';
-import { latestActivity } from './run-activity.ts';
-import { runError } from './run-error.ts';
-import { RunEvidence, runEvidence } from './run-evidence.ts';
+import { fitNotes, loginHint, runError } from './run-notes.ts';
 import { workNotes } from './run-work.ts';
-import { waitingCall } from './wait.ts';
-import { waitingFor } from './waiting-for.ts';
+import { latestActivity } from './status-text.ts';
+import { waitingCall, waitingFor } from './wait.ts';
+
+/** Paths and subjects can be long, and results have a size to keep. In characters of JSON. */
+const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
+
+/** What Squad saw of a run. Null where nothing was seen, and until the run has ended: nobody has looked yet. */
+export const RunEvidence = z.object({
+  verdict: Verdict.nullable(),
+  exit_code: z.number().nullable(),
+  tool_calls: z.number().nullable(),
+  tool_failures: z.number().nullable(),
+  /** `files` is a sample: the first ones that fit. */
+  files_changed: z.object({ count: z.number(), files: z.array(z.string()).optional() }).nullable(),
+  commits: z.object({ count: z.number(), newest: z.array(CommitMade).optional() }).nullable(),
+  diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
+  leftovers_killed: z.number().nullable(),
+  note: z.string().optional(),
+});
+export type RunEvidence = z.infer<typeof RunEvidence>;
+
+function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvidence {
+  if (evidence === null)
+    return {
+      ...UNSEEN,
+      exit_code: turn?.exitCode ?? null,
+      leftovers_killed: isEnd(status) ? (turn?.leftovers.length ?? 0) : null,
+    };
+  const { filesChanged, commits, note } = evidence;
+  return {
+    verdict: evidence.verdict,
+    exit_code: evidence.exitCode,
+    tool_calls: evidence.toolCalls,
+    tool_failures: evidence.toolFailures,
+    files_changed: filesChanged && {
+      count: filesChanged.count,
+      files: firstThatFit(filesChanged.files, MAX_EVIDENCE_CHARS.files),
+    },
+    commits: commits && {
+      count: commits.count,
+      newest: firstThatFit(commits.newest, MAX_EVIDENCE_CHARS.commits),
+    },
+    diff: evidence.diff,
+    leftovers_killed: evidence.leftoversKilled,
+    ...(note !== null && { note: longestStart(note, MAX_EVIDENCE_CHARS.note) }),
+  };
+}
+
+/** The figures without the names. */
+export function briefly({ files_changed, commits, note, ...rest }: RunEvidence): RunEvidence {
+  return {
+    ...rest,
+    files_changed: files_changed && { count: files_changed.count },
+    commits: commits && { count: commits.count },
+  };
+}
+
+const UNSEEN: RunEvidence = {
+  verdict: null,
+  exit_code: null,
+  tool_calls: null,
+  tool_failures: null,
+  files_changed: null,
+  commits: null,
+  diff: null,
+  leftovers_killed: null,
+};
 
 /** In characters of JSON. */
-const ROOM = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
+const MAX_CHARS = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };
 
 export const Tokens = z.object({
   input: z.number().nullable(),
@@ -67,11 +130,11 @@ export async function runResult(
     ...loginHint(services, run),
   ];
   if (!isEnd(run.status)) notes.push(`Not finished yet. ${waitingCall({ spawn_id: run.id }, ceilingMs)}`);
-  if (result.structured !== undefined && JSON.stringify(result.structured).length > ROOM.structured) {
+  if (result.structured !== undefined && JSON.stringify(result.structured).length > MAX_CHARS.structured) {
     delete result.structured;
     notes.push('structured is too long to show: get_result with stream "result" pages through it.');
   }
-  if (notes.length > 0) result.note = fitNotes(notes, run.id, ROOM.note);
+  if (notes.length > 0) result.note = fitNotes(notes, run.id, MAX_CHARS.note);
   if (!isEnd(run.status)) return result;
   const output_file = files.outputPath({ runId: run.id, number: run.turn }, 'stdout');
   const used = JSON.stringify({ ...result, result: '' }).length;
@@ -87,7 +150,7 @@ export async function withoutText(
   run: Run,
   tool: string | undefined,
 ): Promise<RunResult> {
-  const error = runError(run, tool, ROOM.error);
+  const error = runError(run, tool, MAX_CHARS.error);
   const { store, files, clock } = services;
   const over = isEnd(run.status);
   const { usage, options } = run;
@@ -110,12 +173,12 @@ export async function withoutText(
     duration_seconds:
       run.startedAt === null || run.endedAt === null ? null : (run.endedAt - run.startedAt) / 1000,
     cost_usd: usage?.costUsd == null ? null : Number(usage.costUsd.toFixed(6)),
-    model: run.model && longestStart(run.model, ROOM.model),
+    model: run.model && longestStart(run.model, MAX_CHARS.model),
     tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
     usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',
     ...(error && { error }),
     evidence: runEvidence(run, turns.at(-1)),
-    ...(advisory.length > 0 && { advisory: firstThatFit(advisory, ROOM.advisory) }),
+    ...(advisory.length > 0 && { advisory: firstThatFit(advisory, MAX_CHARS.advisory) }),
     ...(activity !== null && { activity }),
     ...(!over && asksOf(services, [run])),
     ...(run.stateMode === 'stateful' && run.chatId !== null && { chat_id: run.chatId }),

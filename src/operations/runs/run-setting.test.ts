@@ -2,13 +2,12 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { keepCommand } from '../../core/runs/kept-command.ts';
-import { keepPlan } from '../../core/runs/kept-plan.ts';
+import { keepCommand, keepPlan } from '../../core/runs/plan-file.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import type { Call } from '../operation.ts';
-import { settingOf } from './run-setting.ts';
+import { settingOf } from './show-run.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'squad-setting-'));
 const files = createRunFiles<RunId>({ runsDir: join(home, 'runs'), chatsDir: join(home, 'chats') });

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ReviewId, RunId } from '../../schema/ids.ts';
-import type { Review } from '../../schema/review.ts';
-import { ReviewOutcome } from '../../schema/review.ts';
+import { type Review, ReviewOutcome } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Services } from '../operation.ts';

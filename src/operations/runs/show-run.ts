@@ -1,13 +1,78 @@
 import { z } from 'zod';
-import { ShownRun, Squad, shownRun, Turn } from '../../schema/run.ts';
+import { keptCommand, keptPlan } from '../../core/runs/plan-file.ts';
+import { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run, ShownRun, ShownStatus, Squad, shownRun, TakesUp, Turn } from '../../schema/run.ts';
 import { Quiet } from '../../schema/run-card.ts';
-import { operation } from '../operation.ts';
-import { findRun } from './find.ts';
-import { quietOf } from './quiet.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { asItIsNow, findRun } from './find-runs.ts';
+import { quietOf } from './run-card.ts';
 import { RunResult, runResult } from './run-result.ts';
-import { RunSetting, settingOf } from './run-setting.ts';
-import { Tries, triesOf } from './run-tries.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
+
+/** What a run was started with, as far as that is known. */
+export const RunSetting = z.object({
+  /** The program its engine is, and the version it said it has; null: not known, or no program of its own. */
+  program: z.string().nullable(),
+  version: z.string().nullable(),
+  /** The file of the subagent it is a call of. */
+  subagentFile: z.string().nullable(),
+  /** Names of the environment variables it was given, never their values; null: not kept after its end, or not for who asks. */
+  variables: z.array(z.string()).nullable(),
+  /** The program and arguments its last turn was started with, without secrets and prompt; null: not known, or not for who asks. */
+  command: z.array(z.string()).nullable(),
+});
+export type RunSetting = z.infer<typeof RunSetting>;
+
+export async function settingOf({ services, caller }: Call, run: Run): Promise<RunSetting> {
+  const spec = (await keptPlan(services.files, run))?.spec;
+  const cli = spec?.kind === 'cli' ? spec : null;
+  const isKept = !isEnd(run.status) && caller.parent === null;
+  const names = isKept ? Object.keys(await services.files.environment(run.id)).sort() : [];
+  return {
+    program: cli?.program ?? null,
+    version: cli?.version ?? null,
+    subagentFile: spec?.kind === 'native' ? (spec.subagent?.file ?? null) : null,
+    variables: names.length > 0 ? names : null,
+    command: caller.parent === null ? await keptCommand(services.files, run) : null,
+  };
+}
+
+const MOST_TRIES = 1000;
+
+const Try = z.object({
+  runId: RunId,
+  by: TakesUp.shape.by,
+  /** Null: there is no record of it any more. */
+  status: ShownStatus.nullable(),
+});
+
+/** A run among those that had its task before and since. */
+export const Tries = z.object({
+  /** The one that it takes up again. */
+  of: Try.nullable(),
+  /** Those that took it up again, oldest first. */
+  since: z.array(Try),
+});
+export type Tries = z.infer<typeof Tries>;
+
+async function triesOf(services: Services, run: Run): Promise<Tries> {
+  const { store } = services;
+  const { takesUp } = run.options;
+  const [before, lineage] = await Promise.all([
+    takesUp && store.run(takesUp.runId),
+    store.runs({ lineageId: run.lineageId, limit: MOST_TRIES }),
+  ]);
+  const later = lineage.filter(({ options }) => options.takesUp?.runId === run.id).reverse();
+  const since = later.map(async row => {
+    const status = shownStatus(await asItIsNow(services, row));
+    return { runId: row.id, by: row.options.takesUp!.by, status };
+  });
+  return {
+    of: takesUp && { ...takesUp, status: before && shownStatus(await asItIsNow(services, before)) },
+    since: await Promise.all(since),
+  };
+}
 
 /** Everything known of one run. */
 export const showRun = operation({

@@ -1,14 +1,218 @@
 import { z } from 'zod';
-import { isEnd } from '../../schema/run.ts';
-import { operation } from '../operation.ts';
-import { reportFailure } from '../report-failure.ts';
-import { ParallelResult, parallelResult } from './parallel-result.ts';
-import { isAsync } from './spawn-one.ts';
-import { CommonOptions, runRequest, StatefulAgent } from './spawn-request.ts';
-import { startMembers } from './start-members.ts';
-import { parallelTaskId } from './task-id.ts';
-import { waitingCall } from './wait.ts';
-import { waitForEndsOrAsks } from './wait-or-asks.ts';
+import {
+  EMPTY,
+  fitItems,
+  fitTexts,
+  jsonLength,
+  leastLength,
+  longestStart,
+  type Sample,
+  type TextItem,
+} from '../../core/output/digest.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import { reportFailure } from '../dispatch.ts';
+import { askNotes } from '../inbox/open-questions.ts';
+import { operation, type Services } from '../operation.ts';
+import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
+import { fitNotes, loginHint, notesOfRun } from './run-notes.ts';
+import { briefly, RunResult, Tokens, withoutText } from './run-result.ts';
+import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
+import { startMembers } from './start-runs.ts';
+import { waitForEndsOrAsks, waitingCall } from './wait.ts';
+
+/** Several runs as one. A sum of what only some reported says how many did not; of nothing at all it is null. */
+const Aggregate = z.object({
+  ok: z.number(),
+  failed: z.number(),
+  running: z.number().optional().describe('Not ended yet'),
+  duration_seconds: z.number().nullable().describe('From the first start to the last end'),
+  cost_usd: z.number().nullable(),
+  cost_unknown: z.number().optional().describe('Runs that reported none'),
+  tokens: Tokens.nullable(),
+  tokens_unknown: z.number().optional().describe('Runs that reported none'),
+  text: z.string(),
+});
+
+function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
+  const ended = runs.filter(({ status }) => isEnd(status));
+  const ok = ended.filter(run => shownStatus(run) === 'completed').length;
+  const starts = runs.flatMap(({ startedAt }) => startedAt ?? []);
+  const ends = ended.flatMap(({ endedAt }) => endedAt ?? []);
+  const isOver = ended.length === runs.length && starts.length > 0;
+  const used = runs.flatMap(({ usage }) => usage ?? []);
+  const costs = used.flatMap(({ costUsd }) => costUsd ?? []);
+  const sum = (figure: 'input' | 'output' | 'cached') => total(used.flatMap(usage => usage[figure] ?? []));
+  return {
+    ok,
+    failed: ended.length - ok,
+    ...(ended.length < runs.length && { running: runs.length - ended.length }),
+    duration_seconds: isOver ? (Math.max(...ends) - Math.min(...starts)) / 1000 : null,
+    cost_usd: total(costs),
+    ...(costs.length < runs.length && { cost_unknown: runs.length - costs.length }),
+    tokens: used.length === 0 ? null : { input: sum('input'), output: sum('output'), cached: sum('cached') },
+    ...(used.length < runs.length && { tokens_unknown: runs.length - used.length }),
+  };
+}
+
+/** What each said under a heading, at most `room` characters of JSON in all. */
+function aggregateText(runs: Run[], samples: Sample[], room: number): string {
+  const headings = runs.map(
+    (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${shownStatus(run)})\n\n`,
+  );
+  const taken = headings.reduce((sum, heading) => sum + jsonLength(`${heading}\n\n`), 0);
+  if (taken > room) return '';
+  const texts = fitTexts(samples, room - taken);
+  return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
+}
+
+/** Money in floating point: 0.1 + 0.2 is not shown as 0.30000000000000004. */
+const total = (values: number[]): number | null =>
+  values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(6));
+
+/** A longer value is left out. */
+const LONGEST_STRUCTURED = 300;
+/** Of the room there is for words, when they are also put together. */
+const SHARE_OF_RESULTS = 0.35;
+const LONGEST_NOTE = 1_000;
+const LONGEST_ERROR = { full: 500, brief: 200, line: 40 };
+/** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
+const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
+
+const ROOM_FOR_HINT = JSON.stringify({ note: READ_ON }).length;
+
+type Detail = keyof typeof LONGEST_ERROR;
+
+const ParallelResult = z.object({
+  squad_id: z.string(),
+  results: z.array(RunResult.partial().extend({ spawn_id: z.string(), status: z.string() })),
+  aggregate: Aggregate.optional(),
+  note: z.string().optional(),
+});
+type ParallelResult = z.infer<typeof ParallelResult>;
+type Item = ParallelResult['results'][number];
+
+interface ParallelOptions {
+  aggregates: boolean;
+  notes?: string[];
+  tool?: string | undefined;
+}
+
+/** Every run's result in order, within the limit: the more there are, the less is said of each. */
+export async function parallelResult(
+  services: Services,
+  squadId: string,
+  live: Run[],
+  { aggregates, notes = [], tool }: ParallelOptions,
+): Promise<ParallelResult> {
+  const runs = live.map(run => ({ ...run }));
+  const { files } = services;
+  const facts = await Promise.all(runs.map(run => withoutText(services, run, tool)));
+  const samples = await Promise.all(runs.map(run => (isEnd(run.status) ? answerSample(files, run) : EMPTY)));
+  const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
+  const details: Detail[] = ['full', 'brief', 'line'];
+  for (const detail of details) {
+    const hint = detail === 'full' ? [] : [READ_ON];
+    const ofRuns =
+      detail === 'line' ? new Set(runs.flatMap(run => [...loginHint(services, run), ...run.notes])) : [];
+    const note = longestStart(
+      [...hint, ...askNotes(services, runs), ...notes, ...ofRuns].join(' '),
+      LONGEST_NOTE,
+    );
+    const frame: ParallelResult = {
+      squad_id: squadId,
+      results: facts.map((fact, i) => item(fact, notesOfRun(services, runs[i]!), detail)),
+      ...(aggregates && { aggregate: { ...aggregateOf(runs), text: '' } }),
+      ...(note && { note }),
+    };
+    const room = RESULT_LIMIT - JSON.stringify(frame).length;
+    const handles = paths.map(output_file => ({
+      truncated: true,
+      ...(detail !== 'line' && { output_file }),
+    }));
+    const texts = samples.map((sample, i) => ({
+      samples: [sample],
+      handles: facts[i]!.success === null ? 0 : JSON.stringify(handles[i]).length,
+    }));
+    const least = texts.reduce((sum, each) => sum + leastLength(each), 0);
+    if (detail === 'line' || room >= least) {
+      const isMarked = fillTexts(frame, runs, texts, handles, room);
+      if (isMarked || detail !== 'full') return frame;
+      frame.note = longestStart([READ_ON, note].filter(Boolean).join(' '), LONGEST_NOTE);
+      fillTexts(frame, runs, texts, handles, room - ROOM_FOR_HINT);
+      return frame;
+    }
+  }
+  throw new Error('There is always a last detail');
+}
+
+/** Everything but the text of the agent and the handles to the rest of it. */
+function item(fact: RunResult, notes: string[], detail: Detail): Item {
+  const error = fact.error && {
+    ...fact.error,
+    message: longestStart(fact.error.message, LONGEST_ERROR[detail]),
+  };
+  const words = fact.success === null ? {} : { result: '' };
+  if (detail === 'line') {
+    const { spawn_id, status, success } = fact;
+    return { spawn_id, status, success, ...(error && { error }), ...words };
+  }
+  const { squad_id, structured, ...rest } = fact;
+  const isShort = structured !== undefined && JSON.stringify(structured).length <= LONGEST_STRUCTURED;
+  return {
+    ...rest,
+    ...(isShort && { structured }),
+    ...(error && { error }),
+    ...(notes.length > 0 && { note: fitNotes(notes, fact.spawn_id, MAX_RUN_NOTE[detail]) }),
+    ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
+    ...words,
+  };
+}
+
+/** False: some texts are cut and do not say how to read on. */
+function fillTexts(
+  frame: ParallelResult,
+  runs: Run[],
+  texts: TextItem[],
+  handles: Partial<Item>[],
+  room: number,
+): boolean {
+  const { aggregate } = frame;
+  const ofHandles = texts.reduce((sum, each) => sum + each.handles, 0);
+  const ofResults = aggregate ? Math.max(Math.floor(room * SHARE_OF_RESULTS), ofHandles) : room;
+  const cuts = fitItems(texts, ofResults);
+  cuts.forEach(([cut], i) => {
+    const result = frame.results[i]!;
+    if (result.result === undefined || result.result === null) return;
+    result.result = cut!.text;
+    if (cut!.truncated) Object.assign(result, handles[i]);
+  });
+  const samples = texts.flatMap(each => each.samples);
+  if (aggregate) aggregate.text = aggregateText(runs, samples, room - ofResults);
+  return !cuts.flat().some(({ isUnmarked }) => isUnmarked);
+}
+
+/**
+ * A task is known by the id of what it waits for. What `spawn_parallel` promised differs from what `start_squad_members`
+ * did, and whoever asks later, of any hub, must get what was promised: so the id says it.
+ */
+export interface TaskTarget {
+  /** A run's or a squad's. */
+  id: string;
+  shape: 'members' | 'results' | 'aggregate' | 'run';
+}
+
+export const parallelTaskId = (squadId: string, aggregates: boolean): string =>
+  `${squadId}.${aggregates ? 'aggregate' : 'results'}`;
+
+/** Null for what no task of ours is called. */
+export function taskTarget(taskId: string): TaskTarget | null {
+  const [, id, kind, suffix] = /^((run|squad)_[0-9a-z]+)(?:\.(results|aggregate))?$/.exec(taskId) ?? [];
+  if (id === undefined || (kind === 'run' && suffix !== undefined)) return null;
+  if (kind === 'run') return { id, shape: 'run' };
+  return { id, shape: (suffix as 'results' | 'aggregate' | undefined) ?? 'members' };
+}
 
 const MOST_AGENTS = 50;
 

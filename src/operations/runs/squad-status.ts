@@ -5,9 +5,9 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, namedSummary, type Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { asItIsNow, findRun } from './find.ts';
+import { asItIsNow, findRun } from './find-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
-import { waitingFor } from './waiting-for.ts';
+import { waitingFor } from './wait.ts';
 
 const MOST_RELATIVES = 1000;
 

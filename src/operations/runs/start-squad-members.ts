@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Run } from '../../schema/run.ts';
+import { reportFailure } from '../dispatch.ts';
 import { operation } from '../operation.ts';
-import { reportFailure } from '../report-failure.ts';
 import { type SquadResult, squadResult } from './member-result.ts';
-import { StatefulRequest, StatelessRequest, startMembers } from './start-members.ts';
-import { waitForEndsOrAsks } from './wait-or-asks.ts';
+import { StatefulRequest, StatelessRequest, startMembers } from './start-runs.ts';
+import { waitForEndsOrAsks } from './wait.ts';
 
 const memberResult = z.object({
   memberId: z.string(),

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { Permission } from '../../schema/run.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import { operation } from '../operation.ts';
-import { StatefulRequest, startMembers } from './start-members.ts';
-import { Started, started } from './started.ts';
+import { Started, StatefulRequest, started, startMembers } from './start-runs.ts';
 
 /** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
 export const startSquad = operation({

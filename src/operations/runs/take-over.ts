@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Engine } from '../../core/ports/engine.ts';
-import { keptPlan } from '../../core/runs/kept-plan.ts';
+import { keptPlan } from '../../core/runs/plan-file.ts';
 import { rehearsalFiles, turnFiles } from '../../core/runs/turn-input.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -8,9 +8,9 @@ import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { findRun } from './find.ts';
+import { stopBelow, stopRuns } from './cancel-run.ts';
+import { findRun } from './find-runs.ts';
 import { checkProgram, gone } from './reply-to-run.ts';
-import { stopBelow, stopRuns } from './stop-runs.ts';
 import { waitForEnds } from './wait.ts';
 
 /** An agent has its grace to end in, and is killed after it. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parallelTaskId, taskTarget } from './task-id.ts';
+import { parallelTaskId, taskTarget } from './spawn-parallel.ts';
 
 test('a task id leads back to what was promised', () => {
   expect(taskTarget('run_abc123')).toEqual({ id: 'run_abc123', shape: 'run' });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Event, EventBody } from '../../schema/event.ts';
 import { aReview } from '../../store/fixtures/sample-rows.ts';
 import { BoardHub } from '../testing/board-hub.ts';
-import { touchedRuns } from './touched-runs.ts';
+import { touchedRuns } from './run-card.ts';
 
 const queued: EventBody = { type: 'run.queued', roleId: null, engine: 'scripted' };
 

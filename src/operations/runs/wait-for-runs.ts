@@ -3,7 +3,7 @@ import type { Event } from '../../schema/event.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type ShownRun, shownRun } from '../../schema/run.ts';
 import { operation } from '../operation.ts';
-import { findRun } from './find.ts';
+import { findRun } from './find-runs.ts';
 
 /** A run that is over, and the event that said so if it is still there. */
 export interface EndedRun {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OwnServers } from '../../schema/mcp-config.ts';
-import { FoundTools } from '../gateway/inspect-role-tools.ts';
+import { FoundTools } from '../gateway/inspect-gateway.ts';
 import { operation } from '../operation.ts';
 
 /** The tools that a subagent has of its servers, and why not the rest. Starts the servers, and ends them. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../../schema/run.ts';
 import type { Subagent } from '../../schema/subagent.ts';
-import { subagentFailure } from './subagent-failure.ts';
+import { subagentFailure } from './run-subagent.ts';
 
 const subagent = { name: 'review', file: '/repo/review.subagent.yaml' } as Subagent;
 const ended = (more: Partial<Run>) =>

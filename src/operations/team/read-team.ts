@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { operation } from '../operation.ts';
-import { atWork, teammates } from './team-agents.ts';
+import { atWork, teammates } from './team-members.ts';
 
 /** Who is on the team, and who is at work: the roster, then roles that are not on it. */
 export const readTeam = operation({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { type Call, operation } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 
 /** Longer ones are refused rather than cut: what was decided must not lose its end. */
 const MOST = { title: 200, text: 8_000 };

@@ -1,5 +1,5 @@
 import type { Store } from '../../core/ports/store.ts';
-import { BoardPages } from '../../core/runs/board-pages.ts';
+import { BoardPages } from '../../core/runs/board.ts';
 import { LastActivity } from '../../core/runs/last-activity.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';

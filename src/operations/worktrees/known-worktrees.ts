@@ -1,17 +1,57 @@
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import type { UserServices } from '../operation.ts';
-import { asItIsNow } from '../runs/find.ts';
-import { runsOfRepository, runsWithTrees } from './runs-of-repository.ts';
+import type { Services, UserServices } from '../operation.ts';
+import { asItIsNow } from '../runs/find-runs.ts';
+
+export interface TreeRun {
+  run: Run;
+  worktree: Worktree;
+  /** What names its repository; the folder it was forked from, where that is gone. */
+  repository: string;
+}
+
+const ALL_RUNS = 1_000_000;
+
+/**
+ * Runs with a work tree of the repository that a folder is in, in whatever folder or checkout of it they were asked for.
+ * Of a folder in no repository, those that were asked for there. Newest first.
+ */
+export async function runsOfRepository(
+  services: Pick<Services, 'store' | 'runner' | 'worktrees'>,
+  folder: string,
+): Promise<TreeRun[]> {
+  const here = await services.worktrees.checkout(folder);
+  const all = await runsWithTrees(services);
+  return here
+    ? all.filter(({ repository }) => repository === here.repository)
+    : all.filter(({ run }) => run.workspace === folder);
+}
+
+/** Of all repositories. */
+async function runsWithTrees({
+  store,
+  runner,
+  worktrees,
+}: Pick<Services, 'store' | 'runner' | 'worktrees'>): Promise<TreeRun[]> {
+  const rows = await store.runs({ hasWorktree: true, limit: ALL_RUNS });
+  const names = new Map<string, string>();
+  const found: TreeRun[] = [];
+  for (const row of rows) {
+    const run = await asItIsNow({ store, runner }, row);
+    const worktree = run.worktree!;
+    const name = names.get(worktree.repository) ?? (await worktrees.repositoryOf(worktree));
+    if (name !== null) names.set(worktree.repository, name);
+    found.push({ run, worktree, repository: name ?? worktree.repository });
+  }
+  return found;
+}
 
 export interface KnownWorktree {
   worktree: Worktree;
   /** Those that have it, the one it was made for first. */
   runs: Run[];
 }
-
-const EVERY = 1_000_000;
 
 /** Work trees of runs that are there, are wanted again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
 export async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
@@ -36,7 +76,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
   const { worktree, lineageId } = run;
   if (worktree === null) return null;
   // A reply goes on in the work tree of the run before, and both are of one task.
-  const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: EVERY });
+  const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: ALL_RUNS });
   const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
   const runs = await Promise.all(sharing.map(row => asItIsNow(services, row)));
   const isThere = async () => (await services.worktrees.strays([])).includes(worktree.path);
@@ -48,7 +88,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
 /** Folders that no run and nothing under way is known for. */
 export async function strayFolders({ store, worktrees }: UserServices): Promise<string[]> {
   const [rows, intents] = await Promise.all([
-    store.runs({ hasWorktree: true, limit: EVERY }),
+    store.runs({ hasWorktree: true, limit: ALL_RUNS }),
     store.intents(),
   ]);
   const trees = intents.flatMap(intent => Object.values(intent)).filter(isWorktree);

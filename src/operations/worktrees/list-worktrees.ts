@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { judgeWorktree } from '../../core/worktrees/worktree-verdict.ts';
+import { judgeWorktree } from '../../core/worktrees/removal.ts';
 import { RunId } from '../../schema/ids.ts';
 import { RunStatus } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { Worktree } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';

@@ -1,11 +1,29 @@
 import { z } from 'zod';
-import { judgeWorktree } from '../../core/worktrees/worktree-verdict.ts';
+import type { Removal } from '../../core/ports/worktrees.ts';
+import { judgeWorktree, removalEvent } from '../../core/worktrees/removal.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import { operation, type UserServices } from '../operation.ts';
-import { findRun } from '../runs/find.ts';
+import { findRun } from '../runs/find-runs.ts';
 import { type KnownWorktree, knownWorktrees } from './known-worktrees.ts';
-import { removeWorktree } from './remove-worktree.ts';
+
+/** Removes a work tree unless a run is at work in it, and tells what became of it. */
+export async function removeWorktree(
+  services: UserServices,
+  { worktree, runs }: KnownWorktree,
+  saveLarge = false,
+): Promise<Removal> {
+  const { runner, worktrees, store, clock } = services;
+  const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
+  // A reply may have come in since the look at it.
+  if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
+  const removal = await worktrees.remove(worktree, { dropEmptyBranch: true, saveLarge });
+  const { id: runId, squadId } = runs[0]!;
+  await store.commit({
+    events: [{ at: clock.now(), runId, squadId, body: removalEvent(worktree, removal) }],
+  });
+  return removal;
+}
 
 const Pruned = z.object({
   path: z.string(),

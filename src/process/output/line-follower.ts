@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { createLineSplitter, type OnLongLine } from '../line-splitter.ts';
 import { createTicker } from '../ticker.ts';
-import { openRegular } from './open-regular.ts';
+import { openRegular } from './regular-file.ts';
 
 export interface Following {
   /** Reads what is there by now, then settles. Rejects if reading failed or the callback threw. */

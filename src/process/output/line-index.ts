@@ -1,6 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { openRegular } from './open-regular.ts';
-import { readFully } from './read-fully.ts';
+import { openRegular, readFully } from './regular-file.ts';
 
 /** Structurally the core's `OutputPlace`. */
 export interface OutputPlace {

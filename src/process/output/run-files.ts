@@ -3,13 +3,12 @@ import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
 import { type FileHandle, lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OnLongLine } from '../line-splitter.ts';
-import { isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-folder.ts';
-import { isOver } from '../turns/turn-record.ts';
+import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
 import { createLineFollower, type Following } from './line-follower.ts';
 import { createLineIndex, type OutputPlace } from './line-index.ts';
-import { openRegular, openUnlinked, readRegular } from './open-regular.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
+import { openRegular, openUnlinked, readRegular } from './regular-file.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import { openWindow } from './open-window.ts';
+import { openWindow } from './terminal-window.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'squad-window-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

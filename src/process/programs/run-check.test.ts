@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
-import { createRunCheck } from './run-check.ts';
+import { createRunCheck } from './run-logged.ts';
 
 let tags = 0;
 const runCheck = createRunCheck({ nextTag: () => `check.${process.pid}.${++tags}` });

@@ -1,5 +1,4 @@
-import type { Leftover } from '../table/kill-tree.ts';
-import { killTree } from '../table/kill-tree.ts';
+import { killTree, type Leftover } from '../table/kill-tree.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { createTurnTree, type TurnTree } from '../turns/turn-tree.ts';
 

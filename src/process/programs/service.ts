@@ -1,15 +1,73 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { createLineSplitter } from '../line-splitter.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { findExecutable } from './find-executable.ts';
 import { createServiceTree, TERM_MS } from './service-tree.ts';
-import { readStderr } from './stderr-lines.ts';
 
-export interface ServiceStart {
+const LONGEST_LINE = 1024 * 1024;
+/** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
+const MOST_PER_SECOND = 1024 * 1024;
+/** Of what is too much, this is kept of its end, in however many pieces that came. */
+const KEPT_END = 16 * 1024;
+
+/**
+ * Reads lines for as long as they come. The writer never has to wait for us, and a flood costs neither memory nor much
+ * time: what is too much for one second is left out, but for the end of it, where the reason for a crash would stand.
+ */
+export function readStderr(
+  stream: Readable,
+  onLine: (line: string) => void,
+  clock = () => performance.now(),
+): void {
+  const lines = createLineSplitter(LONGEST_LINE, onLine);
+  let windowStart = clock();
+  let taken = 0;
+  let leftOut = 0;
+  let end: Buffer | null = null;
+
+  function catchUp(): void {
+    if (!end) return;
+    if (leftOut > 0) {
+      // The line that was cut off, and the one that begins in the middle, are no lines: half a secret is not known for one.
+      lines.tear();
+      onLine(`[${leftOut} bytes left out]`);
+    }
+    lines.push(end);
+    end = null;
+    leftOut = 0;
+  }
+
+  stream.on('data', (chunk: Buffer) => {
+    const now = clock();
+    if (now - windowStart > 1000) {
+      windowStart = now;
+      taken = 0;
+      catchUp();
+    }
+    taken += chunk.length;
+    if (taken <= MOST_PER_SECOND) {
+      lines.push(chunk);
+      return;
+    }
+    const both = end && chunk.length < KEPT_END ? Buffer.concat([end, chunk]) : chunk;
+    const kept = both.subarray(-KEPT_END);
+    leftOut += (end?.length ?? 0) + chunk.length - kept.length;
+    end = kept;
+  });
+  stream.on('end', () => {
+    catchUp();
+    lines.end();
+  });
+  stream.on('error', () => {});
+}
+
+interface ServiceStart {
   table: ProcessTable;
   argv: readonly [string, ...string[]];
   cwd: string;
@@ -133,4 +191,24 @@ const failure = (code: string, message: string): Error => Object.assign(new Erro
 
 function afterInputEnd(): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, INPUT_END_MS).unref());
+}
+
+/**
+ * Services of one hub carry `<home>.<hub>.<n>` in their environment: 12 hex of a hash of the home's path, 8 random hex of
+ * the hub's life, and a number. So a hub finds what an earlier one of its home left behind, and nobody else's.
+ */
+interface ServiceTags {
+  next(): string;
+  /** Whether a service was started by another hub of this home. One home has one hub at a time, so that one is dead. */
+  isLeftBehind(tag: string): boolean;
+}
+
+export function createServiceTags(home: string): ServiceTags {
+  const ofHome = `${createHash('sha256').update(home).digest('hex').slice(0, 12)}.`;
+  const ofHub = `${ofHome}${randomBytes(4).toString('hex')}.`;
+  let count = 0;
+  return {
+    next: () => `${ofHub}${++count}`,
+    isLeftBehind: tag => tag.startsWith(ofHome) && !tag.startsWith(ofHub),
+  };
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { readStderr } from './stderr-lines.ts';
+import { readStderr } from './service.ts';
 
 const SECOND = 1024 * 1024;
 const MARK = /^\[\d+ bytes left out\]$/;

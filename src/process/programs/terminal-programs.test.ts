@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { findTerminal, terminalArguments } from './terminal-programs.ts';
+import { findTerminal, terminalArguments } from './terminal-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-terminals-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TurnKey } from '../turns/turn-folder.ts';
+import type { TurnKey } from '../turns/turn-record.ts';
 import { createProcSource } from './proc-source.ts';
 import type { ProcessInfo, ProcessSource, Tag } from './process-info.ts';
 import { createPsSource } from './ps-source.ts';

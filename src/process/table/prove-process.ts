@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { heldBy, isWritable, ownProcesses } from './holders.ts';
+import { heldBy, isWritable, ownProcesses } from './socket-holder.ts';
 
 /** A client answers within a millisecond; a busy machine may keep it waiting. */
 const ANSWER_TIMEOUT_MS = 5_000;

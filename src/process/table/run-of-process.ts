@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { runFolder } from '../turns/turn-folder.ts';
-import { readWrapperPid } from '../turns/turn-record.ts';
+import { readWrapperPid, runFolder } from '../turns/turn-record.ts';
 import { createProcSource } from './proc-source.ts';
 import type { ProcessInfo, ProcessSource, Tag } from './process-info.ts';
 import { createPsSource } from './ps-source.ts';

@@ -1,8 +1,7 @@
 import { killTree, type Leftover, type Swept, sweep } from '../table/kill-tree.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { takeVitals, type Vitals } from './process-stats.ts';
-import type { TurnKey } from './turn-folder.ts';
-import { hasExitRecord, markGone, readExitRecord, readSpawnError } from './turn-record.ts';
+import { hasExitRecord, markGone, readExitRecord, readSpawnError, type TurnKey } from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
 
 /** Structurally the core's `TurnEnd`. */

@@ -4,7 +4,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findExecutable } from '../programs/find-executable.ts';
 import { RUN_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
-import type { TurnKey } from './turn-folder.ts';
+import type { TurnKey } from './turn-record.ts';
 import { wrapperArguments } from './wrapper.ts';
 
 /** Structurally the core's `TurnStart`. */

@@ -5,8 +5,14 @@ import { createProcessTable, type ProcessTable } from '../table/process-table.ts
 import { createTicker } from '../ticker.ts';
 import { finishTurn, type LiveTurn, type TurnEnd, unseen, watchTurn } from './live-turn.ts';
 import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
-import { type TurnKey, turnFolder } from './turn-folder.ts';
-import { hasExitRecord, readExitRecord, readWrapperPid, takenAt } from './turn-record.ts';
+import {
+  hasExitRecord,
+  readExitRecord,
+  readWrapperPid,
+  type TurnKey,
+  takenAt,
+  turnFolder,
+} from './turn-record.ts';
 import { NOT_RUN } from './wrapper.ts';
 
 /** Structurally the core's `FoundTurn`. */

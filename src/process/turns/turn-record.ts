@@ -1,10 +1,10 @@
 import { existsSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRegular, withRegular } from '../output/open-regular.ts';
+import { readRegular, withRegular } from '../output/regular-file.ts';
 import { wrapperName } from './wrapper.ts';
 
 /** What the wrapper left: its status and when. */
-export interface ExitRecord {
+interface ExitRecord {
   status: number;
   at: number;
 }
@@ -67,4 +67,24 @@ const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false 
 function readStart(path: string, length: number): string {
   const buffer = Buffer.alloc(length);
   return buffer.toString('utf8', 0, withRegular(path, fd => readSync(fd, buffer, 0, length, 0)) ?? 0);
+}
+
+/** Structurally the core's `TurnRef`. */
+export interface TurnKey {
+  runId: string;
+  number: number;
+}
+
+export const isRunName = (name: string): boolean => /^[A-Za-z0-9_-]+$/.test(name);
+
+/** Everything of one run lives in one folder, everything of one of its turns in a folder below. */
+export function runFolder(runsDir: string, runId: string): string {
+  // The name becomes a path that we write to and delete.
+  if (!isRunName(runId)) throw new Error(`Not a run id: ${JSON.stringify(runId)}`);
+  return join(runsDir, runId);
+}
+
+export function turnFolder(runsDir: string, turn: TurnKey): string {
+  if (!Number.isSafeInteger(turn.number) || turn.number < 0) throw new Error(`Not a turn: ${turn.number}`);
+  return join(runFolder(runsDir, turn.runId), `turn-${turn.number}`);
 }

@@ -1,12 +1,125 @@
+import { existsSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
-import { Kysely } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  Kysely,
+  SqliteAdapter,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { SquadError } from '../../schema/error.ts';
 import type { Backend } from '../backend.ts';
-import type { Tables } from '../tables.ts';
-import { appender } from './append.ts';
-import { sqliteDialect } from './dialect.ts';
-import { sqliteFailure } from './failure.ts';
-import { makeFile } from './make-file.ts';
-import { APPLICATION_ID, probe } from './probe.ts';
+import type { NewEventRow, Tables } from '../tables.ts';
+import { corrupt, sqliteFailure } from './failure.ts';
+import { makeFile } from './lock.ts';
+
+/** The one statement that runs for every event there is, so it is written by hand and prepared once. */
+function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => number[] {
+  let insert: BetterSqlite3.Statement<NewEventRow> | undefined;
+  return events => {
+    insert ??= handle.prepare(
+      'insert into events (at, run_id, squad_id, type, data) values (@at, @run_id, @squad_id, @type, @data)',
+    );
+    const numbers: number[] = [];
+    for (const event of events) numbers.push(Number(insert.run(event).lastInsertRowid));
+    return numbers;
+  };
+}
+
+/** Lists of ids give statements of many lengths; beyond this the oldest is prepared again when it comes back. */
+const MOST_PREPARED = 200;
+
+const sqliteDialect = (handle: BetterSqlite3.Database): Dialect => ({
+  createDriver: () => new ImmediateDriver(handle),
+  createQueryCompiler: () => new SqliteQueryCompiler(),
+  createAdapter: () => new SqliteAdapter(),
+  createIntrospector: db => new SqliteIntrospector(db),
+});
+
+class ImmediateDriver extends SqliteDriver {
+  readonly #handle: BetterSqlite3.Database;
+
+  constructor(handle: BetterSqlite3.Database) {
+    super({ database: { prepare: preparedOnce(handle), close: () => handle.close() } });
+    this.#handle = handle;
+  }
+
+  // A transaction that begins as a reader and then writes fails at once if another process wrote meanwhile.
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  // SQLite has already rolled back by itself after a full disk and some other failures.
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#handle.inTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
+  const prepared = new Map<string, BetterSqlite3.Statement>();
+  return sql => {
+    const known = prepared.get(sql);
+    if (known) return known;
+    const statement = handle.prepare(sql);
+    prepared.set(sql, statement);
+    if (prepared.size > MOST_PREPARED) prepared.delete(prepared.keys().next().value!);
+    return statement;
+  };
+}
+
+/** "SQAD": written into the file's head, so that a wrong path cannot make us write into someone else's database. */
+const APPLICATION_ID = 0x53_51_41_44;
+
+interface Head {
+  owner: number;
+  tables: number;
+  page: number;
+}
+
+/**
+ * Reading the list of tables makes SQLite check the file's head and compare the number of pages it names with the
+ * real one: garbage and a file cut short are found here, at the cost of one page. The handle is a reader's, because
+ * a writer's moves the -wal file into the database when it closes, and a file we refuse is to be left as it was found.
+ */
+function probe(file: string, busyMs: number): 'new' | 'ours' {
+  const log = size(`${file}-wal`);
+  // SQLite would take this for a new database and remove the log, which may hold everything.
+  if (size(file) === 0 && log > 0)
+    throw corrupt(file, 'it is empty, but changes for it are waiting in the -wal file').error;
+
+  const { owner, tables, page } = readHead(file, busyMs);
+  if (owner === 0 && tables === 0) return 'new';
+  if (owner !== APPLICATION_ID) throw notOurs(file);
+  // SQLite fills a cut last page with zeros. Only a log still being copied into the file may leave it so.
+  if (log === 0 && size(file) % page !== 0) throw corrupt(file, 'its last page is cut').error;
+  return 'ours';
+}
+
+function readHead(file: string, busyMs: number): Head {
+  // A first start that was killed half way leaves a journal, and only a writer can undo that half.
+  const readonly = !existsSync(`${file}-journal`);
+  const handle = new BetterSqlite3(file, { readonly, timeout: busyMs });
+  try {
+    // One statement, so that another process making the database cannot come between the answers.
+    const head = handle.prepare<[], Head>(
+      `select application_id as owner, (select count(*) from sqlite_schema) as tables, page_size as page
+       from pragma_application_id, pragma_page_size`,
+    );
+    return head.get()!;
+  } finally {
+    handle.close();
+  }
+}
+
+const size = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+
+const notOurs = (file: string): SquadError =>
+  new SquadError('DATABASE_FAILED', `${file} is a database of another program. Nothing was written to it.`, {
+    suggestions: ['Set MCP_DATABASE_PATH to a file of its own, or unset it.'],
+  });
 
 /** The driver waits inside the call and nothing else runs meanwhile, so the real waiting is done outside. */
 const BUSY_TIMEOUT_MS = 5;

@@ -2,9 +2,9 @@ import BetterSqlite3 from 'better-sqlite3';
 import { InboxItem } from '../../schema/inbox.ts';
 import { Review } from '../../schema/review.ts';
 import { Chat, Run, Squad, Turn } from '../../schema/run.ts';
-import { rowToItem } from '../inbox-rows.ts';
-import { rowToMessage } from '../message-rows.ts';
-import { rowToIntent, rowToReview } from '../review-rows.ts';
+import { rowToItem } from '../inbox-queries.ts';
+import { rowToMessage } from '../message-queries.ts';
+import { rowToIntent, rowToReview } from '../review-queries.ts';
 import { rowToChat, rowToEvent, rowToPin, rowToRun, rowToSquad, rowToTurn } from '../rows.ts';
 import type { Tables } from '../tables.ts';
 

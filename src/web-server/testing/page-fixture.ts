@@ -10,7 +10,7 @@ import { type HttpServer, serveHttp } from '../../http/serve.ts';
 import { Sessions } from '../../http/sessions.ts';
 import { dispatch } from '../../operations/dispatch.ts';
 import type { Operation, UserServices } from '../../operations/operation.ts';
-import { touchedRuns } from '../../operations/runs/touched-runs.ts';
+import { touchedRuns } from '../../operations/runs/run-card.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import { asSquadError } from '../../schema/error.ts';
 import type { EventBody } from '../../schema/event.ts';

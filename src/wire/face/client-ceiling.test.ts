@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Waiter, waitCeilingMs } from './client-ceiling.ts';
+import { type Waiter, waitCeilingMs } from './client-of.ts';
 
 const ceiling = (clientName: string | null, more: Partial<Waiter> = {}) =>
   waitCeilingMs({ clientName, transport: 'stream', wantsProgress: true, ...more });

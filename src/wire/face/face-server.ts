@@ -1,24 +1,158 @@
 import {
+  type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   type ClientCapabilities,
   type Implementation,
+  type InputRequiredResult,
   type JSONRPCRequest,
+  ResourceNotFoundError,
   type Result,
   Server,
+  type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import type { Audience, Call, Era, Face, Peer } from './face.ts';
+import { SquadError } from '../../schema/error.ts';
+import { LEGACY_TASKS } from '../http/legacy-tasks.ts';
+import type { Audience, Call, Era, Face, Peer, ToolResult } from './face.ts';
 import { audienceOf } from './face-audience.ts';
-import { capabilitiesOf } from './face-capabilities.ts';
-import { serveCompletion, servePrompts } from './face-prompts.ts';
-import { serveResources } from './face-resources.ts';
-import { serveTasks, TASKS } from './face-tasks.ts';
-import { serveTools } from './face-tools.ts';
+import { serveTasks, TASKS, taskCreated } from './face-tasks.ts';
 import { progressReporter } from './progress.ts';
-import { asProtocolError, invalidParams, toolCallError } from './protocol-errors.ts';
-import { unlessCutOff } from './unless-cut-off.ts';
+import {
+  asProtocolError,
+  invalidParams,
+  refuseCursor,
+  toolCallError,
+  unknownTool,
+} from './protocol-errors.ts';
+import { readableResult, renderedResult, toolsOfEra } from './tool-result.ts';
+
+/** What a face offers, in the words a client is told at the start. */
+function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
+  const { tools, resources, prompts } = face;
+  return {
+    tools: tools.mayChange ? { listChanged: true } : {},
+    ...(resources && {
+      resources: {
+        ...(resources.mayChange && { listChanged: true }),
+        ...(resources.watchable && { subscribe: true }),
+      },
+    }),
+    ...(prompts && { prompts: prompts.mayChange ? { listChanged: true } : {} }),
+    ...(face.complete && { completions: {} }),
+    ...(face.logging && { logging: {} }),
+    ...(face.tasks && (era === 'modern' ? { extensions: { [TASKS]: {} } } : { tasks: LEGACY_TASKS })),
+  };
+}
+
+function servePrompts(server: FaceServer, prompts: NonNullable<Face['prompts']>): void {
+  server.setRequestHandler('prompts/list', async ({ params }, ctx) => {
+    refuseCursor(params);
+    return { prompts: await server.ask(ctx, peer => prompts.list(peer)) };
+  });
+
+  server.setRequestHandler('prompts/get', async ({ params }, ctx) => {
+    const result = await server.call(ctx, call => prompts.get(params.name, params.arguments ?? {}, call));
+    if (result === null) throw invalidParams(`Unknown prompt: ${params.name}`);
+    return result;
+  });
+}
+
+function serveCompletion(server: FaceServer, complete: NonNullable<Face['complete']>): void {
+  server.setRequestHandler('completion/complete', async ({ params }, ctx) => {
+    const { values, total } = await server.ask(ctx, peer => complete(params, peer));
+    const shown = values.slice(0, MOST_VALUES);
+    return {
+      completion: { values: shown, total: total ?? values.length, hasMore: shown.length < values.length },
+    };
+  });
+}
+
+/** The protocol's own limit for one answer. */
+const MOST_VALUES = 100;
+
+function serveResources(server: FaceServer, resources: NonNullable<Face['resources']>): void {
+  server.setRequestHandler('resources/list', async ({ params }, ctx) => {
+    refuseCursor(params);
+    return { resources: await server.ask(ctx, peer => resources.list(peer)) };
+  });
+
+  server.setRequestHandler('resources/templates/list', async ({ params }, ctx) => {
+    refuseCursor(params);
+    return {
+      resourceTemplates: await server.ask(ctx, async peer => (await resources.templates?.(peer)) ?? []),
+    };
+  });
+
+  server.setRequestHandler('resources/read', async ({ params }, ctx) => {
+    const result = await server.call(ctx, call =>
+      resources.read(params.uri, call).catch(asNotFound(params.uri)),
+    );
+    if (result === null) throw new ResourceNotFoundError(params.uri);
+    return result;
+  });
+
+  if (!resources.watchable || server.era === 'modern') return;
+  server.setRequestHandler('resources/subscribe', async ({ params }) => {
+    server.watched.add(params.uri);
+    return {};
+  });
+  server.setRequestHandler('resources/unsubscribe', async ({ params }) => {
+    server.watched.delete(params.uri);
+    return {};
+  });
+}
+
+/** A name in a URI that nobody has is a resource that is not there; the message may still help. */
+const asNotFound = (uri: string) => (thrown: unknown) => {
+  if (!(thrown instanceof SquadError) || thrown.code !== 'AGENT_UNKNOWN') throw thrown;
+  throw new ResourceNotFoundError(
+    uri,
+    [`Resource not found: ${uri}`, thrown.message, ...thrown.suggestions].join('. '),
+  );
+};
+
+function serveTools(server: FaceServer): void {
+  const { tools } = server.face;
+
+  server.setRequestHandler('tools/list', async ({ params }, ctx) => {
+    refuseCursor(params);
+    return { tools: toolsOfEra(await server.ask(ctx, peer => tools.list(peer)), server.era) };
+  });
+
+  server.setRequestHandler('tools/call', async ({ params }, ctx) => {
+    const asTask = server.era === 'legacy' && server.face.tasks !== undefined && params.task !== undefined;
+    return server.call(ctx, async plain => {
+      const call = asTask ? { ...plain, asTask, acceptsTasks: true } : plain;
+      const result = await tools.call(params.name, params.arguments ?? {}, call);
+      if (result === null) throw unknownTool(params.name);
+      return rendered(result, call);
+    });
+  });
+}
+
+function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
+  // The SDK's types know the tasks of 2025 only; what it sends is what it is given.
+  if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
+  return readableResult('raw' in result ? result.raw : renderedResult(result), call.client);
+}
+
+/** Settles as the work does, unless the signal comes first: then with its reason, and nobody waits for the work. */
+async function unlessCutOff<T>(work: Promise<T>, cutOff: AbortSignal | undefined): Promise<T> {
+  if (!cutOff) return work;
+  let stop = () => {};
+  const cut = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(cutOff.reason);
+    cutOff.addEventListener('abort', stop, { once: true });
+    if (cutOff.aborted) stop();
+  });
+  try {
+    return await Promise.race([work, cut]);
+  } finally {
+    cutOff.removeEventListener('abort', stop);
+  }
+}
 
 /** The SDK leaves these two untyped. */
 interface Envelope {

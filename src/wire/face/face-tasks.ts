@@ -1,14 +1,14 @@
 import {
   type CreateTaskResult,
+  type InputRequests,
   MissingRequiredClientCapabilityError,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { legacyTaskCreated, serveLegacyTasks } from '../http/legacy-tasks.ts';
-import type { Call, Face } from './face.ts';
+import type { Call, Face, FinalToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { asProtocolError, invalidParams } from './protocol-errors.ts';
-import type { TaskState } from './task-state.ts';
 import { renderedResult } from './tool-result.ts';
 
 /** The extension of the 2026-07-28 revision. */
@@ -97,3 +97,25 @@ const unknownTask = (taskId: string) => invalidParams(`Unknown task: ${taskId}`)
 
 const tasksNotAccepted = () =>
   new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
+
+interface TaskFacts {
+  id: string;
+  /** One line about where it stands, for the user and the model. */
+  statusMessage?: string;
+  /** Milliseconds since 1970, as `lastUpdatedAt`. */
+  createdAt: number;
+  lastUpdatedAt: number;
+  /** How long after its creation it can be asked for; null: for good. */
+  ttlMs: number | null;
+  pollIntervalMs?: number;
+}
+
+/** Work that goes on after its call was answered. Work that went wrong is `completed`, with a result that says so. */
+export type TaskState = TaskFacts &
+  (
+    | { status: 'working' | 'cancelled' }
+    | { status: 'input_required'; inputRequests: InputRequests }
+    | { status: 'completed'; result: FinalToolResult }
+    /** There is no result to give: what the call would have thrown. */
+    | { status: 'failed'; error: unknown }
+  );

@@ -13,7 +13,7 @@ import type {
   ServerOptions,
   ToolAnnotations,
 } from '@modelcontextprotocol/server';
-import type { TaskState } from './task-state.ts';
+import type { TaskState } from './face-tasks.ts';
 
 /** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
 export type Era = 'legacy' | 'modern';

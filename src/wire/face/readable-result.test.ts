@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readableResult } from './readable-result.ts';
+import { readableResult } from './tool-result.ts';
 
 const GEMINI = { name: 'gemini-cli-mcp-client', version: '0.61.0' };
 const saying = (...texts: string[]) => ({ content: texts.map(text => ({ type: 'text', text })) });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolDef } from './face.ts';
-import { toolListText } from './tool-list-text.ts';
+import { toolListText } from './tool-result.ts';
 
 const tool = (more: object): ToolDef => ({
   name: 't',

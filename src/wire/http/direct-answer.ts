@@ -2,8 +2,7 @@ import { ProtocolErrorCode, SERVER_INFO_META_KEY } from '@modelcontextprotocol/s
 import type { Face, Peer } from '../face/face.ts';
 import { risingProgress } from '../face/progress.ts';
 import { asProtocolError, internalError, toolCallError, unknownTool } from '../face/protocol-errors.ts';
-import { readableResult } from '../face/readable-result.ts';
-import { toolListText } from '../face/tool-list-text.ts';
+import { readableResult, toolListText } from '../face/tool-result.ts';
 import { isObject, type PlainRequest } from './plain-request.ts';
 
 /** A whole message as it goes on the wire. */

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Face, Peer } from '../face/face.ts';
 import type { Access } from './access.ts';
 import { directAnswer, isDirect } from './direct-answer.ts';
-import { HttpAnswer } from './http-answer.ts';
-import { HttpCall } from './http-call.ts';
+import { HttpAnswer, HttpCall } from './http-call.ts';
 import type { LegacySessions } from './legacy-sessions.ts';
 import { headersAgree, type PlainRequest, plainRequest } from './plain-request.ts';
 

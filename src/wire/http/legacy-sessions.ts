@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type InitializeRequest,
   isInitializeRequest,
@@ -7,10 +8,65 @@ import {
 import type { FaceServer } from '../face/face-server.ts';
 import type { Access } from './access.ts';
 import { refusal } from './http-body.ts';
-import { watchedResponse } from './legacy-response.ts';
-import { newSessionId, readSessionId } from './session-id.ts';
 
-export interface LegacySessionOptions {
+/** An SSE comment: a stream with nothing to say yet still has to reach the client, or it gives up on us. */
+const OPENING = new TextEncoder().encode(': open\n\n');
+
+/** The same response, ended as soon as the client leaves: the session must not think its stream is still being read. */
+function watchedResponse(response: Response, signal: AbortSignal, onDone: () => void): Response {
+  if (!response.body) {
+    onDone();
+    return response;
+  }
+  const isStream = response.headers.get('content-type') === 'text/event-stream';
+  const passing = new TransformStream<Uint8Array, Uint8Array>({
+    start: controller => {
+      if (isStream) controller.enqueue(OPENING);
+    },
+  });
+  response.body.pipeTo(passing.writable, { signal }).then(onDone, onDone);
+  return new Response(passing.readable, { status: response.status, headers: response.headers });
+}
+
+/** Longer ids get into the way of header limits; then the next hub does not know the client's name. */
+const MAX_HANDSHAKE = 1_500;
+const ID = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.([\w-]+))?$/;
+
+/**
+ * The id of a legacy session carries the client's handshake, so that a hub that never saw the session can go on with it: most
+ * clients do not shake hands again when their session is gone. It proves nothing and grants nothing: the token does.
+ */
+function newSessionId({ params }: InitializeRequest): string {
+  const { protocolVersion, capabilities, clientInfo } = params;
+  const { name, version } = clientInfo;
+  const handshake = JSON.stringify({ protocolVersion, capabilities, clientInfo: { name, version } });
+  const id = randomUUID();
+  return handshake.length > MAX_HANDSHAKE ? id : `${id}.${Buffer.from(handshake).toString('base64url')}`;
+}
+
+/** Null: no hub of ours has made this id. */
+function readSessionId(id: string): { uuid: string; handshake: InitializeRequest } | null {
+  const [, uuid, kept] = ID.exec(id) ?? [];
+  if (uuid === undefined) return null;
+  const handshake = { jsonrpc: '2.0', id: 0, method: 'initialize', params: kept ? parsed(kept) : UNKNOWN };
+  return isInitializeRequest(handshake) ? { uuid, handshake } : null;
+}
+
+const UNKNOWN = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'unknown', version: '0' },
+};
+
+function parsed(kept: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(kept, 'base64url').toString());
+  } catch {
+    return null;
+  }
+}
+
+interface LegacySessionOptions {
   /** Of one owner: nobody's sessions are another's business. */
   maxSessions(access: Access): number;
   idleMs: number;

@@ -7,8 +7,8 @@ import {
 import { z } from 'zod';
 import type { Face } from '../face/face.ts';
 import type { FaceServer } from '../face/face-server.ts';
+import type { TaskState } from '../face/face-tasks.ts';
 import { asProtocolError, invalidParams } from '../face/protocol-errors.ts';
-import type { TaskState } from '../face/task-state.ts';
 import { renderedResult } from '../face/tool-result.ts';
 
 const byId = z.object({ taskId: z.string() });

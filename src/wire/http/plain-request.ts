@@ -3,12 +3,42 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   type ClientCapabilities,
+  classifyInboundRequest,
+  LOG_LEVEL_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
   type ProgressToken,
   type RequestId,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server';
 import type { Era, Peer } from '../face/face.ts';
-import { isEnvelope, isEnvelopeKey, MODERN_REVISION } from './envelope.ts';
+
+/** The one revision of the modern era so far. */
+export const MODERN_REVISION = '2026-07-28';
+
+const KEYS = [
+  PROTOCOL_VERSION_META_KEY,
+  CLIENT_INFO_META_KEY,
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
+];
+
+const isEnvelopeKey = (key: string): boolean => KEYS.includes(key);
+
+const MOST_KNOWN = 200;
+const LONGEST_KNOWN = 10_000;
+const known = new Set<string>();
+
+/** Whether the SDK takes it for one. A client sends the same with every request, so it is asked once for each. */
+function isEnvelope(envelope: Record<string, unknown>): boolean {
+  if (envelope[PROTOCOL_VERSION_META_KEY] !== MODERN_REVISION) return false;
+  const text = JSON.stringify(envelope);
+  if (known.has(text)) return true;
+  const body = { jsonrpc: '2.0', id: 0, method: 'tools/list', params: { _meta: envelope } };
+  if (classifyInboundRequest({ httpMethod: 'POST', body }).kind !== 'modern') return false;
+  if (known.size >= MOST_KNOWN) known.clear();
+  if (text.length <= LONGEST_KNOWN) known.add(text);
+  return true;
+}
 
 /** A request about tools that says the usual things and nothing besides, so that the SDK need not look at it. */
 export interface PlainRequest {

@@ -1,6 +1,6 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Face } from '../face/face.ts';
-import type { TaskState } from '../face/task-state.ts';
+import type { TaskState } from '../face/face-tasks.ts';
 
 /** What is known of each task: kept by the test, as a store would keep it, and by nothing on the wire. */
 export type TaskTable = Map<string, TaskState>;

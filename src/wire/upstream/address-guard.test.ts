@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import { expect, test } from 'vitest';
 import { isRefusedHost } from '../../base/network.ts';
-import { guardedLookup } from './address-guard.ts';
+import { guardedLookup } from './http-session.ts';
 
 const hostOf = (url: string) => new URL(url).hostname;
 

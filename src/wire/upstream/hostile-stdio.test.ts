@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../testing/until.ts';
 import { type LinkEvents, UpstreamFault, type UpstreamLink } from './link.ts';
-import { openStdioLink } from './open-stdio-link.ts';
+import { openStdioLink } from './stdio-link.ts';
 import {
   clientInfo,
   type Heard,

@@ -9,9 +9,71 @@ import type { LookupFunction } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { isRefusedHost } from '../../base/network.ts';
-import { networkFault, UnreachableFault } from './http-fault.ts';
 import { UpstreamFault } from './link.ts';
-import { tooLarge } from './too-large.ts';
+
+/** Nobody was reached, so nobody was asked. */
+export class UnreachableFault extends UpstreamFault {
+  constructor(message: string, cause?: unknown) {
+    super('transport', message, { cause });
+  }
+}
+
+/** An answer of HTTP and not of the server behind it. */
+export class StatusFault extends UpstreamFault {
+  readonly status: number;
+
+  constructor(status: number, headers: IncomingHttpHeaders, now = Date.now()) {
+    const retryAfterMs = retryAfter(headers['retry-after'], now);
+    super(
+      status === 401 || status === 403 ? 'unauthorized' : 'transport',
+      status === 401 || status === 403
+        ? `The server refused access (HTTP ${status}).`
+        : `The server answered with HTTP ${status}.`,
+      retryAfterMs === null ? {} : { retryAfterMs },
+    );
+    this.status = status;
+  }
+
+  /** It may well be different in a moment: nothing is learnt from it about what the server speaks. */
+  get isPassing(): boolean {
+    return [408, 425, 429, 502, 503, 504].includes(this.status);
+  }
+}
+
+/** Seconds, or a date. */
+function retryAfter(value: string | undefined, now: number): number | null {
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+}
+
+const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
+
+/** What the system says when a connection cannot be made or breaks, without the address, which may hold secrets. */
+export function networkFault(error: unknown, host: string): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const isConnecting = syscall === 'connect' || syscall === 'getaddrinfo';
+  if (code === 'EREFUSEDADDRESS') return new UnreachableFault(message, error);
+  if (isConnecting || TLS_CODE.test(String(code)) || error instanceof AggregateError)
+    return new UnreachableFault(`${host} cannot be reached (${code}).`, error);
+  return new UpstreamFault('transport', `The connection to ${host} broke (${code ?? message}).`, {
+    cause: error,
+  });
+}
+
+const INTERNAL_ERROR = -32603;
+
+/** More than anything should have, from a server that is out of hand. */
+export const tooLarge = (maxBytes: number): UpstreamFault =>
+  new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);
+
+/** What one request was answered with is more than anybody could use. The server is well, and others may share it. */
+export function answerTooLarge(maxBytes: number): UpstreamFault {
+  const message = `The answer is too large: it has more than ${maxBytes} bytes. Ask for less at a time.`;
+  return new UpstreamFault('answer', message, { error: { code: INTERNAL_ERROR, message } });
+}
 
 export interface Exchange {
   url: URL;

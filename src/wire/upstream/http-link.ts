@@ -1,14 +1,11 @@
 import { keepStream, subscribe, tellAllChanged } from './change-stream.ts';
-import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './greeting.ts';
+import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './handshake.ts';
 import { HttpChannel } from './http-channel.ts';
-import { readText } from './http-exchange.ts';
-import { networkFault, StatusFault, UnreachableFault } from './http-fault.ts';
+import { networkFault, readText, StatusFault, UnreachableFault } from './http-exchange.ts';
 import { HttpSession, type HttpTarget } from './http-session.ts';
 import { UpstreamFault, type UpstreamLink } from './link.ts';
-import { Multiplexer } from './multiplexer.ts';
-import { openSseChannel } from './sse-channel.ts';
-import type { StreamPosition } from './sse-messages.ts';
-import { refusedGreeting, toLink } from './to-link.ts';
+import { Multiplexer, refusedGreeting, toLink } from './multiplexer.ts';
+import { openSseChannel, type StreamPosition } from './sse.ts';
 
 export interface HttpLinkOptions extends LinkOptions, HttpTarget {
   /** `http` is Streamable HTTP of both eras, `sse` the two-way HTTP of 2024. */

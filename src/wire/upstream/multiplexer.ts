@@ -1,9 +1,129 @@
-import type { Channel } from './channel.ts';
-import { type Json, type LinkEvents, type LinkRequest, UpstreamFault } from './link.ts';
+import { type Greeting, withMeta } from './handshake.ts';
+import {
+  type Channel,
+  type Json,
+  type LinkEvents,
+  type LinkRequest,
+  type Progress,
+  UpstreamFault,
+  type UpstreamLink,
+} from './link.ts';
 import { isObject } from './parse-json.ts';
-import { CEILING_MS, extend, type Pending, settle } from './pending.ts';
-import { withMeta } from './request-meta.ts';
-import { ServerRequests } from './server-requests.ts';
+
+/** A request that waits for its answer. */
+interface Pending {
+  resolve(result: Json): void;
+  reject(fault: UpstreamFault): void;
+  /** None where it waits for as long as the link lasts. */
+  timer: NodeJS.Timeout | undefined;
+  timeoutMs: number;
+  ceilingAt: number;
+  onTime(): void;
+  onProgress: ((update: Progress) => void) | undefined;
+  stopListening(): void;
+}
+
+/** However much progress is made, a request ends after this long. */
+const CEILING_MS = 30 * 60_000;
+
+/** Progress was made. */
+function extend(pending: Pending): void {
+  const left = pending.ceilingAt - performance.now();
+  if (left > pending.timeoutMs) {
+    pending.timer?.refresh();
+    return;
+  }
+  clearTimeout(pending.timer);
+  pending.timer = setTimeout(pending.onTime, Math.max(left, 0));
+}
+
+function settle(pending: Pending, { error, result }: Json): void {
+  if (isObject(error)) pending.reject(answered(error));
+  else if (isObject(result)) pending.resolve(result);
+  else pending.reject(new UpstreamFault('transport', 'The server answered without a result.'));
+}
+
+function answered({ code, message, data }: Json): UpstreamFault {
+  if (typeof code !== 'number' || typeof message !== 'string')
+    return new UpstreamFault('transport', 'The server answered with an error that is none.');
+  return new UpstreamFault('answer', message, {
+    error: { code, message, ...(data !== undefined && { data }) },
+  });
+}
+
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+/** A server that asks more than this at once is not asking. */
+const MOST_AT_ONCE = 64;
+
+/** What a server asks of us: a ping is answered, the rest is for whoever has the server to himself. */
+class ServerRequests {
+  readonly #events: LinkEvents;
+  readonly #send: (message: Json) => void;
+  readonly #open = new Map<string | number, AbortController>();
+
+  constructor(events: LinkEvents, send: (message: Json) => void) {
+    this.#events = events;
+    this.#send = send;
+  }
+
+  /** It waits for an answer of ours. */
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  take(id: string | number, method: string, params: Json): void {
+    if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
+    else if (!this.#events.onRequest) this.#turnAway(id, METHOD_NOT_FOUND, 'Method not found');
+    else if (this.#open.has(id) || this.#open.size >= MOST_AT_ONCE)
+      this.#turnAway(id, INTERNAL_ERROR, 'Too many requests at once');
+    else void this.#hand(this.#events.onRequest.bind(this.#events), id, method, params);
+  }
+
+  /** The server takes one of its requests back. */
+  abort(id: unknown): boolean {
+    const controller = this.#open.get(id as string | number);
+    controller?.abort();
+    return controller !== undefined;
+  }
+
+  /** The server is not there any more; whoever was asked finds that as the reason. */
+  abortAll(): void {
+    for (const controller of this.#open.values()) controller.abort('server_gone');
+  }
+
+  async #hand(
+    onRequest: NonNullable<LinkEvents['onRequest']>,
+    id: string | number,
+    method: string,
+    params: Json,
+  ): Promise<void> {
+    const controller = new AbortController();
+    this.#open.set(id, controller);
+    try {
+      const result = await onRequest(method, params, controller.signal);
+      if (!controller.signal.aborted) this.#send({ jsonrpc: '2.0', id, result });
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      // An error of the one who was asked goes back as it is; of any other the server learns nothing.
+      const answer = error instanceof UpstreamFault ? error.error : null;
+      if (answer) this.#send({ jsonrpc: '2.0', id, error: answer });
+      else this.#refuse(id, METHOD_NOT_FOUND, 'Method not found');
+    } finally {
+      this.#open.delete(id);
+    }
+  }
+
+  /** Refused without asking anybody, so it counts as a message for nobody. */
+  #turnAway(id: string | number, code: number, message: string): void {
+    this.#events.onStray();
+    this.#refuse(id, code, message);
+  }
+
+  #refuse(id: string | number, code: number, message: string): void {
+    this.#send({ jsonrpc: '2.0', id, error: { code, message } });
+  }
+}
 
 /**
  * Many requests over one channel: each gets an id and a progress token of ours, and the answer finds its way back by it.
@@ -196,3 +316,18 @@ export class Multiplexer {
 
 const cancelled = (method: string): UpstreamFault =>
   new UpstreamFault('cancelled', `${method} was taken back.`);
+
+export const refusedGreeting = (fault: UpstreamFault): UpstreamFault =>
+  new UpstreamFault('start', `The server refused to begin: ${fault.message}`, { cause: fault });
+
+export function toLink(mux: Multiplexer, greeting: Greeting, close: () => Promise<void>): UpstreamLink {
+  return {
+    era: greeting.era,
+    server: greeting.server,
+    capabilities: greeting.capabilities,
+    request: (method, params, request) => mux.request(method, params, request),
+    inFlight: () => mux.inFlight,
+    closed: mux.closed,
+    close,
+  };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type SseEvent, SseParser } from './sse-parser.ts';
+import { type SseEvent, SseParser } from './sse.ts';
 
 function parse(text: string, chunkBytes: number) {
   const events: SseEvent[] = [];

@@ -3,7 +3,7 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Repository } from '../testing/repository.ts';
-import { createWorkTree } from './work-tree.ts';
+import { createWorkTree } from './changes.ts';
 
 let repo: Repository;
 beforeEach(() => {

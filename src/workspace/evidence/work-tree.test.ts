@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { WorkSnapshot } from '../../schema/work.ts';
+import { WorkSnapshot } from '../../schema/evidence.ts';
 import { Repository } from '../testing/repository.ts';
-import { createWorkTree } from './work-tree.ts';
+import { createWorkTree } from './changes.ts';
 
 const made: Repository[] = [];
 afterEach(() => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readlink } from 'node:fs/promises';
-import { pathBytes } from './path-text.ts';
+import { pathBytes } from './paths.ts';
 
 /** Any write, replacement or change of rights gives another one: the change time cannot be set back. */
 export const stampOf = ({ mode, size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { refuseProjectCommands } from '../../engines/project-commands.ts';
 import { readRole } from '../roles/roles.ts';
 import { readConfigFiles } from '../settings/config-files.ts';
-import { readOutputSchema } from '../settings/output-schema.ts';
+import { readOutputSchema } from '../settings/open-workspace.ts';
 import { readSubagent } from '../subagents/subagent-file.ts';
 import {
   hostileReaders,
@@ -29,29 +29,26 @@ const READERS = hostileReaders(root, home);
 
 /** Modules that read files and parse nothing that came with a repository, each with the reason. */
 const OTHERS: Record<string, string> = {
-  'bounded-file': 'reads for others, at most 1 MiB',
-  'plain-file': 'reads for others',
-  'folder-file': 'bytes that are compared and copied',
-  'branch-file': 'bytes that git stores',
-  'branch-move-file': 'bytes that git stores',
-  'work-snapshot': 'hashes at most 1 MiB before a run',
-  'work-difference': 'hashes what the snapshot hashed',
-  'work-changes': 'hashes what the snapshot hashed',
-  'ignore-rules': 'two files of at most 1 MiB, split into lines',
-  'git-folder': 'one line of a `.git` file',
-  'private-git': 'one search in a file of at most 1 MiB',
-  'settle-worktree': 'one search in a file of at most 1 MiB',
-  'user-excludes': "the user's own file",
-  'index-copy': 'the index of git, copied',
-  'worktree-index': 'the index of git, copied',
-  'index-lock': 'a file of git, of our own making',
-  'file-lock': 'a file of our own',
-  'worktree-loose': 'a list of our own in the folder of git',
-  'worktree-place': 'lists of our own in the folder of git',
-  'worktree-notes': 'notes of our own in the folder of git',
-  'worktree-nested': 'one line of a `.git` file',
-  trust: 'a file in the home',
-  'price-file': 'a file in the home',
+  'files/text-file': 'reads for others',
+  'worktrees/folder-file': 'bytes that are compared and copied',
+  'worktrees/branch-file': 'bytes that git stores',
+  'worktrees/branch-move-file': 'bytes that git stores',
+  'evidence/changes': 'hashes at most 1 MiB of a file',
+  'evidence/compare': 'hashes what the snapshot hashed',
+  'git/ignore-rules': 'two files of at most 1 MiB, split into lines',
+  'git/git-folder': 'one line of a `.git` file',
+  'git/private-git': 'one search in a file of at most 1 MiB',
+  'worktrees/ensure-worktree': 'one search in a file of at most 1 MiB',
+  'worktrees/committable': "the user's own file",
+  'git/git-index': 'the index of git, copied, and a lock of our own making',
+  'worktrees/worktree-index': 'the index of git, copied',
+  'files/file-lock': 'a file of our own',
+  'worktrees/worktree-loose': 'a list of our own in the folder of git',
+  'worktrees/worktree-place': 'lists of our own in the folder of git',
+  'worktrees/plan-worktree': 'notes of our own in the folder of git',
+  'worktrees/worktree-nested': 'one line of a `.git` file',
+  'settings/trust': 'a file in the home',
+  'cost/price-file': 'a file in the home',
   '../engines/gemini/project-commands': 'by `readProjectText`, one search',
   '../engines/codex/configured-model': 'by `readProjectText`, one search',
   '../engines/qwen/project-settings': "the user's own file",
@@ -171,7 +168,10 @@ describe('a file beyond its bound is refused with its name, the bound and what t
 test('every module that reads files is in one of the two tables', () => {
   const READS =
     /\b(readTextFile|readSmallFile|readTeamText|readTeamBytes|readTeamFile|readBounded|readFrom|readPlainFile|readFolderFile|readInside|readProjectText|readText|readWorkFile|hashWorkFile|readFileSync|readFile|createReadStream)\(/;
-  const folders = { '': import.meta.dirname, '../engines/': resolve(import.meta.dirname, '../../engines') };
+  const folders = {
+    '': resolve(import.meta.dirname, '..'),
+    '../engines/': resolve(import.meta.dirname, '../../engines'),
+  };
   const found = Object.entries(folders).flatMap(([prefix, folder]) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter(name => /^(?!.*(\.test\.ts$|testing\/|fixtures\/|^scripted\/)).*\.ts$/.test(name))

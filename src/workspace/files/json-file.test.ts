@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { checkJson, parseJsonFile } from './json-file.ts';
-import { placeOf } from './json-tree.ts';
+import { checkJson, parseJsonFile, placeOf } from './json-file.ts';
 
 /** `line:column message (suggestion)` of everything that is wrong. */
 function problems(text: string): string[] {

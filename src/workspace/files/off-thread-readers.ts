@@ -1,16 +1,16 @@
-import { checkSchema, checkValue } from '../../core/output/schema-check.ts';
+import { checkSchema, checkValue } from '../../core/output/structured-answer.ts';
 import { buildContext } from '../../core/roles/context.ts';
 import { readBacklog } from '../../core/team/backlog.ts';
 import { readDecisions } from '../../core/team/decisions.ts';
 import { editBacklog } from '../../core/team/edit-backlog.ts';
 import { readHistory } from '../../core/team/history.ts';
 import { readRoster } from '../../core/team/roster.ts';
-import { addedLines } from '../evidence/new-file-diff.ts';
+import { addedLines } from '../evidence/diff.ts';
 import { checkMcpConfig } from '../gateway/mcp-config-file.ts';
 import { readTemplateText } from '../roles/agent-templates.ts';
 import { readFrontmatter } from '../roles/frontmatter.ts';
-import { parseYamlFile } from '../subagents/yaml-source.ts';
-import { jsonProblem } from './json-tree.ts';
+import { parseYamlFile } from '../subagents/findings.ts';
+import { jsonProblem } from './json-file.ts';
 
 /** Everything that `offThread` can do in its thread, by the name it is called with. */
 export const OFF_THREAD_READERS = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pathArgument, pathText } from './path-text.ts';
+import { pathArgument, pathText } from './paths.ts';
 
 const bytes = (text: string) => Buffer.from(text).toString('latin1');
 

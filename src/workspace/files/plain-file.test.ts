@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isPlainFile, readPlainFile, writePlainFile } from './plain-file.ts';
+import { isPlainFile, readPlainFile, writePlainFile } from './text-file.ts';
 
 let folder: string;
 beforeEach(() => {

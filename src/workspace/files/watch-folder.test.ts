@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Changed, watchFolder } from './watch-folder.ts';
+import { type Changed, watchFolder } from './watch.ts';
 
 let base: string;
 let folder: string;

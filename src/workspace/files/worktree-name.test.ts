@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { branchOf, folderFor } from './worktree-name.ts';
+import { branchOf, folderFor } from './paths.ts';
 
 test('whatever a role is called, git takes the branch', () => {
   const names = [

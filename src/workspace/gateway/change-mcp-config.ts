@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import { withLock } from '../files/file-lock.ts';
-import { realPlace } from '../files/real-place.ts';
+import { realPlace } from '../files/paths.ts';
 import { trust } from '../settings/trust.ts';
 import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';

@@ -2,9 +2,7 @@ import { getNodeValue, type Node } from 'jsonc-parser';
 import type { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
 import { type DisabledServer, McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
-import { problemText } from '../files/json-file.ts';
-import { problemsOf } from '../files/json-problems.ts';
-import { type JsonProblem, parseJsonTree } from '../files/json-tree.ts';
+import { type JsonProblem, parseJsonTree, problemsOf, problemText } from '../files/json-file.ts';
 
 type Issue = z.core.$ZodIssue;
 type Json = Record<string, unknown>;

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createWorkTree } from '../evidence/work-tree.ts';
+import { createWorkTree } from '../evidence/changes.ts';
 import { Repository } from '../testing/repository.ts';
 import { openGit } from './git.ts';
 import { readStatus } from './git-status.ts';

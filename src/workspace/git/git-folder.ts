@@ -2,7 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { existsSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { readBounded, readFrom } from '../files/bounded-file.ts';
+import { readBounded, readFrom } from '../files/text-file.ts';
+import { COMMITTER } from '../worktrees/branch-commit.ts';
+import type { Git } from './git.ts';
 
 /** Where a repository keeps its things; a linked work tree shares most of them. */
 export interface GitFolder {
@@ -63,4 +65,42 @@ function kindOf(path: string): 'folder' | 'file' | null {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory()) return 'folder';
   return stat?.isFile() ? 'file' : null;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** The user, as they told git who they are, or Squad; nothing else of the user's configuration is taken. */
+export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
+  const ask = async (more: Record<string, string>) => {
+    const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
+    return parse(await git.run(args, { env: more, codes: [1] }));
+  };
+  const files = [
+    ...(env.XDG_CONFIG_HOME || env.HOME
+      ? [`${env.XDG_CONFIG_HOME || `${env.HOME}/.config`}/git/config`]
+      : []),
+    ...(env.HOME ? [`${env.HOME}/.gitconfig`] : []),
+  ];
+  let { name, email } = await ask({});
+  for (const file of files.toReversed()) {
+    if (name && email) break;
+    const found = await ask({ GIT_CONFIG_GLOBAL: file });
+    name ??= found.name;
+    email ??= found.email;
+  }
+  return {
+    ...COMMITTER,
+    ...(name && { GIT_AUTHOR_NAME: name, GIT_COMMITTER_NAME: name }),
+    ...(email && { GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_EMAIL: email }),
+  };
+}
+
+function parse(list: Buffer): { name?: string; email?: string } {
+  const values = list
+    .toString()
+    .split('\0')
+    .map(entry => entry.split('\n'));
+  // The last one counts, as for git itself.
+  const of = (key: string) => values.findLast(([name]) => name === key)?.[1];
+  return { name: of('user.name'), email: of('user.email') };
 }

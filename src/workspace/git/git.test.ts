@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createWorkTree } from '../evidence/work-tree.ts';
+import { createWorkTree } from '../evidence/changes.ts';
 import { Repository } from '../testing/repository.ts';
 import { openGit } from './git.ts';
 

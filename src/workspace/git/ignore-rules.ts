@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBounded } from '../files/bounded-file.ts';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import { readBounded } from '../files/text-file.ts';
 import type { Git, GitRun } from './git.ts';
 import { readStatus, readTrackedStatus, type Status } from './git-status.ts';
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { until } from '../../process/testing/turn-fixture.ts';
-import { withIndexLock } from './index-lock.ts';
+import { withIndexLock } from './git-index.ts';
 
 const isLinux = process.platform === 'linux';
 const busy = { code: 'GIT_BUSY' };

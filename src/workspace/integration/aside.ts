@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathBytes, pathText } from '../files/path-text.ts';
+import { pathBytes, pathText } from '../files/paths.ts';
 import type { Git } from '../git/git.ts';
-import { listed, unlike } from '../git/index-files.ts';
+import { listed, unlike } from '../git/git-index.ts';
 import { withScratchIndex } from '../worktrees/branch-commit.ts';
 import { putIn } from './file-exchange.ts';
 

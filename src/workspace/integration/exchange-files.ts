@@ -3,8 +3,8 @@ import { rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
-import { pathBytes } from '../files/path-text.ts';
-import type { TreeChange } from '../git/tree-changes.ts';
+import { pathBytes } from '../files/paths.ts';
+import type { TreeChange } from '../git/git-status.ts';
 import { type Aside, keepBeside } from './aside.ts';
 import { isLike, look, putIn, takeOut } from './file-exchange.ts';
 

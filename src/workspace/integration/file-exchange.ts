@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { stampOf } from '../files/file-stamp.ts';
-import { pathBytes } from '../files/path-text.ts';
+import { pathBytes } from '../files/paths.ts';
 
 // Nothing here waits between looking and acting: others save to these files meanwhile.
 

@@ -3,11 +3,10 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FolderFit } from '../../core/ports/integration.ts';
 import { statWorkFile } from '../files/file-stamp.ts';
-import { pathBytes, pathText } from '../files/path-text.ts';
+import { pathBytes, pathText } from '../files/paths.ts';
 import type { Git } from '../git/git.ts';
-import { unlike, withIndexCopy } from '../git/index-files.ts';
-import { uncover } from '../git/index-flags.ts';
-import { type TreeChange, treeChanges } from '../git/tree-changes.ts';
+import { uncover, unlike, withIndexCopy } from '../git/git-index.ts';
+import { type TreeChange, treeChanges } from '../git/git-status.ts';
 
 const MOST_NAMED = 20;
 

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { branchMoved, targetBlocked } from '../../core/integration/refusals.ts';
+import { branchMoved, targetBlocked } from '../../core/integration/checklist.ts';
 import type { Checkpoint, TargetMove } from '../../core/ports/integration.ts';
-import { type Git, GitTrouble, openGit } from '../git/git.ts';
-import { committer } from '../git/git-identity.ts';
-import { runPatiently } from '../git/git-patience.ts';
-import { withIndexLock } from '../git/index-lock.ts';
+import { type Git, GitTrouble, openGit, runPatiently } from '../git/git.ts';
+import { committer } from '../git/git-folder.ts';
+import { withIndexLock } from '../git/git-index.ts';
 import { putBackAside } from './aside.ts';
 import { folderFit } from './folder-fit.ts';
 import { followBranch } from './follow-branch.ts';

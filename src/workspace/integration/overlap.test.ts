@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Worktree } from '../../schema/worktree.ts';
 import { Repository } from '../testing/repository.ts';
-import { touchedFiles } from './overlap.ts';
+import { touchedFiles } from './integration.ts';
 
 let repo: Repository;
 afterEach(() => repo.remove());

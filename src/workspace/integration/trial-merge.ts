@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
+import { hasHidden, visibleLine } from '../../base/text.ts';
 import type { Trial, TrialBranch, TrialOutcome } from '../../core/ports/integration.ts';
+import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
-import { pathText } from '../files/path-text.ts';
+import { branchDiff } from '../evidence/diff.ts';
+import { pathText } from '../files/paths.ts';
 import { type Git, GitTrouble } from '../git/git.ts';
-import { PLAIN_DIFF } from '../git/tracked-changes.ts';
-import { withoutFeedback } from '../review/without-feedback.ts';
+import { PLAIN_DIFF } from '../git/git-status.ts';
+import { withoutFeedback } from '../review/feedback-commits.ts';
 import { COMMITTER } from '../worktrees/branch-commit.ts';
 
 interface Onto {
@@ -73,7 +77,7 @@ async function changedFiles(git: Git, from: string, to: string): Promise<number>
 }
 
 /** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */
-export function parseMerge(output: Buffer): { tree: string; files: string[]; messages: string[] } {
+function parseMerge(output: Buffer): { tree: string; files: string[]; messages: string[] } {
   const [tree = '', ...rest] = output.toString('latin1').split('\0');
   const end = rest.indexOf('');
   const files = end === -1 ? [] : rest.slice(0, end);
@@ -113,3 +117,32 @@ function explained(trouble: unknown): null {
     );
   throw trouble;
 }
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_NAMED = 8;
+
+/** Warns of files to which a merge would add control, reading-direction or invisible characters. */
+export async function hiddenInMerge(git: Git, from: string, to: string): Promise<string[]> {
+  if (from === to) return [];
+  const { text, isTruncated } = await branchDiff(git, from, to, MAX_BYTES);
+  const found: string[] = [];
+  for (const { path, body } of diffFiles(text)) {
+    if (hasHidden(addedLines(body))) found.push(visibleLine(path));
+    // Others are served between two files.
+    await setImmediate();
+  }
+  const named = found.slice(0, MAX_NAMED).join(', ');
+  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : '';
+  return [
+    ...(found.length > 0
+      ? [`Hidden characters are added to ${named}${more}: read \`squad diff RUN\`, which shows them`]
+      : []),
+    ...(isTruncated ? ['Only the first 4 MiB of the changes were searched for hidden characters'] : []),
+  ];
+}
+
+const addedLines = (body: string): string =>
+  body
+    .split('\n')
+    .filter(line => line.startsWith('+'))
+    .join('\n');

@@ -1,8 +1,8 @@
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import type { Git } from '../git/git.ts';
-import { EMAIL } from '../worktrees/branch-commit.ts';
+import { COMMITTER, EMAIL, entryAt, line, withScratchIndex } from '../worktrees/branch-commit.ts';
 
-export interface FeedbackCommits {
+interface FeedbackCommits {
   /** Those that hold nothing but the feedback file, by their short ids. */
   ids: ReadonlySet<string>;
   /** Squad has put the file there, or taken it away: it is nobody else's work. */
@@ -33,4 +33,21 @@ export const withoutReview = <F extends { path: string }>(files: readonly F[]): 
 function toCommit(text: string): { id: string; paths: string[] } {
   const [id = '', ...paths] = text.split('\0').map(part => part.trim());
   return { id, paths: paths.filter(path => path !== '') };
+}
+
+/**
+ * A branch as it is to be merged: a reviewer's words were for its author, so that file is as it was before the branch.
+ * Two branches that both have one would conflict otherwise.
+ */
+export async function withoutFeedback(git: Git, onto: string, tip: string): Promise<string> {
+  const now = await entryAt(git, tip, FEEDBACK_FILE);
+  if (now === null) return tip;
+  const base = line(await git.run(['merge-base', onto, tip], { codes: [1], env: COMMITTER }));
+  const before = base === '' ? null : await entryAt(git, base, FEEDBACK_FILE);
+  if (before?.oid === now.oid) return tip;
+  return withScratchIndex(git, async index => {
+    await index.run(['read-tree', tip]);
+    await index.set([[FEEDBACK_FILE, before]]);
+    return index.commit(tip, `Leave ${FEEDBACK_FILE} out`);
+  });
 }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fillTemplate, placeholders } from '../../core/roles/fill-template.ts';
-import type { AgentTemplate } from '../../schema/agent-template.ts';
+import { fillTemplate, placeholders } from '../../core/roles/prompt.ts';
+import type { AgentTemplate } from '../../schema/role.ts';
 import { readAgentTemplates } from './agent-templates.ts';
 
 let root: string;

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { offThread } from '../../core/off-thread.ts';
-import { placeholders } from '../../core/roles/fill-template.ts';
+import { placeholders } from '../../core/roles/prompt.ts';
 import {
   type AgentTemplate,
   AgentTemplateMeta,
@@ -9,18 +9,19 @@ import {
   PromptMeta,
   TEMPLATE_NAME,
   type TemplateArgument,
-} from '../../schema/agent-template.ts';
-import { realPlace } from '../files/real-place.ts';
+} from '../../schema/role.ts';
+import { realPlace } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
+import { userFilePath } from '../settings/config-files.ts';
 import { type Frontmatter, type HeadShape, headLength, ROLE_KEYS, readHeaded } from './frontmatter.ts';
 import type { Trust } from './roles.ts';
 
-export interface TemplatesFolder {
+interface TemplatesFolder {
   directory: string;
   from: AgentTemplate['from'];
 }
 
-export interface TemplatesWanted {
+interface TemplatesWanted {
   kind: 'tool' | 'prompt';
   /** A name in an earlier folder hides the same name in a later one. */
   folders: readonly TemplatesFolder[];
@@ -136,3 +137,27 @@ const ALLOWED = {
 };
 const TOOL: HeadShape<AgentTemplateMeta> = { schema: AgentTemplateMeta, allowed: ALLOWED };
 const PROMPT: HeadShape<PromptMeta> = { schema: PromptMeta, allowed: ALLOWED };
+
+interface TemplatePlaces {
+  /** Null when the caller has none. */
+  workspace: string | null;
+  env: Record<string, string>;
+  /** The folder that came with Squad. */
+  shipped: string;
+}
+
+/** Where templates are looked for, nearest first. */
+export function templateFolders(
+  kind: 'tool' | 'prompt',
+  { workspace, env, shipped }: TemplatePlaces,
+): TemplatesFolder[] {
+  const name = kind === 'tool' ? 'templates' : 'prompts';
+  const user = userFilePath(env);
+  return [
+    ...(workspace === null
+      ? []
+      : [{ directory: join(workspace, '.squad', name), from: 'workspace' as const }]),
+    ...(user === null ? [] : [{ directory: join(dirname(user), name), from: 'user' as const }]),
+    { directory: join(shipped, kind === 'tool' ? 'agents' : 'prompts'), from: 'shipped' },
+  ];
+}

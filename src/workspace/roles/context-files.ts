@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
-import { nearest } from '../../base/nearest.ts';
-import type { FoundFile } from '../../core/roles/context.ts';
+import { nearest } from '../../base/text.ts';
+import { offThread } from '../../core/off-thread.ts';
+import { buildContext, type Context, type FoundFile } from '../../core/roles/context.ts';
 import { checkText } from '../../core/text.ts';
+import type { Config } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
-import { isInside, realPlace } from '../files/real-place.ts';
+import { isInside, realPlace } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 
 /** In the order in which an agent reads them. */
@@ -78,4 +80,17 @@ function outside(file: string, root: string): SquadError {
   return new SquadError('CONTEXT_MISSING', `The context file "${file}" is outside the workspace ${root}.`, {
     suggestions: ['Name files inside the workspace; a link is judged by where it leads.'],
   });
+}
+
+/** What an agent is told of the project: the files the configuration names, or those a role or a call asks for. */
+export async function contextOf(
+  root: string,
+  { context }: Pick<Config, 'context'>,
+  wanted: true | string[],
+  loadedByEngine: readonly string[],
+): Promise<Context> {
+  const { files, budgetTokens } = context.value;
+  const found = await readContextFiles(root, wanted === true ? (files ?? true) : wanted);
+  const size = found.reduce((sum, file) => sum + ('text' in file ? file.text.length : 0), 0);
+  return offThread('context', buildContext, size, found, { budgetTokens, loadedByEngine });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Setting } from '../../schema/config.ts';
-import { rolesFolder } from './roles-folder.ts';
+import { rolesFolder } from './roles.ts';
 
 let workspace: string;
 let shippedDir: string;

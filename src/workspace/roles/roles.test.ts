@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readRole, readRoles } from './roles.ts';
-import type { RolesFolder } from './roles-folder.ts';
+import { type RolesFolder, readRole, readRoles } from './roles.ts';
 
 const anyone = async () => true;
 let root: string;

@@ -1,13 +1,90 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { oneLine } from '../../base/one-line.ts';
+import { oneLine } from '../../base/text.ts';
 import type { Sessions, WindowedRun } from '../../core/ports/sessions.ts';
+import { findExecutable } from '../../process/programs/find-executable.ts';
+import { type ProgramEnd, runProgram } from '../../process/programs/run-program.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { RunId } from '../../schema/ids.ts';
 import { runSummary } from '../../schema/run.ts';
-import { runName } from '../../schema/run-name.ts';
-import { endSession } from './end-session.ts';
-import { createTmux } from './tmux.ts';
+import { runName } from '../../schema/run-text.ts';
+
+/**
+ * Ends a session. Who came to it from another one goes back there: tmux would put them out altogether, or into whichever
+ * session was used last. Who came from outside is outside again.
+ */
+async function endSession(tmux: Tmux, name: string): Promise<void> {
+  const { stdout } = await tmux.run([
+    ...['list-clients', '-t', `=${name}`],
+    ...['-F', '#{client_name} #{client_last_session}'],
+  ]);
+  const clients = stdout
+    .toString('utf8')
+    .split('\n')
+    .map(line => /^(\S+) (.+)$/.exec(line))
+    .filter(found => found !== null);
+  // Each by itself: tmux leaves the rest undone after one that fails, and a client may leave at any time.
+  await Promise.all(
+    clients.map(([, client, last]) => tmux.run(['switch-client', '-c', client!, '-t', `=${last}:`])),
+  );
+  await tmux.run(['kill-session', '-t', `=${name}`]);
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const LIMIT_MS = 2_000;
+const MAX_BYTES = 1024 ** 2;
+/** So that many runs at once look for it once, and one who has just installed it need not wait. */
+const LOOK_AGAIN_MS = 5_000;
+
+/** A server that is not running yet keeps what it is started with, and hands it to every window: nothing of ours but this. */
+const PASSED_ON = [
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMUX_TMPDIR', 'XDG_CONFIG_HOME'],
+  ...['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ'],
+];
+
+/** The user's own tmux, on the server that is the default one for this environment. */
+interface Tmux {
+  isThere(): boolean;
+  /** Several commands go into one call with `;` between them. Never rejects. */
+  run(...commands: readonly (readonly string[])[]): Promise<ProgramEnd>;
+}
+
+function createTmux(env: Environment): Tmux {
+  let program: string | null = null;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  function find(): string | null {
+    if (performance.now() - lookedAt > LOOK_AGAIN_MS) {
+      lookedAt = performance.now();
+      // An empty PATH would mean the current folder.
+      const found = env.PATH ? findExecutable('tmux', { path: env.PATH, cwd: '/' }) : null;
+      program = found?.status === 'found' ? found.path : null;
+    }
+    return program;
+  }
+
+  return {
+    isThere: () => find() !== null,
+    run: (...commands) =>
+      runProgram({
+        argv: [
+          find() ?? 'tmux',
+          ...commands.flatMap((words, i) => [...(i > 0 ? [';'] : []), ...words.map(asOneWord)]),
+        ],
+        // Also where its sessions begin: in a work tree their shells would keep it from being removed.
+        cwd: '/',
+        env: Object.fromEntries(
+          PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
+        ),
+        limitMs: LIMIT_MS,
+        maxBytes: MAX_BYTES,
+      }),
+  };
+}
+
+/** tmux takes a word that ends in a semicolon for the end of a command. */
+const asOneWord = (word: string): string => word.replace(/;$/, '\\;');
 
 export interface SessionsOptions {
   home: string;

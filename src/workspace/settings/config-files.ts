@@ -7,13 +7,14 @@ import {
   type TemplateFile,
   templatePath,
 } from '../../core/settings/config-sources.ts';
+import { findExecutable } from '../../process/programs/find-executable.ts';
 import { UserFile, WorkspaceFile } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { parseJsonFile } from '../files/json-file.ts';
 import { readTextFile, type TextFile } from '../files/text-file.ts';
 import { isTrusted } from './trust.ts';
 
-export interface ConfigPlaces {
+interface ConfigPlaces {
   workspace: string;
   /** Squad's home, where trust is kept. */
   home: string;
@@ -107,4 +108,13 @@ async function leadsOut(workspace: string, directory: string | undefined): Promi
   // A workspace that was removed meanwhile is reported by the next step that needs it.
   const place = relative(await realpath(workspace).catch(() => workspace), real);
   return place === '..' || place.startsWith(`..${sep}`);
+}
+
+/** Why the program of `onEnd` or `onAsk` could not be started from this folder with this PATH; null when it could. */
+export function hookFault([program = '']: readonly string[], cwd: string, path: string): string | null {
+  const found = findExecutable(program, { path, cwd });
+  if (found.status === 'found') return null;
+  return found.status === 'not_found'
+    ? `${program} was not found`
+    : `${found.path} is not a file that can be run`;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../../core/ports/workspace.ts';
-import { engineFor } from '../../core/runs/plan.ts';
+import { engineFor } from '../../core/runs/plan-run.ts';
 import type { InstalledCli } from '../../schema/engine-spec.ts';
 import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { createWorkspaces } from './open-workspace.ts';

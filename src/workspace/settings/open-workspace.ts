@@ -1,28 +1,57 @@
 import { stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { offThread } from '../../core/off-thread.ts';
+import { schemaFault } from '../../core/output/structured-answer.ts';
 import type { Engines } from '../../core/ports/engine.ts';
 import type { Caller, Workspaces } from '../../core/ports/workspace.ts';
 import { resolveConfig } from '../../core/settings/config.ts';
 import { trustableFiles } from '../../core/settings/config-sources.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';
-import { realPlace } from '../files/real-place.ts';
+import { JsonSchema } from '../../schema/run.ts';
+import { jsonProblem, placeOf } from '../files/json-file.ts';
+import { realPlace } from '../files/paths.ts';
+import { readInside } from '../files/text-file.ts';
 import { untrustedMcpConfig } from '../gateway/mcp-config-file.ts';
-import { readAgentTemplates } from '../roles/agent-templates.ts';
-import { contextOf } from '../roles/context-of.ts';
-import { readRole, readRoles, type Trust } from '../roles/roles.ts';
-import { rolesFolder } from '../roles/roles-folder.ts';
-import { templateFolders } from '../roles/template-folders.ts';
+import { readAgentTemplates, templateFolders } from '../roles/agent-templates.ts';
+import { contextOf } from '../roles/context-files.ts';
+import { readRole, readRoles, rolesFolder, type Trust } from '../roles/roles.ts';
 import { dropHomeTeamFolders, homeTeamFolder, readTeamFile, teamFolder } from '../team/team-file.ts';
 import { createTeamMemories } from '../team/team-memory.ts';
 import { readConfigFiles } from './config-files.ts';
 import { resolveCwd, workspaceRoot } from './cwd.ts';
 import { chooseEngine } from './engine-choice.ts';
-import { readOutputSchema } from './output-schema.ts';
 import { isTrusted } from './trust.ts';
 
-export interface WorkspacesOptions {
+const LARGEST = 256 * 1024;
+
+/** The schema an answer has to follow, from a file of the workspace. */
+export async function readOutputSchema(root: string, file: string): Promise<JsonSchema> {
+  const text = await readInside(root, file, LARGEST).catch(thrown => {
+    throw refuse(file, thrown instanceof Error ? thrown.message : String(thrown));
+  });
+  // By line and column: the parser of the engine would quote from the file, which may be any of the workspace.
+  const problem = await offThread('json', jsonProblem, text.length, text);
+  if (problem) {
+    const { line, column } = placeOf(text, problem.offset);
+    throw refuse(file, `is not JSON: line ${line}, column ${column}: ${problem.message}`);
+  }
+  const parsed = JsonSchema.safeParse(JSON.parse(text));
+  if (!parsed.success) throw refuse(file, 'is not an object');
+  const fault = await schemaFault(parsed.data);
+  if (fault !== null) throw refuse(file, `is not a JSON Schema: ${fault}`);
+  return parsed.data;
+}
+
+const refuse = (file: string, why: string) =>
+  new SquadError('SCHEMA_INVALID', `The output schema ${file} ${why}`, {
+    suggestions: [
+      'Give the path of a JSON Schema file inside the workspace, relative to its root. Nothing was started.',
+    ],
+  });
+
+interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
   /** The folder of the templates that came with Squad. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationMs } from './duration.ts';
+import { durationMs } from './subagent-file.ts';
 
 test.each([
   ['5m', 300_000],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { SubagentDefaults } from '../../schema/subagent-file.ts';
-import { SubagentModel } from '../../schema/subagent-model.ts';
+import { SubagentDefaults, SubagentModel } from '../../schema/subagent.ts';
 import { Findings } from './findings.ts';
 import { modelSpecOf } from './model.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ServerId } from '../../schema/mcp-config.ts';
-import { serverIds } from './server-ids.ts';
+import { serverIds } from './servers.ts';
 
 test.each<[string[], string[]]>([
   [['files'], ['files']],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { grantsOf } from '../../core/gateway/grants.ts';
 import { OwnServers } from '../../schema/mcp-config.ts';
-import { SubagentServer } from '../../schema/subagent-server.ts';
+import { SubagentServer } from '../../schema/subagent.ts';
 import { Findings } from './findings.ts';
 import { serversOf } from './servers.ts';
 

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { SquadError } from '../../schema/error.ts';
-import { SubagentDefaults, SubagentFile } from '../../schema/subagent-file.ts';
-import { SubagentModel } from '../../schema/subagent-model.ts';
-import { SubagentServer } from '../../schema/subagent-server.ts';
+import { SubagentDefaults, SubagentFile, SubagentModel, SubagentServer } from '../../schema/subagent.ts';
 import { lintSubagent, readSubagent } from './subagent-file.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-subagent-any-'));

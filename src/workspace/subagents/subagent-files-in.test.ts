@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { subagentFilesIn } from './subagent-files-in.ts';
+import { subagentFilesIn } from './subagent-file.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-subagent-files-'));
 afterAll(() => rmSync(root, { recursive: true }));

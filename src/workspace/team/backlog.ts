@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { createKeyedQueue } from '../../base/keyed-queue.ts';
 import { offThread } from '../../core/off-thread.ts';
-import { firstLines, MOST_LINES } from '../../core/team/bounds.ts';
 import { type BacklogEdit, editBacklog } from '../../core/team/edit-backlog.ts';
+import { firstLines, MOST_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { readTeamBytes, replaceTeamFile } from './team-file.ts';
 

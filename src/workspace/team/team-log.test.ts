@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TeamEntry, TeamState } from '../../core/team/team-text.ts';
+import type { TeamEntry, TeamState } from '../../core/team/state-files.ts';
 import { dropHomeTeamFolders, homeTeamFolder } from './team-file.ts';
 import { TeamLog } from './team-log.ts';
 

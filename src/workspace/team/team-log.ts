@@ -1,8 +1,14 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { addToLog, withState } from '../../core/team/team-files.ts';
-import { entryLine, stateText, type TeamEntry, type TeamState } from '../../core/team/team-text.ts';
+import {
+  addToLog,
+  entryLine,
+  stateText,
+  type TeamEntry,
+  type TeamState,
+  withState,
+} from '../../core/team/state-files.ts';
 import { appendTeamFile, homeTeamFolder, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
 
 export interface TeamLogOptions {

@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { refuseProjectCommands } from '../../engines/project-commands.ts';
-import { newFileDiff } from '../evidence/new-file-diff.ts';
+import { newFileDiff } from '../evidence/diff.ts';
 import { importServers } from '../gateway/import-servers.ts';
-import { judgeConfig } from '../gateway/judge-config.ts';
 import { readMcpConfig } from '../gateway/mcp-config-file.ts';
+import { judgeConfig } from '../gateway/mcp-configs.ts';
 import { readAgentTemplates } from '../roles/agent-templates.ts';
-import { contextOf } from '../roles/context-of.ts';
+import { contextOf } from '../roles/context-files.ts';
 import { readRoles } from '../roles/roles.ts';
 import { readConfigFiles } from '../settings/config-files.ts';
-import { readOutputSchema } from '../settings/output-schema.ts';
+import { readOutputSchema } from '../settings/open-workspace.ts';
 import { lintSubagent } from '../subagents/subagent-file.ts';
 import { changeBacklog } from '../team/backlog.ts';
 import { readTeamFile } from '../team/team-file.ts';
@@ -47,23 +47,28 @@ export function hostileReaders(root: string, home: string): Record<string, Reade
   }
   return {
     'a role': {
-      ...{ in: ['roles', 'text-file'], file: 'agents/hostile.md', kind: 'headed', most: 1024 * KIB },
+      ...{
+        in: ['roles/roles', 'files/text-file'],
+        file: 'agents/hostile.md',
+        kind: 'headed',
+        most: 1024 * KIB,
+      },
       read: () => readRoles(roles, trusted),
     },
     'a template of a tool': {
-      ...{ in: ['agent-templates'], file: 'templates/hostile.md', kind: 'headed', most: 1024 * KIB },
+      ...{ in: ['roles/agent-templates'], file: 'templates/hostile.md', kind: 'headed', most: 1024 * KIB },
       read: () => templates('tool'),
     },
     'a template of a prompt': {
-      ...{ in: ['agent-templates'], file: 'templates/hostile.md', kind: 'headed', most: 1024 * KIB },
+      ...{ in: ['roles/agent-templates'], file: 'templates/hostile.md', kind: 'headed', most: 1024 * KIB },
       read: () => templates('prompt'),
     },
     settings: {
-      ...{ in: ['config-files'], file: '.squad/squad.json', kind: 'json', most: 64 * KIB },
+      ...{ in: ['settings/config-files'], file: '.squad/squad.json', kind: 'json', most: 64 * KIB },
       read: () => readConfigFiles({ workspace: root, home, env: {} }),
     },
     'the servers of the gateway': {
-      ...{ in: ['mcp-config-file'], file: '.squad/mcp-config.json', kind: 'json', most: 256 * KIB },
+      ...{ in: ['gateway/mcp-config-file'], file: '.squad/mcp-config.json', kind: 'json', most: 256 * KIB },
       read: async () =>
         judgeConfig(home, join(root, '.squad/mcp-config.json'), await readMcpConfig(root), {
           config: null,
@@ -78,36 +83,46 @@ export function hostileReaders(root: string, home: string): Record<string, Reade
         }),
     },
     'a schema of answers': {
-      ...{ in: ['output-schema', 'read-inside'], file: 'schema.json', kind: 'schema', most: 64 * KIB },
+      ...{
+        in: ['settings/open-workspace', 'files/text-file'],
+        file: 'schema.json',
+        kind: 'schema',
+        most: 64 * KIB,
+      },
       read: () => readOutputSchema(root, 'schema.json'),
     },
     'a subagent': {
-      ...{ in: ['subagent/file-values'], file: 'x.cpe.yaml', kind: 'yaml', most: 256 * KIB },
+      ...{ in: ['subagents/subagent-file'], file: 'x.cpe.yaml', kind: 'yaml', most: 256 * KIB },
       read: () => lintSubagent(join(root, 'x.cpe.yaml'), {}),
     },
     'a prompt of a subagent': {
-      ...{ in: ['subagent/attached-files'], file: 'prompt.md', kind: 'markdown', most: 1024 * KIB },
+      ...{ in: ['subagents/subagent-file'], file: 'prompt.md', kind: 'markdown', most: 1024 * KIB },
       read: () => lintSubagent(subagentWith('defaults', 'systemPromptPath: prompt.md'), {}),
     },
     'a schema of a subagent': {
-      ...{ in: ['subagent/attached-files'], file: 'answer.json', kind: 'schema', most: 64 * KIB },
+      ...{ in: ['subagents/subagent-file'], file: 'answer.json', kind: 'schema', most: 64 * KIB },
       read: () => lintSubagent(subagentWith('subagent', 'outputSchemaPath: answer.json'), {}),
     },
     'files of the context': {
-      ...{ in: ['context-files'], file: 'PLAN.md', kind: 'markdown', most: 1024 * KIB },
+      ...{ in: ['roles/context-files'], file: 'PLAN.md', kind: 'markdown', most: 1024 * KIB },
       read: () => contextOf(root, { context: { value: {} } } as never, ['PLAN.md'], []),
     },
     'the roster': {
-      ...{ in: ['team-memory', 'team-text'], file: '.squad/team.md', kind: 'markdown', most: 1024 * KIB },
+      ...{
+        in: ['team/team-memory', 'team/team-file'],
+        file: '.squad/team.md',
+        kind: 'markdown',
+        most: 1024 * KIB,
+      },
       read: () => team().roster(),
     },
     'the backlog': {
-      ...{ in: ['team-memory'], file: '.squad/backlog.md', kind: 'markdown', most: 1024 * KIB },
+      ...{ in: ['team/team-memory'], file: '.squad/backlog.md', kind: 'markdown', most: 1024 * KIB },
       read: () => team().backlog(),
     },
     'the backlog that is changed': {
       ...{
-        in: ['change-backlog', 'team-file'],
+        in: ['team/backlog', 'team/team-file'],
         file: '.squad/backlog.md',
         kind: 'markdown',
         most: 512 * KIB,
@@ -115,27 +130,42 @@ export function hostileReaders(root: string, home: string): Record<string, Reade
       read: () => changeBacklog(join(root, '.squad'), { action: 'done', number: 1 } as never, 'other'),
     },
     decisions: {
-      ...{ in: ['team-decisions'], file: '.squad/decisions.md', kind: 'markdown', most: 1024 * KIB },
+      ...{ in: ['team/decisions'], file: '.squad/decisions.md', kind: 'markdown', most: 1024 * KIB },
       read: () => team().decisions(),
     },
     'a decision in the inbox': {
-      ...{ in: ['team-decisions'], file: '.squad/decisions/inbox/d.md', kind: 'markdown', most: 256 * KIB },
+      ...{ in: ['team/decisions'], file: '.squad/decisions/inbox/d.md', kind: 'markdown', most: 256 * KIB },
       read: () => team().decisions(),
     },
     'the history of an agent': {
-      ...{ in: ['team-memory'], file: '.squad/agents/bob/history.md', kind: 'markdown', most: 1024 * KIB },
+      ...{
+        in: ['team/team-memory'],
+        file: '.squad/agents/bob/history.md',
+        kind: 'markdown',
+        most: 1024 * KIB,
+      },
       read: () => team().history('bob'),
     },
     'the charter of an agent': {
-      ...{ in: ['team-memory'], file: '.squad/agents/bob/charter.md', kind: 'markdown', most: 1024 * KIB },
+      ...{
+        in: ['team/team-memory'],
+        file: '.squad/agents/bob/charter.md',
+        kind: 'markdown',
+        most: 1024 * KIB,
+      },
       read: () => team().charter('bob'),
     },
     'the log of the team': {
-      ...{ in: ['team-log', 'open-workspace'], file: '.squad/IAC.md', kind: 'markdown', most: 1024 * KIB },
+      ...{
+        in: ['team/team-log', 'settings/open-workspace'],
+        file: '.squad/IAC.md',
+        kind: 'markdown',
+        most: 1024 * KIB,
+      },
       read: () => readTeamFile(join(root, '.squad/IAC.md')),
     },
     'a new file in a diff': {
-      ...{ in: ['new-file-diff', 'work-file'], file: 'new.txt', kind: 'markdown', most: 4096 * KIB },
+      ...{ in: ['evidence/diff', 'files/file-stamp'], file: 'new.txt', kind: 'markdown', most: 4096 * KIB },
       read: () => newFileDiff(root, 'new.txt'),
     },
     'settings of an agent CLI': {

@@ -1,5 +1,5 @@
 import { SquadError } from '../../schema/error.ts';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import { type Git, GitTrouble } from '../git/git.ts';
 import {
   asBytes,

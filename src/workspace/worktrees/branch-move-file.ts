@@ -1,4 +1,4 @@
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import type { Git } from '../git/git.ts';
 import { COMMITTER, type Entry, entryAt, sameContent } from './branch-commit.ts';
 import { entryOf } from './branch-file.ts';

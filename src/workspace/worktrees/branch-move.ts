@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { SquadError } from '../../schema/error.ts';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import { GitTrouble } from '../git/git.ts';
 import { asBytes, COMMITTER, entryAt, type ScratchIndex, sameContent } from './branch-commit.ts';
 import { type FilePlan, placeFile, planFile } from './branch-move-file.ts';

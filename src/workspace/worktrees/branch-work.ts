@@ -1,16 +1,23 @@
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { GitTrouble } from '../git/git.ts';
+import { copyIndex, isSameIndex, readIndex } from '../git/git-index.ts';
 import { readStatus } from '../git/git-status.ts';
-import { copyIndex, isSameIndex, readIndex } from '../git/index-copy.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 import { type BranchPlace, headOf, type Standing, standingOf, underWay } from './branch-place.ts';
-import { checkLinks, checkUnstaged, fittingFiles, uncommittable } from './committable.ts';
-import { STAGE_MS, type Unstaged, unstagedPaths } from './unstaged-paths.ts';
-import { ignoredByUser } from './user-excludes.ts';
+import {
+  checkLinks,
+  checkUnstaged,
+  fittingFiles,
+  ignoredByUser,
+  STAGE_MS,
+  type Unstaged,
+  uncommittable,
+  unstagedPaths,
+} from './committable.ts';
 import { copiedPaths } from './worktree-place.ts';
 import { readUnsaved } from './worktree-save.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { openRegular } from '../../process/output/open-regular.ts';
+import { openRegular } from '../../process/output/regular-file.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 

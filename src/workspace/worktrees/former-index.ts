@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BranchMove } from '../../schema/intent.ts';
+import type { BranchMove } from '../../schema/review.ts';
 import type { Git } from '../git/git.ts';
-import { copyIndex, readIndex } from '../git/index-copy.ts';
+import { copyIndex, readIndex } from '../git/git-index.ts';
 import type { ScratchIndex } from './branch-commit.ts';
 
 const PREFIX = 'squad-former-';

@@ -1,8 +1,7 @@
 import { link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git } from '../git/git.ts';
-import { copyIndex, isSameIndex, readIndex } from '../git/index-copy.ts';
-import { withIndexLock } from '../git/index-lock.ts';
+import { copyIndex, isSameIndex, readIndex, withIndexLock } from '../git/git-index.ts';
 import { type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 
 /** The agent's git is quick; it cannot be quicker this often. */

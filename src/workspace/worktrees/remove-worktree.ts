@@ -6,13 +6,19 @@ import { strangersIn } from '../../process/table/processes-in.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { type Git, GitTrouble, openGit } from '../git/git.ts';
 import { deleteAside } from './discard-folder.ts';
-import type { WorktreeTools } from './worktree-ensure.ts';
-import { Kept, leave, saveBefore } from './worktree-leave.ts';
-import { dropRecord } from './worktree-make.ts';
-import { lockedWords, lookAt, registered } from './worktree-place.ts';
-import { commitsBetween, type Repository, repositoryOf, tipsOf } from './worktree-repository.ts';
+import { dropRecord, type WorktreeTools } from './ensure-worktree.ts';
+import { Kept, leave, saveBefore } from './removal-checks.ts';
+import { endSetUp } from './setup-worktree.ts';
+import {
+  commitsBetween,
+  lockedWords,
+  lookAt,
+  type Repository,
+  registered,
+  repositoryOf,
+  tipsOf,
+} from './worktree-place.ts';
 import type { SaveOptions } from './worktree-save.ts';
-import { endSetUp } from './worktree-setup.ts';
 
 /** Work is saved, then the folder goes out of the way in one step, then git forgets it. In doubt it stays. */
 export async function removeWorktree(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openGit } from '../git/git.ts';
 import { Repository } from '../testing/repository.ts';
-import { settleWorktree } from './settle-worktree.ts';
+import { settleWorktree } from './ensure-worktree.ts';
 
 let repo: Repository;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eachOf } from '../files/file-stamp.ts';
-import { pathBytes } from '../files/path-text.ts';
+import { pathBytes } from '../files/paths.ts';
 import { type Git, GitTrouble } from '../git/git.ts';
 import { type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 

@@ -1,9 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { savedRefOf } from '../../schema/worktree.ts';
-import { readPlainFile } from '../files/plain-file.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
-import { runPatiently } from '../git/git-patience.ts';
+import { readPlainFile } from '../files/text-file.ts';
+import { type Git, GitTrouble, runPatiently } from '../git/git.ts';
 import { COMMITTER, line } from './branch-commit.ts';
 
 const MOST_SAVED = 1000;

@@ -2,9 +2,8 @@ import type { Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { eachOf } from '../files/file-stamp.ts';
-import { pathBytes, pathText } from '../files/path-text.ts';
-import { readPlainFile } from '../files/plain-file.ts';
-import { isInside } from '../files/real-place.ts';
+import { isInside, pathBytes, pathText } from '../files/paths.ts';
+import { readPlainFile } from '../files/text-file.ts';
 import { GitTrouble } from '../git/git.ts';
 
 export interface Nested {

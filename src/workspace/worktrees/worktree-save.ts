@@ -1,12 +1,11 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { sizeWords } from '../../base/size-words.ts';
+import { sizeWords } from '../../base/text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { eachOf, stampOf, statWorkFile } from '../files/file-stamp.ts';
-import { pathBytes, pathText } from '../files/path-text.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
-import { runPatiently } from '../git/git-patience.ts';
+import { pathBytes, pathText } from '../files/paths.ts';
+import { type Git, GitTrouble, runPatiently } from '../git/git.ts';
 import type { Status, StatusEntry } from '../git/git-status.ts';
 import { readStatusUnder } from '../git/ignore-rules.ts';
 import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';

@@ -1,8 +1,8 @@
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
-import { pathText } from '../files/path-text.ts';
+import { pathText } from '../files/paths.ts';
 import { type Git, GitTrouble } from '../git/git.ts';
+import { listed } from '../git/git-index.ts';
 import type { StatusEntry } from '../git/git-status.ts';
-import { listed } from '../git/index-files.ts';
 import type { Change, ScratchIndex } from './branch-commit.ts';
 
 const SAVE_MS = 300_000;

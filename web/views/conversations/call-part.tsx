@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { toldValue } from '../../../src/schema/told-value.ts';
+import { toldValue } from '../../../src/schema/run-text.ts';
 import { card } from '../../state/live.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';

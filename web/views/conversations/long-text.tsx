@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { withoutColours } from '../../../src/base/without-colours.ts';
+import { withoutColours } from '../../../src/base/text.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { shownCount } from '../../ui/figures.ts';

@@ -1,9 +1,39 @@
+import { useState } from 'preact/hooks';
+import { moreCalls } from '../../../src/schema/conversation-view.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
 import { LongText } from './long-text.tsx';
-import { MadeCalls, MoreCalls } from './made-calls.tsx';
-import type { Said, TalkPart } from './talk.ts';
+import type { Made, MoreCalls as More, Said, TalkPart } from './talk.ts';
+
+/** As many are seen without being asked for. */
+const FEW = 20;
+
+/** What a program called, below the call that ran it: each as any other call. */
+function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made }) {
+  const [isOpen] = useState(() => calls.length <= FEW);
+  const failed = calls.filter(({ answer }) => answer?.result.isError).length;
+  const count = calls.length === 1 ? '1 call' : `${calls.length} calls`;
+  return (
+    <details class="said-fold said-made" open={isOpen}>
+      <summary>
+        {count} in the program{failed > 0 && <span class="tone-bad">, {failed} failed</span>}
+      </summary>
+      <ol class="said-made-calls" aria-label="Calls in the program">
+        {calls.map(made => (
+          <li key={made.call.id}>
+            <CallPart runId={runId} {...made} />
+          </li>
+        ))}
+      </ol>
+      {more && <MoreCalls more={more} />}
+    </details>
+  );
+}
+
+function MoreCalls({ more }: { more: More }) {
+  return <p class="soft">{moreCalls(more)}: not kept</p>;
+}
 
 const NAMES: Record<Said['role'], string> = {
   system: 'System',

@@ -1,7 +1,5 @@
 import type { Output } from '../../../src/operations/operations.ts';
-import { callKey } from '../../../src/schema/call-key.ts';
-import { madeCalls } from '../../../src/schema/made-calls.ts';
-import { runsByCall } from '../../../src/schema/nested-runs.ts';
+import { callKey, madeCalls, runsByCall } from '../../../src/schema/conversation-view.ts';
 
 export type Conversation = Output<'get_conversation'>;
 export type Message = Conversation['messages'][number];

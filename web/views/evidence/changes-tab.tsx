@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { shellWord } from '../../../src/schema/shell-word.ts';
-import { call } from '../../state/api.ts';
+import { type ApiError, call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
@@ -9,6 +9,7 @@ import { Copy } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { harmless } from '../../ui/harmless.ts';
+import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Notes } from '../notes.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
@@ -17,8 +18,42 @@ import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
 import { isSamePlace, type LineComment, withComment } from './kept-comments.ts';
 import { keepDraft, keptDrafts } from './kept-drafts.ts';
-import { NoDiff } from './no-diff.tsx';
 import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
+
+interface NoDiffProps {
+  run: ShownRun['run'];
+  error: ApiError;
+  onRetry(): void;
+}
+
+/** Nothing went wrong where there is nothing to compare yet, or nothing to compare with. */
+function NoDiff({ run, error, onRetry }: NoDiffProps) {
+  const { code, message } = error;
+  if (code !== 'DIFF_UNAVAILABLE') return <Problem error={error} onRetry={onRetry} />;
+  if (run.startedAt === null)
+    return (
+      <Empty title={run.endedAt === null ? 'It has not started yet' : 'It never started'}>
+        {run.endedAt === null
+          ? 'What it changes can be seen here as soon as it is at work.'
+          : 'It changed no file.'}
+      </Empty>
+    );
+  if (/not a git repository/.test(message))
+    return (
+      <Empty title="Its folder is not in a git repository" command="git init">
+        Changes are found by comparing with git, which knows nothing of <code>{run.directory}</code>. What it
+        did is in its activity and its output. For the runs to come, in the project:
+      </Empty>
+    );
+  if (/\b(is|are) gone\b/.test(message))
+    return (
+      <Empty title="Its folder is gone" command={`squad show ${shellWord(run.id)}`}>
+        <code>{run.directory}</code> was removed since, and no branch with its work is left. What was seen
+        when it ended:
+      </Empty>
+    );
+  return <Problem error={error} onRetry={onRetry} />;
+}
 
 /** What is different in its folder, and what somebody has to say about it. */
 export function ChangesTab({ data }: { data: ShownRun }) {

@@ -1,6 +1,7 @@
 import './inbox.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
 import type { Changes } from '../../state/live.ts';
@@ -8,12 +9,89 @@ import { telling } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
 import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
+import { now } from '../../ui/clock.ts';
+import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { shownAgo } from '../../ui/figures.ts';
+import { harmless } from '../../ui/harmless.ts';
 import { useHeldOrder } from '../../ui/held-order.ts';
+import { Icon } from '../../ui/icon.tsx';
 import { Problem } from '../../ui/problem.tsx';
-import { History } from './history.tsx';
+import { Ago } from '../../ui/time.tsx';
+import { AnswerBox } from './answer-box.tsx';
+import { Asked } from './asked.tsx';
 import { itemKeys } from './item-keys.ts';
-import { OpenItem } from './open-item.tsx';
+import { Outcome } from './outcome.tsx';
+import { SETTLED_LOOKS, settledOf } from './settled-words.ts';
+import { useSeen } from './use-seen.ts';
+
+/** What was asked before, what was said, and by whom. */
+export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
+  return (
+    <section>
+      <h2>Before</h2>
+      <ul class="settled">
+        {items.map(item => (
+          <li key={item.id}>
+            <span class="settled-question">
+              <a href={`/r/${item.runId}`}>{item.run.name}</a> {harmless(item.question)}
+            </span>
+            <span class="settled-answer">
+              <Outcome item={item} />
+            </span>
+            <span class="soft">{item.answeredAt !== null && <Ago at={item.answeredAt} />}</span>
+          </li>
+        ))}
+      </ul>
+      {hasMore && <p class="soft">Only the last {items.length}.</p>}
+    </section>
+  );
+}
+
+const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
+
+/** One that was settled stays as it is, and takes no answer any more. */
+export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
+  const seen = useSeen();
+  const settled = settledItem(item.id) ?? (isOpen ? null : item);
+  return (
+    <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
+      <p class="ask-who soft">
+        <Icon name="hand" class="tone-ask" />
+        <strong>{item.run.name}</strong> {item.source ? `by way of ${harmless(item.source)} ` : ''}
+        {KINDS[item.kind]}
+        {' · '}
+        <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>
+        {' · '}
+        <Ago at={item.createdAt} />
+        {item.owner !== 'user' && (
+          <>
+            {' · asked of '}
+            <a href={`/r/${item.owner}`}>the run that started it</a>
+          </>
+        )}
+      </p>
+      <Asked {...{ item, seen }} />
+      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
+      <p class="ask-deadline soft">
+        {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
+        <Copy text={`squad answer ${shellWord(item.id)}`} label="command" isShown />
+      </p>
+    </li>
+  );
+}
+
+/** When its time is up, and what counts as the answer then. */
+function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
+  const then =
+    standing === null ? 'the agent is told that nobody did' : `the answer is “${harmless(standing)}”`;
+  return (
+    <span>
+      If nobody answers{' '}
+      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>, {then}.
+    </span>
+  );
+}
 
 export type ShownItem = Output<'list_inbox'>['items'][number];
 

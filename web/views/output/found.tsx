@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Output } from '../../../src/operations/operations.ts';
-import { runName } from '../../../src/schema/run-name.ts';
+import { runName } from '../../../src/schema/run-text.ts';
 import { withQuery } from '../../state/url-state.ts';
 import { harmless } from '../../ui/harmless.ts';
 import { Status } from '../../ui/status.tsx';

@@ -5,9 +5,69 @@ import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
-import { drawHits } from './draw-hits.ts';
 import type { OutputTarget } from './output-source.ts';
 import type { ShownOutput } from './use-output.ts';
+
+/** Where words are in a text, as [from, to]; what is empty is left out. */
+export function textRanges(
+  text: string,
+  { q, isRegex, isCaseSensitive }: { q: string; isRegex: boolean; isCaseSensitive: boolean },
+  most = 100,
+): [number, number][] {
+  const pattern = new RegExp(
+    isRegex ? q : q.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'),
+    isCaseSensitive ? 'gu' : 'giu',
+  );
+  const ranges: [number, number][] = [];
+  for (const match of text.matchAll(pattern)) {
+    if (match[0] !== '') ranges.push([match.index, match.index + match[0].length]);
+    if (ranges.length === most) break;
+  }
+  return ranges;
+}
+
+const NAME = 'output-hit';
+/** The hub tries a pattern on so much of a line; here it must not be tried on more. */
+const LONGEST = 10_000;
+
+/** Marks the words in one line without touching its nodes. Null: nothing is marked any more. */
+function drawHits(
+  scroller: HTMLElement | null,
+  line: HTMLElement | null,
+  query: { q: string; isRegex: boolean; isCaseSensitive: boolean },
+): void {
+  if (!scroller || !('highlights' in CSS)) return;
+  CSS.highlights.delete(NAME);
+  if (!line || query.q === '') return;
+  const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+  const nodes: Text[] = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode as Text);
+  const text = nodes
+    .map(({ data }) => data)
+    .join('')
+    .slice(0, LONGEST);
+  const ranges = textRanges(text, query).map(([from, to]) => rangeOf(nodes, from, to));
+  if (ranges.length > 0) CSS.highlights.set(NAME, new Highlight(...ranges));
+}
+
+function rangeOf(nodes: Text[], from: number, to: number): Range {
+  const range = new Range();
+  let passed = 0;
+  let isStarted = false;
+  for (const node of nodes) {
+    const end = passed + node.length;
+    if (!isStarted && from < end) {
+      range.setStart(node, from - passed);
+      isStarted = true;
+    }
+    if (isStarted && to <= end) {
+      range.setEnd(node, to - passed);
+      break;
+    }
+    passed = end;
+  }
+  return range;
+}
 
 type Match = Output<'search_output'>['matches'][number];
 interface Found {

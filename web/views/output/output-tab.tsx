@@ -1,6 +1,6 @@
 import './output.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { sizeWords } from '../../../src/base/size-words.ts';
+import { sizeWords } from '../../../src/base/text.ts';
 import { useKeys } from '../../keys.ts';
 import { download } from '../../state/download.ts';
 import { saved } from '../../state/saved.ts';
@@ -10,10 +10,26 @@ import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
-import { lineInHash } from './line-in-hash.ts';
 import { OutputSearch } from './output-search.tsx';
 import { useOutput } from './use-output.ts';
-import { useWrapped } from './use-wrapped.ts';
+
+/** `#L120`; null: no line is meant. */
+export function lineInHash(hash: string): number | null {
+  const line = /^#L([1-9]\d{0,11})$/.exec(hash)?.[1];
+  return line === undefined ? null : Number(line);
+}
+
+const KEPT = 'squad-output-wrap';
+
+/** Whether long lines are wrapped, as it was left in this browser, and how to turn it. A saved page keeps nothing. */
+function useWrapped(): [isWrapped: boolean, turn: () => void] {
+  const [isWrapped, setWrapped] = useState(() => Boolean(saved) || localStorage.getItem(KEPT) !== 'off');
+  const turn = () => {
+    setWrapped(!isWrapped);
+    if (!saved) localStorage.setItem(KEPT, isWrapped ? 'off' : 'on');
+  };
+  return [isWrapped, turn];
+}
 
 /** What a run wrote, as it writes it. */
 export function OutputTab({ data }: { data: ShownRun }) {

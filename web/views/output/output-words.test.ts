@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { lineInHash } from './line-in-hash.ts';
-import { textRanges } from './text-ranges.ts';
+import { textRanges } from './output-search.tsx';
+import { lineInHash } from './output-tab.tsx';
 
 test('a line of the address is a number from 1, and nothing else is', () => {
   expect(lineInHash('#L120')).toBe(120);

@@ -2,6 +2,7 @@ import '../views.css';
 import './reviews.css';
 import { useState } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
+import type { ReviewOutcome } from '../../../src/schema/review.ts';
 import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
@@ -14,7 +15,21 @@ import { Problem } from '../../ui/problem.tsx';
 import { StatusWord } from '../../ui/status.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { Decide } from './decide.tsx';
-import { outcomeWords } from './outcome-words.ts';
+
+const WORDS: Record<ReviewOutcome, string> = {
+  approved: 'approved',
+  needs_work: 'sent back',
+  suggestions: 'suggestions',
+  clarification: 'asked for clarification',
+  pull_request: 'pull request',
+  no_feedback: 'no feedback',
+  error: 'reviewer failed',
+  timeout: 'took too long',
+  cancelled: 'cancelled',
+};
+
+export const outcomeWords = (outcome: ReviewOutcome | null): string =>
+  outcome === null ? 'open' : WORDS[outcome];
 
 export type Review = Output<'list_reviews'>['reviews'][number];
 

@@ -1,18 +1,191 @@
 import '../views.css';
 import './settings.css';
+import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
+import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
+import { telling, turnOff, turnOn } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
+import { Button } from '../../ui/button.tsx';
 import { Copy } from '../../ui/copy.tsx';
+import { Icon } from '../../ui/icon.tsx';
+import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { Ago } from '../../ui/time.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 import { Engines } from './engines.tsx';
-import { HubFacts } from './hub-facts.tsx';
 import { Limits } from './limits.tsx';
-import { Notifications } from './notifications.tsx';
 import { Roles } from './roles.tsx';
-import { Trust } from './trust.tsx';
-import { WorkspaceValues } from './workspace-values.tsx';
+import { valueWords } from './setting-words.ts';
+
+const MEBIBYTE = 1024 ** 2;
+
+/** The process in the background that all of this comes from. */
+export function HubFacts() {
+  const { data, error, reload } = useQuery('hub_status', {}, { refreshOn: onHubChange });
+  if (error && !data) return <Problem error={error} onRetry={reload} />;
+  if (!data) return null;
+  const facts: [string, string | null][] = [
+    ['version', data.version],
+    ['process', String(data.pid)],
+    ['runs', `${data.runsActive} running, ${data.runsQueued} queued`],
+    ['clients', String(data.clients)],
+    ['memory', `${Math.round(data.memoryBytes / MEBIBYTE)} MiB`],
+    ['address', data.url],
+    ['home', data.home],
+    ['database', data.database],
+    ['restored', data.restored],
+    ['hands over to', data.successor],
+  ];
+  return (
+    <section class="page-part">
+      <h2>
+        Hub <Copy text="squad hub status" label="command" isShown />
+      </h2>
+      <dl class="hub-facts">
+        {facts
+          .filter(([, value]) => value !== null)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt class="soft">{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        <div>
+          <dt class="soft">started</dt>
+          <dd>
+            <Ago at={data.startedAt} />
+          </dd>
+        </div>
+      </dl>
+    </section>
+  );
+}
+
+const onHubChange = ({ events }: Changes) =>
+  events.some(({ body }) => /^(run\.(queued|started|ended)|hub\.)/.test(body.type));
+
+const WORDS = {
+  none: 'This browser has no notifications.',
+  blocked: 'Your browser holds them back for this address. Its settings for the site change that.',
+  off: 'Off. A page that is open but not in front can tell you when an agent needs you or a run fails.',
+  on: 'On, in this browser: a page that is open but not in front tells you when an agent needs you or a run fails.',
+} as const;
+
+export function Notifications() {
+  const now = telling.value;
+  const canChange = now === 'on' || now === 'off';
+  const change = () => (now === 'on' ? turnOff() : void turnOn());
+  useKeys([{ key: 'o', what: 'Notifications on or off', run: change, when: () => canChange }]);
+  return (
+    <section class="page-part notifications">
+      <h2>Notifications</h2>
+      <p>{WORDS[now]}</p>
+      {canChange && (
+        <Button onClick={change} keyName="o" isPressed={now === 'on'}>
+          {now === 'on' ? 'Turn notifications off' : 'Turn notifications on'}
+        </Button>
+      )}
+      <p class="soft">
+        Without a page: a program of yours named by <code>onAsk</code> or <code>onEnd</code> in your
+        configuration is run when an agent asks or a run has ended.
+      </p>
+    </section>
+  );
+}
+
+type Inspected = Output<'inspect_workspace'>;
+
+interface TrustProps {
+  untrusted: Inspected['untrusted'];
+  ignored: Inspected['ignored'];
+  workspace: string;
+}
+
+/** Which files wait for the user's word, and what it means. Given in a terminal only, which shows the file first. */
+export function Trust({ untrusted, ignored, workspace }: TrustProps) {
+  const at = `--workspace ${shellWord(workspace)}`;
+  return (
+    <section class="page-part">
+      <h2>Trust</h2>
+      <p class="soft">
+        A file that came with a repository can name programs to run. Squad leaves such lines out until you
+        trust the file with exactly this content; a change of it asks again. Trust is given in a terminal,
+        which shows you the file first.
+      </p>
+      {untrusted.length === 0 ? (
+        <p>
+          <Icon name="check" class="tone-good" /> Nothing here waits for your trust.
+        </p>
+      ) : (
+        <ul class="trust-files">
+          {untrusted.map(file => (
+            <li key={file}>
+              <span class="status tone-ask">
+                <Icon name="warn" />
+                not trusted
+              </span>{' '}
+              <code>{file}</code>{' '}
+              <Copy
+                text={`squad trust ${shellWord(file)} ${at}`}
+                label="command that shows and trusts it"
+                isShown
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      {ignored.length > 0 && (
+        <ul class="soft">
+          {ignored.map(({ file, key, reason }) => (
+            <li key={`${file} ${key}`}>
+              <code>{key}</code> of <code>{file}</code> is left out: <Plain text={reason} isBlock={false} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** What is in force in a folder, and the one place each value came from. */
+export function WorkspaceValues({ settings }: { settings: Output<'inspect_workspace'>['settings'] }) {
+  return (
+    <section class="page-part">
+      <h2>This folder</h2>
+      <table class="sheet">
+        <thead>
+          <tr>
+            <th scope="col">key</th>
+            <th scope="col">value</th>
+            <th scope="col">from</th>
+          </tr>
+        </thead>
+        <tbody>
+          {settings.map(({ key, value, origin, source }) => (
+            <tr key={key}>
+              <td>
+                <code>{key}</code>
+              </td>
+              <td class="wide">
+                <Plain text={valueWords(value)} isBlock={false} />
+              </td>
+              <td class="soft">
+                {origin}
+                {origin !== 'default' && (
+                  <>
+                    {' · '}
+                    <code>{source}</code>
+                  </>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
 
 /** `/settings`: what is in force and where it came from; limits and budgets can be changed here. */
 export function SettingsPage() {

@@ -13,7 +13,7 @@ import { Repository } from '../../../workspace/testing/repository.ts';
 import { createBranches } from '../../../workspace/worktrees/branches.ts';
 import { createWorktrees } from '../../../workspace/worktrees/worktrees.ts';
 import type { Store } from '../../ports/store.ts';
-import type { PlannedRun } from '../../runs/plan.ts';
+import type { PlannedRun } from '../../runs/plan-run.ts';
 import type { ReviewPorts } from '../ports.ts';
 import { ReviewLoop } from '../review-loop.ts';
 import { StandInRunner } from './stand-in-runner.ts';

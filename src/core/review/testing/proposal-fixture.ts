@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest';
 import type { BareRepository } from '../../../../test/servers/github/bare-repository.ts';
 import { GitHubServer } from '../../../../test/servers/github/server.ts';
-import { createForge } from '../../../github/forge.ts';
+import { createForge } from '../../../github/git-host.ts';
 import { FEEDBACK_FILE } from '../../../schema/review.ts';
 import type { Run } from '../../../schema/run.ts';
 import { openGit } from '../../../workspace/git/git.ts';
-import { Proposals } from '../proposals.ts';
+import { Proposals } from '../pull-requests.ts';
 import { LoopFixture, NO_WORDS } from './loop-fixture.ts';
 
 /** A review loop whose repository has a host. */

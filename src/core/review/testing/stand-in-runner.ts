@@ -1,7 +1,7 @@
 import type { RunId } from '../../../schema/ids.ts';
 import { isEnd, type Run, type StopReason } from '../../../schema/run.ts';
 import type { Change, Store } from '../../ports/store.ts';
-import type { PlannedSquad } from '../../runs/plan.ts';
+import type { PlannedSquad } from '../../runs/plan-run.ts';
 import { nextStatus, type RunStep } from '../../runs/run-state.ts';
 import type { ReviewPorts } from '../ports.ts';
 

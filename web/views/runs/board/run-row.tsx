@@ -1,5 +1,5 @@
 import type { RunCard } from '../../../../src/schema/run-card.ts';
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card as cardOf } from '../../../state/live.ts';
 import { Button } from '../../../ui/button.tsx';

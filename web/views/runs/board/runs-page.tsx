@@ -1,27 +1,121 @@
 import './runs.css';
-import { useEffect, useState } from 'preact/hooks';
+import { computed } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../../keys.ts';
 import { sayFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
 import { WorkspacePicker } from '../../../shell/workspace-picker.tsx';
 import type { ApiError } from '../../../state/api.ts';
-import { lastList } from '../../../state/last-list.ts';
+import { lastList, lastRun } from '../../../state/last-list.ts';
+import { card } from '../../../state/live.ts';
 import { useParam, withQuery } from '../../../state/url-state.ts';
 import { workspace } from '../../../state/workspace.ts';
 import { Button } from '../../../ui/button.tsx';
+import { Empty } from '../../../ui/empty.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { NEEDS } from '../../../ui/status-words.ts';
 import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
-import { FooterKeys } from './footer-keys.tsx';
-import { NoRuns } from './no-runs.tsx';
+import { isWhole } from './is-whole.ts';
 import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
-import { SquadPicker } from './squad-picker.tsx';
-import { useBoard } from './use-board.ts';
-import { useReturn } from './use-return.ts';
+import { type BoardFilter, useBoard } from './use-board.ts';
+
+/** The keys that do something with what is in the list now. */
+function FooterKeys({ ids }: { ids: readonly string[] }) {
+  const asked = useMemo(
+    () => ({
+      inWords: computed(() => ids.some(id => card(id).value?.asking != null)),
+      toAllow: computed(() => ids.some(isAllowedHere)),
+    }),
+    [ids],
+  );
+  return (
+    <p class="footer-keys soft" aria-hidden="true">
+      <kbd>j</kbd>/<kbd>k</kbd> move · <kbd>enter</kbd> open ·{' '}
+      {asked.toAllow.value && (
+        <>
+          <kbd>y</kbd>/<kbd>n</kbd> allow, deny ·{' '}
+        </>
+      )}
+      {asked.inWords.value && (
+        <>
+          <kbd>a</kbd> answer ·{' '}
+        </>
+      )}
+      <kbd>c</kbd> cancel · <kbd>r</kbd> retry · <kbd>?</kbd> keys
+    </p>
+  );
+}
+
+/** In its row, not only where all of it can be read. */
+function isAllowedHere(id: string): boolean {
+  const asking = card(id).value?.asking;
+  return asking != null && asking.kind !== 'question' && isWhole(asking);
+}
+
+function NoRuns({ filter }: { filter: BoardFilter }) {
+  const isFiltered = filter.needs.length > 0 || filter.q || filter.squad || filter.workspace;
+  if (isFiltered)
+    return (
+      <Empty title={filter.q ? `No run has the words “${filter.q}”` : 'No run is like that now'}>
+        <a href="/">Show all runs</a>
+      </Empty>
+    );
+  return (
+    <Empty title="No runs yet" command={'squad run coder "Add a health check"'}>
+      Start one here with <kbd>N</kbd>, from your MCP client, or in a terminal in your project:
+    </Empty>
+  );
+}
+
+/** The squads of the runs that are shown: one is found where it is seen. */
+function SquadPicker({ ids }: { ids: readonly string[] }) {
+  const [squad, setSquad] = useParam('squad');
+  const titles = new Map<string, { title: string; runs: number }>();
+  for (const id of ids) {
+    const run = card(id).peek();
+    if (!run) continue;
+    const known = titles.get(run.squadId);
+    titles.set(run.squadId, {
+      title: run.parentId ? (known?.title ?? run.title) : run.title,
+      runs: (known?.runs ?? 0) + 1,
+    });
+  }
+  if (squad !== null && !titles.has(squad)) titles.set(squad, { title: squad, runs: 0 });
+  return (
+    <>
+      <select
+        aria-label="Squad"
+        value={squad ?? ''}
+        onChange={event => setSquad(event.currentTarget.value || null)}
+      >
+        <option value="">all squads</option>
+        {[...titles].map(([id, { title, runs }]) => (
+          <option key={id} value={id}>
+            {harmless(title)}
+            {runs > 1 ? ` (${runs})` : ''}
+          </option>
+        ))}
+      </select>
+      {squad !== null && <a href={`/s/${squad}`}>tree and timeline</a>}
+    </>
+  );
+}
+
+/** Who comes back from a run, and has the focus nowhere, is at its row again. */
+function useReturn(list: RefObject<HTMLElement | null>, isFilled: boolean): void {
+  useEffect(() => {
+    const id = lastRun.peek();
+    if (!isFilled || id === null) return;
+    lastRun.value = null;
+    if (document.activeElement !== document.body) return;
+    list.current?.querySelector<HTMLElement>(`[data-run="${CSS.escape(id)}"] .run-title`)?.focus();
+  }, [isFilled]);
+}
 
 /** Who needs somebody, first; then who failed, who is at work, who waits and who is done. */
 export function RunsPage() {

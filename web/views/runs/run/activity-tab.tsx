@@ -1,16 +1,73 @@
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Event } from '../../../../src/schema/event.ts';
 import { isAtReviewLimit } from '../../../../src/schema/shown-status.ts';
+import { ApiError, call } from '../../../state/api.ts';
+import { onChanges } from '../../../state/live.ts';
+import { useQuery } from '../../../state/query.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Plain } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
+import { NO_EVENTS, withNewer, withNewest, withOlder } from './event-log.ts';
 import { FailureCard } from './failure-card.tsx';
 import { OpenQuestions } from './open-questions.tsx';
 import type { ShownRun } from './shown-run.ts';
 import { StepRow } from './step-row.tsx';
 import { stepsOf } from './steps.ts';
-import { useRunEvents } from './use-run-events.ts';
+
+const LIMIT = 500;
+
+interface RunEvents {
+  /** Oldest first, without a gap. */
+  events: readonly Event[];
+  error: ApiError | null;
+  isLoading: boolean;
+  /** Null: these are all. */
+  showOlder: (() => void) | null;
+  reload(): void;
+}
+
+/** What happened to a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
+function useRunEvents(run: string): RunEvents {
+  const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
+  const [log, setLog] = useState(NO_EVENTS);
+  /** The last event before some were not told; null: all were. */
+  const seam = useRef<number | null>(null);
+  const last = useRef(0);
+  last.current = log.events.at(-1)?.seq ?? 0;
+  useEffect(() => {
+    setLog(NO_EVENTS);
+    seam.current = null;
+    return onChanges(({ events, isReset }) => {
+      if (isReset) seam.current ??= last.current;
+      const mine = events.filter(event => event.runId === run);
+      if (mine.length > 0) setLog(known => withNewer(known, mine));
+    });
+  }, [run]);
+  useEffect(() => {
+    if (!data || !isOf) return;
+    const missedAfter = seam.current;
+    seam.current = null;
+    setLog(known => withNewest(known, data, missedAfter));
+  }, [data, isOf, run]);
+  const showOlder = async () => {
+    try {
+      const page = await call('list_events', { run, limit: LIMIT, before: log.next ?? undefined });
+      setLog(known => withOlder(known, page));
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      // What is shown stays; the button is still there.
+    }
+  };
+  return {
+    events: log.events,
+    error,
+    isLoading: isLoading || (data !== undefined && log === NO_EVENTS),
+    reload,
+    showOlder: log.next !== null ? () => void showOlder() : null,
+  };
+}
 
 /** What it did, step by step, and what came of it. */
 export function ActivityTab({ data }: { data: ShownRun }) {

@@ -1,12 +1,169 @@
+import type { ComponentChildren } from 'preact';
+import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Plain } from '../../../ui/plain.tsx';
-import { Part } from './details-parts.tsx';
+import { Ago } from '../../../ui/time.tsx';
+import { Money, Tokens } from '../../../ui/usage.tsx';
+import { Fact, Part } from './details-parts.tsx';
 import { How, Rules } from './how-it-runs.tsx';
-import { Ids } from './ids-and-versions.tsx';
+import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
 import { Files, Turns } from './turns-and-files.tsx';
-import { Seen } from './what-was-seen.tsx';
-import { Where } from './where-it-works.tsx';
+
+/** What it is called elsewhere, and who asked for it. */
+function Ids({ data: { run, squad } }: { data: ShownRun }) {
+  const { data: hub } = useQuery('hub_status', {});
+  return (
+    <Part title="Ids and versions">
+      <dl>
+        <Fact name="Run">
+          <Copy text={run.id} label="run id" isShown />
+        </Fact>
+        <Fact name="Squad">
+          <Copy text={run.squadId} label="squad id" isShown /> <a href={`/s/${run.squadId}`}>open</a>
+        </Fact>
+        {run.lineageId !== run.id && (
+          <Fact name="First run of the task">
+            <RunLink id={run.lineageId} />
+          </Fact>
+        )}
+        {run.parentId && (
+          <Fact name="Started by">
+            <RunLink id={run.parentId} />
+          </Fact>
+        )}
+        <Fact name="Asked for by">{run.client ?? squad?.client ?? 'unknown'}</Fact>
+        <Fact name="Asked for">
+          <Ago at={run.createdAt} />
+        </Fact>
+        {hub && <Fact name="Hub">version {hub.version}</Fact>}
+      </dl>
+    </Part>
+  );
+}
+
+/** The evidence, and what it used. */
+function Seen({ data: { run } }: { data: ShownRun }) {
+  const { evidence, usage } = run;
+  return (
+    <Part title="What Squad saw">
+      <dl>
+        <Fact name="Verdict">{evidence?.verdict ?? 'nobody has looked yet'}</Fact>
+        {evidence && (
+          <>
+            <Fact name="Tool calls">
+              {known(evidence.toolCalls)}, {known(evidence.toolFailures)} failed
+            </Fact>
+            <Fact name="Files changed">
+              {evidence.filesChanged === null ? 'cannot be told' : evidence.filesChanged.count}
+              {evidence.filesChanged && evidence.filesChanged.files.length > 0 && (
+                <ul class="details-list">
+                  {evidence.filesChanged.files.map(file => (
+                    <li key={file}>
+                      <code>
+                        <Plain text={file} isBlock={false} />
+                      </code>
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </Fact>
+            <Fact name="Commits">
+              {evidence.commits === null ? 'cannot be told' : evidence.commits.count}
+              {evidence.commits && evidence.commits.newest.length > 0 && (
+                <ul class="details-list">
+                  {evidence.commits.newest.map(({ id, subject }) => (
+                    <li key={id}>
+                      <Copy text={id} label="commit" isShown /> <Plain text={subject} isBlock={false} />
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </Fact>
+            {evidence.note && (
+              <Fact name="Note">
+                <Plain text={evidence.note} isBlock={false} />
+              </Fact>
+            )}
+          </>
+        )}
+        <Fact name="Tokens">
+          <Tokens usage={usage} />
+        </Fact>
+        <Fact name="Cost">
+          <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
+        </Fact>
+        {run.notes.map(note => (
+          <Fact key={note} name="Note">
+            <Plain text={note} isBlock={false} />
+          </Fact>
+        ))}
+      </dl>
+    </Part>
+  );
+}
+
+const known = (count: number | null): string => (count === null ? 'unknown' : String(count));
+
+/** Its folder, its branch, and the pull request that came of it. */
+function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
+  return (
+    <Part title="Where">
+      <dl>
+        <Fact name="Works in">
+          <Copy text={run.directory} label="folder" isShown />
+        </Fact>
+        <Fact name="Workspace">
+          <Copy text={run.workspace} label="workspace" isShown />
+        </Fact>
+        {work && (
+          <>
+            <Fact name="Branch">
+              <Copy text={work.branch} label="branch" isShown />
+            </Fact>
+            <Fact name="Forked from">
+              <Copy text={work.base} label="commit" isShown />
+            </Fact>
+            <Fact name="Work tree">
+              {work.isThere === null
+                ? 'cannot be told'
+                : work.isThere
+                  ? 'is there'
+                  : 'is gone; the branch is not'}
+              {work.tip === null && ', its branch is gone'}
+            </Fact>
+            {work.tip && (
+              <Fact name="Tip">
+                <Copy text={work.tip} label="commit" isShown />
+              </Fact>
+            )}
+            {work.saved.map(ref => (
+              <Fact key={ref} name="Saved, not committed">
+                <Copy text={ref} label="ref" isShown />
+              </Fact>
+            ))}
+          </>
+        )}
+        {pullRequest && (
+          <Fact name="Pull request">
+            <WebLink url={pullRequest.url}>#{pullRequest.number}</WebLink>
+          </Fact>
+        )}
+      </dl>
+    </Part>
+  );
+}
+
+/** An address that somebody else gave: a link only where it leads to the web. */
+function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
+  const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (!isWeb) return <Plain text={url} isBlock={false} />;
+  return (
+    <a href={url} rel="noreferrer noopener" target="_blank">
+      {children} {url}
+    </a>
+  );
+}
 
 /** Everything known of it that is not in what it did, wrote or changed. */
 export function DetailsTab({ data }: { data: ShownRun }) {

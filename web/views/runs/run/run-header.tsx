@@ -1,6 +1,9 @@
-import { runName } from '../../../../src/schema/run-name.ts';
+import { useRef, useState } from 'preact/hooks';
+import type { RunCard } from '../../../../src/schema/run-card.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { isAtReviewLimit } from '../../../../src/schema/shown-status.ts';
 import { card, inbox } from '../../../state/live.ts';
+import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
 import { Plain } from '../../../ui/plain.tsx';
@@ -8,11 +11,99 @@ import { Status, StatusWord } from '../../../ui/status.tsx';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { RunActions } from './run-actions.tsx';
-import { RunChildren, SquadLink } from './run-children.tsx';
 import { RunLink } from './run-link.tsx';
 import { runTitle } from './run-title.ts';
-import { TriesBefore, TriesSince } from './run-tries.tsx';
 import type { ShownRun } from './shown-run.ts';
+
+/** More would push down what the page is about. */
+const SHOWN = 3;
+
+/** Those it started, as they are now. */
+function RunChildren({ id, squadId }: { id: string; squadId: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const isChild = (run: RunCard) => run.parentId === id || run.reviewOf === id;
+  const known = useRef(new Set<string>());
+  const { data } = useQuery(
+    'show_squad',
+    { squad: squadId },
+    { refreshOn: ({ runs }) => runs.some(run => isChild(run) && !known.current.has(run.id)) },
+  );
+  const children = data?.runs.filter(isChild) ?? [];
+  known.current = new Set(children.map(child => child.id));
+  if (children.length === 0) return null;
+  const more = children.length - SHOWN;
+  return (
+    <div class="run-children">
+      <ul aria-label="Runs it started and reviewers of it">
+        {(isOpen ? children : children.slice(0, SHOWN)).map(run => (
+          <Child key={run.id} id={run.id} known={run} />
+        ))}
+      </ul>
+      {more > 0 && (
+        <button type="button" class="button quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? 'fewer' : `and ${more} more`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Child({ id, known }: { id: string; known: RunCard }) {
+  const shown = card(id).value ?? known;
+  return (
+    <li>
+      <Status card={shown} /> <a href={`/r/${id}`}>{runName(shown)}</a>{' '}
+      <span class="soft">
+        <Plain text={shown.title} isBlock={false} />
+      </span>
+    </li>
+  );
+}
+
+/** Its squad, by how many there are and what the first was asked. */
+function SquadLink({ id, squadId }: { id: string; squadId: string }) {
+  const runs = useQuery('show_squad', { squad: squadId }).data?.runs ?? [];
+  const first = runs[0];
+  return (
+    <a href={`/s/${squadId}`} class="squad-link">
+      {runs.length === 0 ? 'squad' : `squad of ${runs.length}`}
+      {first && first.id !== id && (
+        <>
+          : <Plain text={first.title} isBlock={false} />
+        </>
+      )}
+    </a>
+  );
+}
+
+/** Which run had its task before. */
+function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
+  const before = tries.of?.runId ?? run.lineageId;
+  if (run.reviewOf !== null || before === run.id) return null;
+  return (
+    <>
+      {' '}
+      · {tries.of ? WORDS_BEFORE[tries.of.by] : 'goes on with'} <RunLink id={before} />
+    </>
+  );
+}
+
+/** Which runs have had it since: what became of a failure is there. */
+function TriesSince({ data: { tries } }: { data: ShownRun }) {
+  if (tries.since.length === 0) return null;
+  return (
+    <ul class="run-tries" aria-label="Runs that took it up again">
+      {tries.since.map(({ runId, by, status }) => (
+        <li key={runId}>
+          {WORDS_SINCE[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const WORDS_BEFORE = { retry: 'a retry of', reply: 'a reply to' } as const;
+const WORDS_SINCE = { retry: 'Retried as', reply: 'Gone on with as' } as const;
 
 /** What it is, how it is and why, and what can be done about it. */
 export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {

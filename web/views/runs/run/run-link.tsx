@@ -1,4 +1,4 @@
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { card } from '../../../state/live.ts';
 
 /** Another run, by its name where that is known. */

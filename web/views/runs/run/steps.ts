@@ -1,6 +1,6 @@
 import type { Event } from '../../../../src/schema/event.ts';
-import { eventWords } from '../../../../src/schema/event-words.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
+import { eventWords } from '../../../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../../../src/schema/shown-status.ts';
 import { FIGURES } from '../../../ui/figures.ts';
 

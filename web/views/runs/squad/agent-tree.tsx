@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { shownCount } from '../../../ui/figures.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Plain } from '../../../ui/plain.tsx';

@@ -1,5 +1,5 @@
 import type { RunCard } from '../../../../src/schema/run-card.ts';
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 
 export interface SquadAction {

@@ -1,4 +1,4 @@
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import type { Item } from './timeline-items.ts';
 import { MarkShape } from './timeline-marks.tsx';
 import { boxOf, type Piece, type Span, ticksOf, xOf } from './timeline-scale.ts';

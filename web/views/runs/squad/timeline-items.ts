@@ -1,5 +1,5 @@
 import type { RunCard } from '../../../../src/schema/run-card.ts';
-import { runName } from '../../../../src/schema/run-name.ts';
+import { runName } from '../../../../src/schema/run-text.ts';
 import { shownDuration } from '../../../ui/figures.ts';
 import { type Mark, markWords } from './timeline-marks.tsx';
 import { type Piece, piecesOf, type ShownTurn } from './timeline-scale.ts';

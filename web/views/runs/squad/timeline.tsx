@@ -1,3 +1,4 @@
+import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../../keys.ts';
@@ -7,7 +8,24 @@ import { type Item, itemsOf, nextItem } from './timeline-items.ts';
 import { Legend, type Mark } from './timeline-marks.tsx';
 import { type ShownTurn, type Span, timeAt, wholeSpan, zoomed, zoomedAround } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
-import { useWidth } from './use-width.ts';
+
+const AT_FIRST = 600;
+
+/** How wide an element is, kept up to date. */
+function useWidth(): { box: RefObject<HTMLDivElement | null>; width: number } {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(AT_FIRST);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const measure = () => setWidth(Math.max(Math.floor(element.clientWidth), 1));
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return { box, width };
+}
 
 interface TimelineProps {
   rows: readonly TreeRow[];

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Caller } from '../core/ports/workspace.ts';
+import type { PageFace } from '../http/serve.ts';
+import { dispatch } from '../operations/dispatch.ts';
+import { OPERATIONS } from '../operations/operations.ts';
+import type { exportRun } from '../operations/output/export-run.ts';
+import { composeSavedPage, savedName } from '../operations/output/saved-page.ts';
+import { cardsOf, touchedRuns } from '../operations/runs/run-card.ts';
+import { asSquadError, SquadError } from '../schema/error.ts';
+import { PageMessage } from '../schema/live.ts';
+import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
+import type { PagePorts } from '../web-server/ports.ts';
+import type { PageServer } from '../web-server/serve-web.ts';
+
+/** What no engine was found for at the page may have one in a terminal, whose environment the page has only while this hub lives. */
+export function withPageHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
+  if (client !== 'page' || !(thrown instanceof SquadError) || thrown.code !== 'ENGINE_NOT_SET') return thrown;
+  return new SquadError(thrown.code, thrown.message, {
+    suggestions: [
+      'Type `squad open` in your terminal once: what the page starts has its environment from then on.',
+      ...(thrown.toShape().suggestions ?? []),
+    ],
+    cause: thrown,
+  });
+}
+
+export interface LazyPage extends PageFace {
+  key(host: string): Promise<string>;
+}
+
+/** The page's server, loaded when somebody first asks it for something. */
+export function pageWhenNeeded(
+  ports: Pick<
+    PagePorts,
+    'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log' | 'isOwnPeer'
+  > & {
+    programs: string;
+  },
+): LazyPage {
+  let loading: Promise<PageServer> | null = null;
+  const page = () => {
+    loading ??= import('../web-server/serve-web.ts').then(({ servePage }) =>
+      servePage(
+        {
+          ...ports,
+          operations: OPERATIONS,
+          dispatch: async (operation, input, call) => {
+            try {
+              return await dispatch(operation, input, call);
+            } catch (thrown) {
+              throw withPageHint(thrown, call.caller);
+            }
+          },
+          errorOf: thrown => asSquadError(thrown).toShape(),
+          schemaOf,
+          pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          touchedRuns: events => touchedRuns(ports.services, events),
+          cardsOf: runs => cardsOf(ports.services, runs),
+          savedRun: async data => {
+            const told = data as z.output<typeof exportRun.output>;
+            const page = await composeSavedPage(told, join(ports.programs, 'web-saved'));
+            return { name: savedName(told.run), page };
+          },
+          webFolder: join(ports.programs, 'web'),
+          mostBodyBytes: MOST_BODY_BYTES,
+        },
+        LIVE_TIMES,
+      ),
+    );
+    return loading;
+  };
+  return {
+    handle: async (...asked) => (await page()).handle(...asked),
+    upgrade: async (...asked) => (await page()).upgrade(...asked),
+    key: async host => (await page()).key(host),
+    close: async () => (await loading)?.close(),
+  };
+}
+
+const LIVE_TIMES = { flushMs: 50, beatMs: BEAT_MS, silentMs: SILENT_MS, lookMs: 200 };
+
+/** As much as an MCP message may have. */
+const MOST_BODY_BYTES = 32 * 1024 * 1024;
+
+function schemaOf(type: z.ZodType, io: 'input' | 'output') {
+  const { $schema, ...schema } = z.toJSONSchema(type, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema: node }) => {
+      // Fields may be added to an answer without breaking a client that validates it.
+      if (io === 'output') delete node.additionalProperties;
+    },
+  });
+  return schema;
+}

@@ -1,0 +1,114 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { longestStreak, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
+import type { Output } from '../../operations/operations.ts';
+import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
+import { moreCalls } from '../../schema/conversation-view.ts';
+import { SquadError } from '../../schema/error.ts';
+import { toldValue } from '../../schema/run-text.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { jsonLine, printJson } from '../terminal/json.ts';
+
+/** One message as Markdown. What anybody said is in fences: none of it can become a heading or a link of the document. */
+export function messageMarkdown({ role, at, content }: StoredMessage): string {
+  const parts = content.map(partMarkdown);
+  return [`## ${role}, ${new Date(at).toISOString()}`, ...parts].join('\n\n');
+}
+
+function partMarkdown(part: TracePart): string {
+  switch (part.type) {
+    case 'text':
+      return fenced(part.text);
+    case 'reasoning':
+      return `Thinks:\n\n${fenced(part.text)}`;
+    case 'file':
+      return fenced(`${part.name} (${part.mediaType}, ${part.bytes} bytes)`);
+    case 'tool_call':
+      return `Calls ${called(part)}:\n\n${fenced(toldValue(part.input))}`;
+    case 'tool_result':
+      return `${called(part)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(toldValue(part.output))}`;
+    case 'more_calls':
+      return `Not kept: ${moreCalls(part)}.`;
+  }
+}
+
+/** Of a program there are many at once, so each is known by its number as well. */
+const called = ({ id, name, within }: TracePart & { type: 'tool_call' | 'tool_result' }): string =>
+  within === undefined ? code(name) : `${code(name)} (${code(id)})`;
+
+function fenced(text: string): string {
+  const plain = visibleText(withoutColours(text)).trimEnd();
+  const fence = '`'.repeat(Math.max(3, longestTicks(plain) + 1));
+  return `${fence}text\n${plain}\n${fence}`;
+}
+
+function code(name: string): string {
+  const plain = visibleLine(name);
+  const ticks = '`'.repeat(longestTicks(plain) + 1);
+  return `${ticks} ${plain} ${ticks}`;
+}
+
+const longestTicks = (text: string): number => longestStreak(text, /`+/g);
+
+type ConversationPage = Output<'get_conversation'>;
+
+/** Every message of a run, however many pages that takes. */
+export async function wholeConversation(client: HubClient, run: string): Promise<ConversationPage> {
+  const ask = (after: number) => client.call('get_conversation', { run, after, isWhole: true });
+  const first = await ask(0);
+  for (let { next } = first; next !== null; ) {
+    const page = await ask(next);
+    first.messages.push(...page.messages);
+    ({ next } = page);
+  }
+  return { ...first, next: null };
+}
+
+export interface ExportOptions {
+  format: 'jsonl' | 'md';
+  output?: string;
+}
+
+/** `squad conversation export RUN`: the same for other programs, to standard output or into a new file. */
+export async function exportConversation(
+  run: string,
+  { format, output }: ExportOptions,
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const conversation = await wholeConversation(client, run).finally(() => client.close());
+  if (conversation.note !== null)
+    throw new SquadError('INVALID_INPUT', `There is no conversation of ${conversation.run} to export`, {
+      suggestions: [conversation.note],
+    });
+  const text = format === 'md' ? markdown(conversation) : conversation.messages.map(jsonLine).join('');
+  if (output === undefined) {
+    context.out.write(text);
+    return EXIT.done;
+  }
+  const file = resolve(output);
+  await writeNew(file, text);
+  const facts = { run: conversation.run, file, format, messages: conversation.messages.length };
+  if (context.json) printJson(context.out, facts);
+  else print(context, [file]);
+  return EXIT.done;
+}
+
+const markdown = ({ label, messages }: ConversationPage): string =>
+  `${[`# ${visibleLine(label)}`, ...messages.map(messageMarkdown)].join('\n\n')}\n`;
+
+async function writeNew(path: string, content: string): Promise<void> {
+  try {
+    // It holds what an agent was told and saw: for the user's eyes until they pass it on.
+    await writeFile(path, content, { flag: 'wx', mode: 0o600 });
+  } catch (thrown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    const isThere = code === 'EEXIST';
+    throw new SquadError('INVALID_INPUT', isThere ? `There is a file ${path}` : `${path}: ${message}`, {
+      suggestions: [isThere ? 'Give another name: nothing is written over.' : 'Give another file.'],
+      cause: thrown,
+    });
+  }
+}

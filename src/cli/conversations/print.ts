@@ -1,0 +1,193 @@
+import { sizeWords, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
+import type { ShownPart } from '../../operations/conversations/get-conversation.ts';
+import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
+import {
+  callKey,
+  type MadeCall,
+  type MadeCalls,
+  madeCalls,
+  moreCalls,
+  type NestedRun,
+  runsByCall,
+} from '../../schema/conversation-view.ts';
+import { toldValue } from '../../schema/run-text.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { type CliContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { formatDateTime } from '../terminal/duration.ts';
+import { printJson } from '../terminal/json.ts';
+import { statusWord } from '../terminal/status-text.ts';
+import type { Style } from '../terminal/style.ts';
+import { truncate, wrap } from '../terminal/width.ts';
+import { wholeConversation } from './export.ts';
+
+interface ConversationLook {
+  columns: number;
+  style: Style;
+  /** Tools with all they were given and gave back. */
+  isFull: boolean;
+}
+
+/** Of what a tool gave back. */
+const SHORT_LINES = 6;
+/** The same in a program, which calls many. */
+const SHORTER_LINES = 2;
+const SHORT_LINE = 400;
+const INDENT = '  ';
+
+/** Messages of one conversation, for a terminal: who spoke, what they said below it, what tools were called with and gave back. */
+export class ConversationLines {
+  private readonly look: ConversationLook;
+  private readonly runs: ReadonlyMap<string, readonly NestedRun[]>;
+  private readonly programs: ReadonlyMap<string, MadeCalls<TracePart>>;
+  private readonly calls: ReadonlySet<string>;
+  private before: string | null = null;
+
+  /** With all that was said, because what a call started is known by when it ended. */
+  constructor(messages: readonly StoredMessage[], nested: readonly NestedRun[], look: ConversationLook) {
+    this.look = look;
+    this.runs = runsByCall(messages, nested);
+    this.programs = madeCalls(messages);
+    this.calls = new Set(
+      messages.flatMap(message => message.content.flatMap(part => keyOfCall(message, part))),
+    );
+  }
+
+  /** Of the next message. What a program called stands below the call that ran it. */
+  of(message: StoredMessage): string[] {
+    const { style } = this.look;
+    const isProgram = message.role === 'program';
+    if (isProgram && message.content.every(part => this.calls.has(callKey(message, programOf(part)))))
+      return [];
+    const hasGap = !isProgram && this.before !== null && message.parentId !== this.before;
+    if (!isProgram) this.before = message.id;
+    return [
+      ...(hasGap ? [style.yellow('A message is missing here.'), ''] : []),
+      `${style.bold(message.role)}  ${style.dim(formatDateTime(message.at))}`,
+      ...message.content.flatMap(part => this.part(message, part)),
+      '',
+    ];
+  }
+
+  private part(message: StoredMessage, part: ShownPart): string[] {
+    const { style } = this.look;
+    switch (part.type) {
+      case 'text':
+        return this.words(part.text);
+      case 'reasoning':
+        return [style.dim(`${INDENT}thinks`), ...this.words(part.text).map(line => style.dim(line))];
+      case 'file':
+        return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${sizeWords(part.bytes)}`];
+      case 'tool_call': {
+        const key = callKey(message, part.id);
+        return [...this.call(part, INDENT), ...this.started(key, INDENT), ...this.made(key)];
+      }
+      case 'tool_result':
+        return this.result(part, INDENT, SHORT_LINES);
+      case 'more_calls':
+        return [this.more(part, INDENT)];
+    }
+  }
+
+  private made(key: string): string[] {
+    const { calls, more } = this.programs.get(key) ?? { calls: [], more: null };
+    return [
+      ...calls.flatMap(made => this.madeCall(made, `${INDENT}${INDENT}`)),
+      ...(more ? [this.more(more, `${INDENT}${INDENT}`)] : []),
+    ];
+  }
+
+  private more(part: ShownPart & { type: 'more_calls' }, indent: string): string {
+    return this.look.style.dim(`${indent}… ${moreCalls(part)}: not kept`);
+  }
+
+  private madeCall({ key, call, result }: MadeCall<TracePart>, indent: string): string[] {
+    return [
+      ...this.call(call, indent),
+      ...this.started(key, indent),
+      ...(result ? this.result(result, indent, SHORTER_LINES) : []),
+    ];
+  }
+
+  private call({ name, input }: ShownPart & { type: 'tool_call' }, indent: string): string[] {
+    const { style, columns, isFull } = this.look;
+    const head = `${indent}→ ${style.bold(visibleLine(name))}`;
+    if (isFull) return [head, ...this.block(toldValue(input), indent)];
+    const args = visibleLine(withoutColours(typeof input === 'string' ? input : JSON.stringify(input)));
+    return [truncate(`${head} ${args}`, columns)];
+  }
+
+  private started(key: string, indent: string): string[] {
+    const { style } = this.look;
+    return (this.runs.get(key) ?? []).map(
+      ({ id, subagent }) =>
+        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${shellWord(id)}`)}`,
+    );
+  }
+
+  private result(
+    { name, output, isError }: ShownPart & { type: 'tool_result' },
+    indent: string,
+    most: number,
+  ): string[] {
+    const { style, isFull } = this.look;
+    const head = `${indent}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
+    const lines = this.block(toldValue(output), indent);
+    if (isFull) return [head, ...lines];
+    const width = Math.min(this.look.columns, SHORT_LINE);
+    const short = lines.slice(0, most).map(line => truncate(line, width));
+    const more = lines.length - short.length;
+    const isCut = short.some((line, at) => line !== lines[at]);
+    if (more === 0 && !isCut) return [head, ...short];
+    const hint = `${indent}${INDENT}… ${more > 0 ? `${more} more lines` : 'cut'}: --tools full`;
+    return [head, ...short, style.dim(hint)];
+  }
+
+  private words(text: string): string[] {
+    const plain = visibleText(withoutColours(text)).trim();
+    return wrap(plain, this.look.columns - INDENT.length).map(line => `${INDENT}${line}`.trimEnd());
+  }
+
+  private block(text: string, indent: string): string[] {
+    const plain = visibleText(withoutColours(text)).trimEnd();
+    return plain === '' ? [] : plain.split('\n').map(line => `${indent}${INDENT}${line}`);
+  }
+}
+
+const keyOfCall = (message: StoredMessage, part: TracePart): string[] =>
+  part.type === 'tool_call' ? [callKey(message, part.id)] : [];
+
+const programOf = (part: TracePart): string => ('within' in part && part.within) || '';
+
+/** `squad conversation print RUN`: all that was said, for reading. */
+export async function printConversation(
+  run: string,
+  { tools }: { tools: 'short' | 'full' },
+  context: CliContext,
+): Promise<number> {
+  const client = await HubClient.start({ workspace: context.workspace });
+  const conversation = await wholeConversation(client, run).finally(() => client.close());
+  if (context.json) {
+    printJson(context.out, conversation);
+    return EXIT.done;
+  }
+  const { out, style } = context;
+  const { label, title, status, messages, nested, note } = conversation;
+  const head = [
+    `${style.bold(visibleLine(label))}  ${statusWord(status)}  ${style.dim(`${messages.length} messages`)}`,
+    visibleLine(title),
+    '',
+  ];
+  const lines = new ConversationLines(messages, nested, {
+    columns: out.columns,
+    style,
+    isFull: tools === 'full',
+  });
+  print(context, [
+    ...head,
+    ...(note === null ? [] : wrap(note, out.columns)),
+    ...messages.flatMap(message => lines.of(message)),
+  ]);
+  return EXIT.done;
+}

@@ -1,0 +1,191 @@
+import { Argument, type Command, type Option } from 'commander';
+import { visibleLine } from '../../base/text.ts';
+import { runSummary, type ShownRun } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import type { CommandMaker } from '../arguments.ts';
+import { type CliContext, openContext, print } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
+import { HubClient } from '../hub-client.ts';
+import { printJson } from '../terminal/json.ts';
+import { statusWord } from '../terminal/status-text.ts';
+
+const MOST = 50;
+/** Somebody waits with a finger on the key. */
+const PATIENCE_MS = 1_000;
+
+/** Ids of the newest runs or of open questions, of a hub that is there: none is started for this. */
+async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
+  const client = await HubClient.findOnly(PATIENCE_MS);
+  if (!client) return [];
+  const impatience = setTimeout(() => client.close(), PATIENCE_MS);
+  try {
+    if (ids === 'item') return await openItems(client);
+    const { runs } = await client.call('list_runs', { limit: MOST });
+    const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
+    return [
+      ...runs.map(run => ({ word: run.id, what: wordsOf(run) })),
+      ...squads.map(word => ({ word, what: 'squad' })),
+    ];
+  } finally {
+    clearTimeout(impatience);
+    client.close();
+  }
+}
+
+async function openItems(client: HubClient): Promise<Candidate[]> {
+  const { items } = await client.call('list_inbox', { state: 'open', limit: MOST });
+  return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
+}
+
+const wordsOf = (run: ShownRun): string =>
+  visibleLine(`${statusWord(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/**
+ * What a shell evaluates to complete `squad`. It asks this very program, by its path, for each word: `squad` may be an alias, and
+ * there is no second list of commands that could grow old.
+ */
+const shellScript = (shell: Shell, program: readonly string[]): string =>
+  SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`);
+
+const SCRIPTS: Record<Shell, (ask: string) => string> = {
+  bash: ask => `_squad_complete() {
+  local IFS=$'\\n'
+  COMPREPLY=($(${ask} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+}
+complete -o default -F _squad_complete squad
+`,
+  zsh: ask => `_squad_complete() {
+  local -a found
+  local line
+  for line in "\${(@f)$(${ask} "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("\${\${line//:/\\\\:}/$'\\t'/:}")
+  done
+  if (( $#found )); then _describe squad found; else _files; fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit; compinit; }
+compdef _squad_complete squad
+`,
+  fish: ask => `function __squad_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found (${ask} $words[2..-1] "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c squad -f -a '(__squad_complete)'
+`,
+};
+
+interface Candidate {
+  word: string;
+  what: string;
+}
+
+/** What may stand where the cursor is: words of the command line itself, and ids that only the hub knows. */
+interface Wish {
+  words: Candidate[];
+  /** `run`: of runs; `any`: of runs and squads; `item`: of open questions. */
+  ids: 'run' | 'any' | 'item' | null;
+}
+
+const NOTHING: Wish = { words: [], ids: null };
+
+/** By the table of commands. `given`: the words after `squad`, the last of them as far as it is typed. */
+export function wishFor(program: Command, given: readonly string[]): Wish {
+  // Bash takes `--type=x` for three words.
+  const words = given.filter(word => word !== '=');
+  const current = words.at(-1) ?? '';
+  let command = program;
+  let place = 0;
+  let awaited: Option | null = null;
+  for (const word of words.slice(0, -1)) {
+    if (awaited) awaited = null;
+    else if (word.startsWith('-') && word !== '-') awaited = optionWithValue(command, word);
+    else if (place === 0 && word === 'help') continue;
+    else {
+      const inner = place === 0 ? command.commands.find(each => each.name() === word) : undefined;
+      if (inner) command = inner;
+      else place++;
+    }
+  }
+  if (awaited) return valuesOf(awaited);
+  if (current.startsWith('-')) return { words: optionsOf(command), ids: null };
+  const below = place === 0 ? commandsOf(command) : [];
+  const { words: values, ids } = valuesOf(argumentAt(command, place));
+  return { words: [...below, ...values], ids };
+}
+
+const optionWithValue = ({ options }: Command, word: string): Option | null =>
+  options.find(option => (option.short === word || option.long === word) && option.required) ?? null;
+
+function argumentAt({ registeredArguments }: Command, place: number): Argument | undefined {
+  const last = registeredArguments.at(-1);
+  return registeredArguments[place] ?? (last?.variadic ? last : undefined);
+}
+
+/** What it is called in the table says whose ids it takes. */
+function valuesOf(taker: Argument | Option | undefined): Wish {
+  if (!taker) return NOTHING;
+  if (taker.argChoices) return { words: taker.argChoices.map(word => ({ word, what: '' })), ids: null };
+  const name = taker.name();
+  if (name === 'run' || name === 'runs') return { words: [], ids: 'run' };
+  if (name === 'item') return { words: [], ids: 'item' };
+  return { words: [], ids: name === 'id' || name === 'ids' ? 'any' : null };
+}
+
+const commandsOf = (command: Command): Candidate[] =>
+  command.commands.length === 0
+    ? []
+    : command
+        .createHelp()
+        .visibleCommands(command)
+        .map(each => ({ word: each.name(), what: each.description() }));
+
+const optionsOf = (command: Command): Candidate[] =>
+  command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ short, long, description }) =>
+      [long, short].flatMap(word => (word ? [{ word, what: description }] : [])),
+    );
+
+/** `squad completion SHELL`: what makes a shell complete `squad`. */
+async function completionCommand(shell: Shell, context: CliContext): Promise<number> {
+  const script = shellScript(shell, [process.execPath, process.argv[1]!]);
+  if (context.json) printJson(context.out, { shell, script });
+  else context.out.write(script);
+  return EXIT.done;
+}
+
+/** `squad complete -- WORDS`: what the last of them may become, a line each, with what it is after a tab. */
+async function completeCommand(program: Command, words: string[], context: CliContext): Promise<number> {
+  const wish = wishFor(program, words);
+  // Whatever is wrong with the hub is not to be told in the middle of somebody's typing.
+  const ids = wish.ids === null ? [] : await knownIds(wish.ids).catch(() => []);
+  const begun = words.at(-1) ?? '';
+  const found = [...wish.words, ...ids].filter(({ word }) => word.startsWith(begun));
+  print(
+    context,
+    found.map(({ word, what }) => (what === '' ? word : `${word}\t${what}`)),
+  );
+  return EXIT.done;
+}
+
+/** What a shell needs to complete commands, options and ids. */
+export function addShellCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'completion', 'what makes your shell complete squad: eval "$(squad completion bash)"')
+    .addArgument(new Argument('<shell>', 'whose it is').choices(SHELLS))
+    .action(does((context, shell: Shell) => completionCommand(shell, context)));
+  program
+    .command('complete [words...]', { hidden: true })
+    .exitOverride()
+    .action(async (words: string[]) => void (await completeCommand(program, words, openContext({}))));
+}

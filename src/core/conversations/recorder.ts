@@ -1,0 +1,348 @@
+import { NATIVE, type TraceMessage, type TraceRole, traceLabel } from '../../schema/conversation.ts';
+import { asSquadError, type SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { Engines } from '../ports/engine.ts';
+import type { MessageStore, PlacedMessage } from '../ports/messages.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import { keptPlan } from '../runs/plan-file.ts';
+
+/** What is known to be stored of the messages of one turn, by their positions in it. */
+class TracedTurn {
+  readonly run: Run;
+  readonly number: number;
+  readonly saved = new Set<number>();
+  /** On their way to the store. */
+  readonly pending = new Set<number>();
+  /** Something of it was let go, and has to be read again. */
+  isMissing = false;
+  /** All of its output was read by this hub. */
+  isRead = false;
+  /** Its run has ended. */
+  isOver = false;
+  private readonly failed = new Set<number>();
+  private told = 0;
+
+  constructor(run: Run, number: number) {
+    this.run = run;
+    this.number = number;
+  }
+
+  has(position: number): boolean {
+    return this.saved.has(position) || this.pending.has(position);
+  }
+
+  /** True once for each. */
+  isNews(position: number): boolean {
+    if (position < this.told) return false;
+    this.told = position + 1;
+    return true;
+  }
+
+  settled(position: number, isSaved: boolean): void {
+    this.pending.delete(position);
+    if (isSaved) this.saved.add(position);
+    else this.isMissing = true;
+  }
+
+  /** True once for each. */
+  failsFirst(position: number): boolean {
+    if (this.failed.has(position)) return false;
+    this.failed.add(position);
+    return true;
+  }
+}
+
+export type TraceNote =
+  | { kind: 'message'; message: TraceMessage }
+  | { kind: 'saved'; messageId: string; role: TraceRole; parentId: string | null }
+  /** It is not stored yet: it is tried again, from the output. */
+  | { kind: 'failed'; messageId: string; error: SquadError };
+
+/** Where in its turn's output a message stands, and what it takes there. */
+export interface MessagePlace {
+  position: number;
+  bytes: number;
+}
+
+interface TracesPorts {
+  store: MessageStore;
+  run(id: RunId): Promise<Run | null>;
+  /** Every message that a turn has written so far, from the first on. */
+  readMessages(
+    run: Run,
+    turn: number,
+    take: (message: TraceMessage, place: MessagePlace) => void,
+  ): Promise<void>;
+  /** The store refuses messages: said once until it takes them again. */
+  warn(message: string, cause: unknown): void;
+}
+
+/** What may be on its way to the store. More is not kept: it is read again from the output when there is room. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const MOST_MESSAGES = 5_000;
+/** A transaction holds up the event loop, so it has an upper size. */
+const BATCH_BYTES = 1024 * 1024;
+const BATCH_MESSAGES = 100;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 120_000;
+const AT_A_START = 1_000;
+
+interface Waiting {
+  message: PlacedMessage;
+  turn: TracedTurn;
+  bytes: number;
+}
+
+/**
+ * Keeps conversations. Nobody waits for it and it never throws: what the store does not take now is let go, and read again
+ * from the run's output until the store has it, by this hub or the next one.
+ */
+export class Traces {
+  private readonly ports: TracesPorts;
+  private readonly turns = new Map<RunId, Map<number, TracedTurn>>();
+  private readonly listeners = new Map<RunId, Set<(note: TraceNote) => void>>();
+  private batch: Waiting[] = [];
+  private batchBytes = 0;
+  private flushing: NodeJS.Immediate | null = null;
+  private readonly underWay = { messages: 0, bytes: 0 };
+  private trouble: SquadError | null = null;
+  private pauseMs = FIRST_PAUSE_MS;
+  private retry: NodeJS.Timeout | null = null;
+  private isReading = false;
+  private isClosed = false;
+
+  constructor(ports: TracesPorts) {
+    this.ports = ports;
+  }
+
+  /** The next message of a run's turn, or one that was read before. */
+  take(run: Run, message: TraceMessage, place: MessagePlace): void {
+    const turn = this.turnOf(run, run.turn);
+    if (turn.isNews(place.position)) this.tell(run.id, { kind: 'message', message });
+    this.save(turn, message, place);
+  }
+
+  /** The output of its current turn has been read to its end: from here on it is on its way before whatever is written next. */
+  turnOver(run: Run): void {
+    if (run.engine !== NATIVE) return;
+    const current = this.turnOf(run, run.turn);
+    current.isRead = true;
+    this.flush();
+  }
+
+  /** Nothing more comes. Also said of runs that ended while no hub was there. */
+  over(run: Run): void {
+    if (run.engine !== NATIVE) return;
+    for (let number = 1; number <= run.turn; number++) {
+      const turn = this.turnOf(run, number);
+      // What an earlier hub saw of it, this one does not know.
+      if (!turn.isRead) turn.isMissing = true;
+      turn.isOver = true;
+    }
+    this.flush();
+    this.reviewAll();
+  }
+
+  /** What a reader of its result should know. */
+  remarks(run: Run): string[] {
+    const isMissing = [...(this.turns.get(run.id)?.values() ?? [])].some(turn => turn.isMissing);
+    if (!isMissing || !this.trouble) return [];
+    return [
+      `Not all of its conversation was stored when it ended (${this.trouble.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
+    ];
+  }
+
+  /** How many messages of a run at work this hub knows to be stored. */
+  savedOf(id: RunId): number {
+    let count = 0;
+    for (const turn of this.turns.get(id)?.values() ?? []) count += turn.saved.size;
+    return count;
+  }
+
+  /** What becomes of a run's messages from now on. Returns how to stop. */
+  on(runId: RunId, listener: (note: TraceNote) => void): () => void {
+    const all = this.listeners.get(runId) ?? new Set();
+    const entry = (note: TraceNote) => listener(note);
+    all.add(entry);
+    this.listeners.set(runId, all);
+    return () => {
+      all.delete(entry);
+      if (all.size === 0 && this.listeners.get(runId) === all) this.listeners.delete(runId);
+    };
+  }
+
+  /** Reads again what earlier hubs did not live to store. */
+  async recover(): Promise<void> {
+    try {
+      for (const id of await this.ports.store.unclosedConversations(AT_A_START)) {
+        const run = await this.ports.run(id);
+        if (run && isEnd(run.status)) this.over(run);
+      }
+    } catch (thrown) {
+      this.ports.warn('Conversations that are not stored yet could not be looked up', thrown);
+    }
+  }
+
+  /** Hands over what it has; what the store does not take any more, the next hub finds in the output. */
+  close(): void {
+    this.flush();
+    this.isClosed = true;
+    if (this.retry) clearTimeout(this.retry);
+  }
+
+  private turnOf(run: Run, number: number): TracedTurn {
+    const known = this.turns.get(run.id) ?? new Map<number, TracedTurn>();
+    this.turns.set(run.id, known);
+    const turn = known.get(number) ?? new TracedTurn(run, number);
+    known.set(number, turn);
+    return turn;
+  }
+
+  private save(turn: TracedTurn, message: TraceMessage, { position, bytes }: MessagePlace): void {
+    if (turn.has(position) || this.isClosed) return;
+    const { underWay } = this;
+    if (
+      underWay.messages > 0 &&
+      (underWay.messages >= MOST_MESSAGES || underWay.bytes + bytes > MOST_BYTES)
+    ) {
+      turn.isMissing = true;
+      return;
+    }
+    const { run, number } = turn;
+    const label = traceLabel(run.id, run.options.subagent);
+    turn.pending.add(position);
+    underWay.messages++;
+    underWay.bytes += bytes;
+    this.batch.push({
+      message: { ...message, runId: run.id, label, turn: number, position },
+      turn,
+      bytes,
+    });
+    this.batchBytes += bytes;
+    if (this.batch.length >= BATCH_MESSAGES || this.batchBytes >= BATCH_BYTES) this.flush();
+    else this.flushing ??= setImmediate(() => this.flush());
+  }
+
+  private flush(): void {
+    if (this.flushing) clearImmediate(this.flushing);
+    this.flushing = null;
+    const { batch } = this;
+    this.batch = [];
+    this.batchBytes = 0;
+    if (batch.length > 0) void this.write(batch);
+  }
+
+  private async write(batch: Waiting[]): Promise<void> {
+    const error = await this.ports.store
+      .saveMessages(batch.map(({ message }) => message))
+      .then(() => null, asSquadError);
+    for (const { message, turn, bytes } of batch) {
+      this.underWay.messages--;
+      this.underWay.bytes -= bytes;
+      turn.settled(message.position, error === null);
+      const { id: messageId, role, parentId } = message;
+      if (!error) this.tell(message.runId, { kind: 'saved', messageId, role, parentId });
+      else if (turn.failsFirst(message.position))
+        this.tell(message.runId, { kind: 'failed', messageId, error });
+    }
+    if (error) this.onTrouble(error, batch[0]!.message.runId);
+    else this.onSuccess();
+    this.reviewAll();
+  }
+
+  private onTrouble(error: SquadError, runId: RunId): void {
+    if (!this.trouble && !this.isClosed)
+      this.ports.warn(
+        `Messages of ${runId}, and perhaps of others, are not stored now; they are read again from the output`,
+        error,
+      );
+    this.trouble = error;
+    this.readSoon(this.pauseMs);
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  private onSuccess(): void {
+    this.trouble = null;
+    this.pauseMs = FIRST_PAUSE_MS;
+  }
+
+  /** What is to be done now that something was settled: to read again what was let go, or to say that all is there. */
+  private reviewAll(): void {
+    let isMissing = false;
+    for (const [id, known] of this.turns) {
+      const turns = [...known.values()];
+      if (turns.some(turn => turn.isMissing)) isMissing = true;
+      else if (turns.every(turn => turn.isOver && turn.pending.size === 0)) {
+        this.turns.delete(id);
+        void this.closeConversation(turns[0]!.run);
+      }
+    }
+    // While something is under way there may be no room; and what is in trouble is tried again after a pause.
+    if (this.underWay.messages > 0) return;
+    if (!isMissing) this.trouble = null;
+    else if (!this.trouble) this.readSoon(0);
+  }
+
+  /** If this fails the next hub does it once more. */
+  private async closeConversation({ id, options, createdAt }: Run): Promise<void> {
+    const label = traceLabel(id, options.subagent);
+    await this.ports.store
+      .closeConversation({ runId: id, label, startedAt: createdAt })
+      .catch(thrown =>
+        this.ports.warn(`The conversation of ${id} is looked at again at the next start`, thrown),
+      );
+  }
+
+  private readSoon(ms: number): void {
+    if (this.isClosed || this.isReading) return;
+    if (this.retry) clearTimeout(this.retry);
+    this.retry = setTimeout(() => void this.readMissing(), ms).unref();
+  }
+
+  /** One after the other, so that what is read stays within what may be under way. */
+  private async readMissing(): Promise<void> {
+    this.isReading = true;
+    for (const turns of [...this.turns.values()])
+      for (const turn of turns.values()) {
+        if (!turn.isMissing || this.isClosed || this.underWay.bytes >= MOST_BYTES) continue;
+        turn.isMissing = false;
+        await this.ports
+          .readMessages(turn.run, turn.number, (message, place) => this.save(turn, message, place))
+          .catch(thrown => {
+            turn.isMissing = true;
+            this.onTrouble(asSquadError(thrown), turn.run.id);
+          });
+        this.flush();
+      }
+    this.isReading = false;
+    this.reviewAll();
+    if (this.trouble) this.readSoon(this.pauseMs);
+  }
+
+  private tell(runId: RunId, note: TraceNote): void {
+    for (const listener of this.listeners.get(runId) ?? [])
+      try {
+        listener(note);
+      } catch (thrown) {
+        this.ports.warn(`Somebody who listens to ${runId} failed`, thrown);
+      }
+  }
+}
+
+/** Reads the messages of a turn from what its agent wrote. What its plan does not tell how to read has none. */
+export const messageReader =
+  ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
+  async (run, turn, take) => {
+    const plan = await keptPlan(files, run);
+    const reader = plan && engines.create(plan.spec).reader?.();
+    if (!reader) return;
+    let position = 0;
+    const reading = files.follow({ runId: run.id, number: turn }, 'stdout', line => {
+      for (const event of reader.line(line))
+        if (event.type === 'message')
+          take(event.message, { position: position++, bytes: Buffer.byteLength(line) });
+    });
+    await reading.stop();
+  };

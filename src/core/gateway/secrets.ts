@@ -1,0 +1,140 @@
+import { percentDecoded } from '../../base/text.ts';
+import type { Secret } from '../../redaction/redactor.ts';
+import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
+import type { ModelSpec } from '../../schema/model-spec.ts';
+import { MODEL_PROVIDERS } from '../../schema/subagent-names.ts';
+import {
+  fillUrl,
+  isOrdinaryVariable,
+  looksSecretHeader,
+  looksSecretName,
+  namesIn,
+  urlSecrets,
+} from './variables.ts';
+
+/** How keys begin that their makers have marked as such; then tokens that carry their own form. */
+const MARKED = [
+  /sk-[\w-]{16,}/,
+  /gsk_\w{16,}/,
+  /gh[pousr]_\w{20,}/,
+  /github_pat_\w{20,}/,
+  /glpat-[\w-]{16,}/,
+  /xox[abeprs]-[\w-]{10,}/,
+  /AIza[\w-]{30,}/,
+  /AKIA[0-9A-Z]{16}/,
+  /hf_\w{20,}/,
+  /npm_\w{30,}/,
+  /eyJ[\w-]{10,}\.[\w-]{10,}/,
+];
+const KEY = new RegExp(`(?<![A-Za-z0-9])(${MARKED.map(({ source }) => source).join('|')})`);
+const SCHEME = /^(Bearer|Basic|Token) +\S{8,}$/i;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
+
+/** Whether a text holds a secret, whatever it is called. Where a variable stands in it, the secret is likely there. */
+export function looksSecretValue(text: string): boolean {
+  if (urlSecrets(text).some(({ value }) => namesIn(value).length === 0)) return true;
+  if (PRIVATE_KEY.test(text) || KEY.test(text)) return true;
+  return SCHEME.test(text) && namesIn(text).length === 0;
+}
+
+const FLAG = /^--?([\w.-]+)$/;
+const FLAG_WITH_VALUE = /^--?([\w.-]+)=(.*)$/s;
+
+/** Whether an argument is the value of an option that is named like a secret: `--api-key abc…`, `--token=abc…`. */
+export function isSecretArgument(args: readonly string[], index: number): boolean {
+  const arg = args[index]!;
+  const [, name, value] = FLAG_WITH_VALUE.exec(arg) ?? [null, FLAG.exec(args[index - 1] ?? '')?.[1], arg];
+  if (name === undefined || value === undefined || !looksSecretName(name)) return false;
+  // `--token-file /run/token` and `--key ./server.pem` say where it is.
+  return (
+    value.length >= SHORTEST_SECRET &&
+    !/^[-./~]/.test(value) &&
+    !/file|path|env/i.test(name) &&
+    namesIn(value).length === 0
+  );
+}
+
+/** Who asks, and what follows the question mark. Host and path are no secrets, and are told when something fails. */
+const PRIVATE = /\/\/[^/?#]*@|\?.*/gs;
+const AS_WRITTEN = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^:@/?#]*:(.+)@/is;
+
+/** What is secret of where a model is asked: in the address its file gives, or in the variables of its maker's tools. */
+function addressSecrets(
+  { type, baseUrl }: Pick<ModelSpec, 'type' | 'baseUrl'>,
+  env: Readonly<Record<string, string>>,
+): Secret[] {
+  const given = baseUrl ?? '';
+  const named = [
+    ...(given.match(PRIVATE) ?? []).flatMap(namesIn),
+    ...namesIn(given).filter(looksSecretName),
+  ].filter(name => !isOrdinaryVariable(name));
+  const filled = fillUrl(given, name => env[name] ?? '');
+  const addresses = [
+    ...('url' in filled ? [filled.url] : []),
+    ...MODEL_PROVIDERS[type].addressVariables.map(name => env[name] ?? ''),
+  ];
+  return [
+    ...[...new Set(named)].map(name => ({ name, value: env[name] ?? '' })),
+    ...addresses.flatMap(secretsIn),
+  ];
+}
+
+/** What cannot be asked is quoted when it is refused: what may be a password in it counts too. */
+function secretsIn(address: string): Secret[] {
+  if (/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
+    return [...urlSecrets(address), ...keyAsUser(address)];
+  const password = AS_WRITTEN.exec(address)?.[1];
+  return password ? [{ name: 'password', value: password }] : [];
+}
+
+/** `https://key@host`: a user without a password is the key. */
+export function keyAsUser(address: string): Secret[] {
+  const { username = '', password } = URL.parse(address) ?? {};
+  return username && !password ? [{ name: 'user', value: percentDecoded(username) ?? username }] : [];
+}
+
+/** A model on one's own machine wants some key, and gets a word: to hide that would hide what is talked about. */
+const SHORTEST_KEY = 8;
+
+/** What nobody but the provider of a model is to see: its key, and what goes into the headers and the address of its requests. */
+export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, string>>): Secret[] {
+  const { apiKeyEnv, headers } = model;
+  const named = Object.values(headers).flatMap(namesIn);
+  const variables = new Set(apiKeyEnv === null ? named : [apiKeyEnv, ...named]);
+  const literal = Object.entries(headers).filter(
+    ([name, text]) => looksSecretHeader(name) && namesIn(text).length === 0,
+  );
+  const sent = [
+    ...[...variables]
+      .filter(name => !isOrdinaryVariable(name))
+      .map(name => ({ name, value: env[name] ?? '' })),
+    // `Bearer abc`: the scheme is no secret, and what follows may turn up without it.
+    ...literal.map(([name, text]) => ({ name, value: text.replace(/^\S+ (?=\S+$)/, '') })),
+  ].filter(({ value }) => value.length >= SHORTEST_KEY);
+  return [...sent, ...addressSecrets(model, env).filter(({ value }) => value !== '')];
+}
+
+/** Nobody should be led to type these into a page that an agent's server has worded. */
+const SECRET = new RegExp(
+  [
+    String.raw`pass(word|phrase|code|wd)|credential|secrets?\b`,
+    String.raw`\b(pwd|pin|otp|totp|mfa|2 ?fa|cvv|cvc|ssn|bearer|o?auth|authori[sz]ation|tokens?)\b`,
+    String.raw`(api|access|ssh|private|signing|encryption) ?keys?\b`,
+  ].join('|'),
+);
+/** Those that models are counted by. */
+const COUNTED =
+  /\b(max|min|maximum|minimum|number of|total|input|output|prompt|completion|context) tokens?\b|\btokens? (count|limit|budget|usage)\b/g;
+
+/** Whether a text, or the name of a field, asks for what only its owner should know. It can be wrong both ways. */
+export function looksSecret(text: string): boolean {
+  const words = text
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(/(\p{L})(\p{N})|(\p{N})(\p{L})/gu, '$1$3 $2$4')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .toLowerCase();
+  return SECRET.test(words.replace(COUNTED, ''));
+}

@@ -1,0 +1,224 @@
+import { runInNewContext } from 'node:vm';
+import { oneLine, visibleText } from '../../base/text.ts';
+import { SquadError } from '../../schema/error.ts';
+import { DECLINE, type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
+import { checkText, parseJson } from '../text.ts';
+
+type Json = Record<string, unknown>;
+type Limits = Pick<
+  InboxField,
+  'isInteger' | 'minimum' | 'maximum' | 'minLength' | 'maxLength' | 'pattern' | 'format'
+>;
+
+const LONGEST_PATTERN = 500;
+/** Of processor time. On a busy machine a harmless pattern can take as long by the clock, so time-outs are repeated until this is used up. */
+const PATTERN_CPU_MS = 50;
+const MAX_PATTERN_TRIES = 20;
+const FORMATS: Record<string, (text: string) => boolean> = {
+  email: text => /^[^\s@]+@[^\s@]+$/.test(text),
+  uri: text => URL.canParse(text),
+  date: text => /^\d{4}-\d\d-\d\d$/.test(text) && isTime(text),
+  'date-time': text =>
+    /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) && isTime(text),
+};
+
+/** What a server's schema wants of a value, as far as it can be checked here. */
+export function limitsOf(schema: Json): Limits {
+  const { type, pattern, format } = schema;
+  const number = (name: 'minimum' | 'maximum') =>
+    Number.isFinite(schema[name]) ? { [name]: schema[name] as number } : {};
+  const length = (name: 'minLength' | 'maxLength') =>
+    Number.isSafeInteger(schema[name]) && (schema[name] as number) >= 0
+      ? { [name]: schema[name] as number }
+      : {};
+  if (type === 'integer' || type === 'number')
+    return { ...(type === 'integer' && { isInteger: true }), ...number('minimum'), ...number('maximum') };
+  if (type !== 'string') return {};
+  return {
+    ...length('minLength'),
+    ...length('maxLength'),
+    ...(typeof pattern === 'string' &&
+      pattern.length <= LONGEST_PATTERN &&
+      isPattern(pattern) && { pattern }),
+    ...(typeof format === 'string' && Object.hasOwn(FORMATS, format) && { format }),
+  };
+}
+
+/** What is wrong with a value, as the rest of a sentence; null: nothing. */
+function outsideLimits(limits: Limits, value: unknown): string | null {
+  if (typeof value === 'number') return numberOutside(limits, value);
+  return typeof value === 'string' ? textOutside(limits, value) : null;
+}
+
+function numberOutside({ isInteger, minimum, maximum }: Limits, value: number): string | null {
+  if (isInteger && !Number.isInteger(value)) return 'must be a whole number';
+  if (minimum !== undefined && value < minimum) return `must be at least ${minimum}`;
+  return maximum !== undefined && value > maximum ? `must be at most ${maximum}` : null;
+}
+
+function textOutside({ minLength = 0, maxLength, pattern, format }: Limits, text: string): string | null {
+  const { length } = [...text];
+  if (length < minLength) return `must have at least ${minLength} characters`;
+  if (maxLength !== undefined && length > maxLength) return `must have at most ${maxLength} characters`;
+  if (format !== undefined && FORMATS[format]?.(text) === false) return `must be of format ${format}`;
+  return pattern !== undefined && !matches(pattern, text) ? `must match ${pattern}` : null;
+}
+
+/** The pattern is a server's, and one can take for ever: only a script can be stopped. What cannot be told is the server's to refuse. */
+function matches(pattern: string, text: string): boolean {
+  const before = process.threadCpuUsage();
+  for (let tries = 0; tries < MAX_PATTERN_TRIES; tries++) {
+    try {
+      const options = { timeout: PATTERN_CPU_MS };
+      return runInNewContext('new RegExp(pattern, "u").test(text)', { pattern, text }, options);
+    } catch {
+      const { user, system } = process.threadCpuUsage(before);
+      if ((user + system) / 1_000 >= PATTERN_CPU_MS) return true;
+    }
+  }
+  return true;
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u') !== null;
+  } catch {
+    return false;
+  }
+}
+
+const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text));
+
+type Asked = Pick<InboxItem, 'kind' | 'choices' | 'fields'>;
+
+const LONGEST = 64_000;
+const LONGEST_SHOWN = 60;
+const LONGEST_WRONG = 200;
+const YESES = new Set([YES, 'y', 'ok', 'okay', 'true', 'approve', 'allow', 'accept']);
+const NOES = new Set([NO, 'n', 'false', 'deny', DECLINE, 'reject']);
+
+/** What is written down for what somebody said. Throws ANSWER_INVALID and INVALID_TEXT. */
+export function answerText(item: Asked, said: string): string {
+  checkText(said, 'The answer');
+  if (said.length > LONGEST)
+    throw refused(`The answer has ${said.length} characters; at most ${LONGEST} are taken`, 'Say less.');
+  const words = said.trim();
+  if (words === '') throw refused('The answer is empty', waysToAnswer(item));
+  if (item.fields.length > 0)
+    return isDeclined(item.fields, words) ? NO : JSON.stringify(formAnswer(item.fields, words));
+  if (item.kind !== 'question') return yesOrNo(words);
+  return item.choices.length > 0 ? choiceOf(item.choices, words) : words;
+}
+
+/** How an item can be answered, in words. */
+function waysToAnswer({ kind, choices, fields }: Asked): string {
+  if (fields.length > 0)
+    return `Answer with a JSON object, or ${DECLINE}: ${fields.map(fieldInWords).join(', ')}.`;
+  if (kind !== 'question') return 'Answer yes or no.';
+  if (choices.length === 0) return 'Answer in words.';
+  return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${shown(choice)}`).join(', ')}.`;
+}
+
+function yesOrNo(words: string): string {
+  if (isNo(words)) return NO;
+  if (YESES.has(words.toLowerCase())) return YES;
+  if (words === '1') return YES;
+  if (words === '2') return NO;
+  throw refused(`"${shown(words)}" is neither yes nor no`, 'Answer yes or no.');
+}
+
+/** A no to a single yes or no, or to a choice of it, is a value. */
+function isDeclined([first, ...more]: readonly InboxField[], words: string): boolean {
+  if (words.toLowerCase() === DECLINE) return true;
+  if (!isNo(words)) return false;
+  if (more.length > 0 || first!.type === 'text' || first!.type === 'number') return true;
+  return READERS[first!.type](words, first!.choices) === undefined;
+}
+
+const isNo = (words: string) => NOES.has(words.toLowerCase());
+
+/** By its words first: a choice may be a number. */
+function choiceOf(choices: readonly string[], words: string): string {
+  const named =
+    choices.find(choice => choice === words) ??
+    choices.find(choice => choice.toLowerCase() === words.toLowerCase());
+  const picked = named ?? (/^\d{1,3}$/.test(words) ? choices[Number(words) - 1] : undefined);
+  if (picked !== undefined) return picked;
+  throw refused(
+    `"${shown(words)}" is none of the choices`,
+    waysToAnswer({ kind: 'question', choices: [...choices], fields: [] }),
+  );
+}
+
+function formAnswer(fields: readonly InboxField[], words: string): Record<string, unknown> {
+  const given = parseJson(words);
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const [first] = fields;
+  // A form with one field needs no braces.
+  const values = isObject ? (given as Record<string, unknown>) : { [first!.name]: words };
+  if (!isObject && fields.length > 1)
+    throw refused(
+      'This asks for several values',
+      waysToAnswer({ kind: 'question', choices: [], fields: [...fields] }),
+    );
+  for (const name of Object.keys(values))
+    if (!fields.some(field => field.name === name))
+      throw refused(
+        `There is no field "${shown(name)}"`,
+        `The fields are ${fields.map(fieldInWords).join(', ')}.`,
+      );
+  const filled = fields.flatMap(field => {
+    const value = fieldValue(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  return Object.fromEntries(filled);
+}
+
+/** As its type wants it; undefined: left out. */
+function fieldValue(field: InboxField, value: unknown): unknown {
+  const isMissing = value === undefined || value === null || value === '';
+  if (isMissing && !field.isRequired) return undefined;
+  const taken = isMissing ? undefined : READERS[field.type](value, field.choices);
+  if (typeof taken === 'string') checkText(taken, `"${shown(field.name)}"`);
+  const wrong = taken === undefined ? null : outsideLimits(field, taken);
+  if (taken !== undefined && wrong === null) return taken;
+  throw refused(
+    isMissing
+      ? `"${shown(field.name)}" is missing`
+      : `"${shown(field.name)}" ${wrong === null ? `cannot be ${shown(JSON.stringify(value))}` : oneLine(visibleText(wrong), LONGEST_WRONG)}`,
+    `It is ${fieldInWords(field)}.`,
+  );
+}
+
+const READERS: Record<InboxField['type'], (value: unknown, choices: readonly string[]) => unknown> = {
+  text: value => (typeof value === 'string' ? value : String(JSON.stringify(value))),
+  number: value => {
+    const figure = typeof value === 'string' ? Number(value.trim() || Number.NaN) : value;
+    return typeof figure === 'number' && Number.isFinite(figure) ? figure : undefined;
+  },
+  boolean: value => {
+    if (typeof value === 'boolean') return value;
+    const word = String(value).toLowerCase();
+    return YESES.has(word) ? true : NOES.has(word) ? false : undefined;
+  },
+  choice: (value, choices) => choices.find(choice => choice === String(value)),
+  choices: (value, choices) => {
+    const list = Array.isArray(value)
+      ? value.map(String)
+      : String(value)
+          .split(',')
+          .map(each => each.trim());
+    return list.every(each => choices.includes(each)) ? list : undefined;
+  },
+};
+
+function fieldInWords({ name, type, choices, isRequired }: InboxField): string {
+  const what =
+    choices.length > 0 ? `${type} of ${choices.map(choice => `"${shown(choice)}"`).join(', ')}` : type;
+  return `"${shown(name)}" (${what}${isRequired ? '' : ', may be left out'})`;
+}
+
+const shown = (text: string) => oneLine(visibleText(text), LONGEST_SHOWN);
+
+const refused = (message: string, suggestion: string) =>
+  new SquadError('ANSWER_INVALID', message, { suggestions: [suggestion] });

@@ -1,0 +1,149 @@
+import type { Clock } from '../../base/clock.ts';
+import type { HubSettings } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
+import type { Review, ReviewOutcome } from '../../schema/review.ts';
+import type { Run, RunError } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
+import type { Change } from '../ports/store.ts';
+import { eventOf } from './ports.ts';
+
+/** How far a task has come with its reviews. */
+export interface Rounds {
+  /** The last one's number: every review counts, whatever became of it. */
+  current: number;
+  max: number;
+  /** Reviews that asked for more work. */
+  sentBack: number;
+  /** Reviews that came to nothing. */
+  failed: number;
+  /** So many of both, and the task is given up. */
+  abandonAfter: number;
+}
+
+const FAILED: readonly ReviewOutcome[] = ['error', 'timeout', 'no_feedback'];
+
+const isSentBack = ({ outcome }: Pick<Review, 'outcome'>): boolean => outcome === 'needs_work';
+const isFailed = ({ outcome }: Pick<Review, 'outcome'>): boolean =>
+  outcome !== null && FAILED.includes(outcome);
+
+/** Whether the task is no further for it. */
+export const wasInVain = (review: Pick<Review, 'outcome'>): boolean => isSentBack(review) || isFailed(review);
+
+/** Counted per lineage, so that neither a retry nor a reply begins at nothing. */
+export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
+  return {
+    current: reviews.reduce((most, { iteration }) => Math.max(most, iteration), 0),
+    max: ownLimit ?? settings['review.max_iterations'],
+    sentBack: reviews.filter(isSentBack).length,
+    failed: reviews.filter(isFailed).length,
+    abandonAfter: settings['review.auto_abandon_after'],
+  };
+}
+
+export const roundsLeft = ({ current, max }: Rounds): number => Math.max(0, max - current);
+
+export const mustAbandon = ({ sentBack, failed, abandonAfter }: Rounds): boolean =>
+  sentBack + failed >= abandonAfter;
+
+/** Why it is given up. */
+export function inVainWords({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'failed'>): string {
+  const reviews = (count: number) => (count === 1 ? '1 review' : `${count} reviews`);
+  if (failed === 0) return `${reviews(sentBack)} of this task sent it back.`;
+  if (sentBack === 0) return `${reviews(failed)} of this task failed.`;
+  return `${reviews(sentBack)} of this task sent it back, ${failed} failed.`;
+}
+
+export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
+  if (roundsLeft(rounds) > 0) return;
+  throw new SquadError(
+    REVIEW_LIMIT,
+    `Maximum review iterations (${rounds.max}) reached for agent ${coderId}`,
+    {
+      suggestions: [
+        'Create pull request with current work',
+        'Abandon this approach and try different solution',
+        'Manually review and fix issues before requesting review',
+      ],
+      details: { current_iteration: rounds.current, max_iterations: rounds.max },
+    },
+  );
+}
+
+/** Outcomes after which a coder that may ask for no more reviews leaves work that nobody has approved. */
+const OPEN_ENDED: readonly ReviewOutcome[] = ['needs_work', 'suggestions', 'clarification', ...FAILED];
+
+/**
+ * The error of a coder that completed although its task had no reviews left and the last one did not approve; null: there is
+ * nothing for a person to decide. `last` is the coder's own last review, null if it had none; `wasRefused`: it asked for one more.
+ */
+export function limitReached(
+  rounds: Rounds,
+  coderId: RunId,
+  { last, wasRefused }: { last: Pick<Review, 'outcome'> | null; wasRefused: boolean },
+): RunError | null {
+  const outcome = last?.outcome ?? null;
+  const isOpen = outcome !== null && OPEN_ENDED.includes(outcome);
+  if (roundsLeft(rounds) > 0 || !(isOpen || wasRefused)) return null;
+  const verdict = outcome === null ? '' : `, and the last one ended with ${outcome}`;
+  return {
+    code: REVIEW_LIMIT,
+    message: [
+      `Maximum review iterations (${rounds.max}) reached${verdict}. Decide what to do:`,
+      `create a pull request with the current work, or merge it (squad integrate ${shellWord(coderId)});`,
+      `abandon this approach and try a different solution (squad review ${shellWord(coderId)} --abandon);`,
+      `or review the work yourself (squad review ${shellWord(coderId)} --diff) and have it fixed`,
+      `(squad review ${shellWord(coderId)} --allow 2, then squad reply ${shellWord(coderId)} "…").`,
+    ].join(' '),
+  };
+}
+
+export type Closing = { outcome: ReviewOutcome } & Partial<
+  Pick<Review, 'reason' | 'feedback' | 'feedbackBy' | 'priority' | 'actionableItems' | 'feedbackCommit'>
+>;
+
+/** A review that is over, as rows and the event that tells of it. */
+export function closing(
+  review: Review,
+  how: Closing,
+  coder: Pick<Run, 'id' | 'squadId'>,
+  clock: Clock,
+): Change {
+  const closed: Review = { ...review, ...how, closedAt: clock.now() };
+  const { id: reviewId, reviewerId, iteration, reason, feedbackCommit } = closed;
+  return {
+    reviews: [closed],
+    events: [
+      eventOf(clock, coder, {
+        type: 'review.closed',
+        ...{ reviewId, reviewerId, iteration, outcome: how.outcome, reason, feedbackCommit },
+      }),
+    ],
+  };
+}
+
+/** A call that was to end the review and did not. */
+export interface Refusal {
+  tool: string;
+  code: string | null;
+}
+
+const refusedWords = (refused: Refusal | null): string =>
+  refused ? ` Its ${refused.tool} was refused${refused.code === null ? '' : ` (${refused.code})`}.` : '';
+
+/** What a review came to whose reviewer has ended and left it open. */
+export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = null): Closing {
+  if (!reviewer) return { outcome: 'error', reason: 'What became of the reviewer is not known any more.' };
+  const { status, error } = reviewer;
+  const reason = error ? `${error.code}: ${error.message}` : null;
+  if (status === 'timeout')
+    return { outcome: 'timeout', reason: reason ?? 'The reviewer reached its time limit.' };
+  if (status === 'completed')
+    return {
+      outcome: 'no_feedback',
+      reason: `The reviewer ended without feedback or a pull request.${refusedWords(refused)}`,
+    };
+  if (status === 'error' || status === 'lost') return { outcome: 'error', reason };
+  return { outcome: 'cancelled', reason: `The reviewer was ${status}.` };
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { createRedactor, type Secret } from '../../redaction/redactor.ts';
+import { EngineSpec } from '../../schema/engine-spec.ts';
+import { JsonSchema, Permission, type Run } from '../../schema/run.ts';
+import { Isolation } from '../../schema/worktree.ts';
+import { isOrdinaryVariable, looksSecretName } from '../gateway/variables.ts';
+import type { TurnInput } from '../ports/engine.ts';
+import type { RunFiles } from '../ports/run-files.ts';
+import type { Command, TurnRef } from '../ports/turns.ts';
+import { parseJson } from '../text.ts';
+import type { RunRequest } from './run-request.ts';
+
+export const PLAN_FILE = 'plan.json';
+
+/** What a caller said beyond what the run itself records. What it left out is not here, so that a retry asks the role again. */
+const KeptRequest = z.object({
+  form: z.enum(['member', 'spawn']).optional(),
+  engine: z.string().optional(),
+  isolation: Isolation.optional(),
+  model: z.string().optional(),
+  effort: z.string().nullable().optional(),
+  tools: z.array(z.string()).nullable().optional(),
+  permission: Permission.optional(),
+  timeoutMs: z.number().optional(),
+  stallMs: z.number().nullable().optional(),
+  budgetUsd: z.number().nullable().optional(),
+  stopAtBudget: z.boolean().optional(),
+  outputSchema: z.union([z.string(), JsonSchema]).nullable().optional(),
+  context: z.union([z.boolean(), z.array(z.string())]).optional(),
+});
+
+const KeptPlan = z.object({ engine: EngineSpec, request: KeptRequest });
+
+/** What it takes to build a run's engine again, and to ask for the same once more: whatever the configuration says by then. */
+export async function keepPlan(
+  files: RunFiles,
+  turn: TurnRef,
+  engine: EngineSpec,
+  request: RunRequest,
+): Promise<void> {
+  const plan: z.infer<typeof KeptPlan> = { engine, request: KeptRequest.parse(request) };
+  await files.write(turn, PLAN_FILE, JSON.stringify(plan));
+}
+
+/** The engine as it was, and the request; null when they cannot be read any more. */
+export async function keptPlan(
+  files: RunFiles,
+  run: Run,
+): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
+  const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
+  const kept = KeptPlan.safeParse(text === null ? null : parseJson(text));
+  if (!kept.success) return null;
+  const request = {
+    ...kept.data.request,
+    ...(kept.data.engine.kind === 'native' &&
+      kept.data.engine.subagent && { subagent: kept.data.engine.subagent }),
+    ...(run.roleId !== null && { roleId: run.roleId }),
+    ...(run.title !== null && { title: run.title }),
+    task: run.task,
+    cwd: run.cwd,
+    stateMode: run.stateMode,
+    lineageId: run.lineageId,
+  };
+  return { spec: kept.data.engine, request };
+}
+
+const COMMAND_FILE = 'command.json';
+const Arguments = z.array(z.string());
+
+/** Of a schema or a text that a template puts there, this much says which it is. */
+const LONGEST = 500;
+/** A task as short as that is in arguments which have nothing to do with it. */
+const SHORTEST_TASK = 8;
+
+type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;
+
+/** What a turn is started with, for whoever wants to know later. It is not what starts it. */
+export async function keepCommand(
+  files: RunFiles,
+  turn: TurnRef,
+  command: Command,
+  given: Given,
+): Promise<void> {
+  await files.write(turn, COMMAND_FILE, JSON.stringify(shownArguments(command, given)));
+}
+
+/** Of its last turn; null: it has not begun, or was started before this was kept. */
+export async function keptCommand(files: RunFiles, run: Pick<Run, 'id' | 'turn'>): Promise<string[] | null> {
+  const text = await files.read({ runId: run.id, number: run.turn }, COMMAND_FILE);
+  const kept = Arguments.safeParse(text === null ? null : parseJson(text));
+  return kept.success ? kept.data : null;
+}
+
+/** The arguments without what is nobody's business: values of secrets, and the prompt, which has a file of its own. */
+export function shownArguments({ argv, env }: Pick<Command, 'argv' | 'env'>, given: Given): string[] {
+  const redactor = createRedactor(secretsOf(env, given));
+  return argv.map((argument, at) => {
+    if (at === 0) return argument;
+    if (isSecretOption(argv[at - 1]!) && !argument.startsWith('-')) return HIDDEN;
+    const [option, ...value] = argument.split('=');
+    if (value.length > 0 && isSecretOption(option!)) return `${option}=${HIDDEN}`;
+    return cut(redactor.text(withoutPrompt(argument, given)));
+  });
+}
+
+const HIDDEN = '[hidden]';
+
+function secretsOf(env: Record<string, string>, { endpoint }: Given): Secret[] {
+  const named = Object.entries(env).filter(([name]) => looksSecretName(name) && !isOrdinaryVariable(name));
+  return [
+    ...named.map(([name, value]) => ({ name, value })),
+    ...(endpoint ? [{ name: 'token', value: endpoint.token }] : []),
+  ];
+}
+
+/** One that a template of the user's spells out. */
+const isSecretOption = (argument: string): boolean =>
+  /^--?\w[\w-]*$/.test(argument) && looksSecretName(argument);
+
+function withoutPrompt(argument: string, { prompt, task }: Given): string {
+  const plain = argument.trim();
+  if (plain !== '' && plain === prompt.trim()) return '[prompt]';
+  if (plain !== '' && plain === task.trim()) return '[task]';
+  const rest = prompt === '' ? argument : argument.replaceAll(prompt, '[prompt]');
+  return task.length < SHORTEST_TASK ? rest : rest.replaceAll(task, '[task]');
+}
+
+const cut = (text: string): string =>
+  text.length <= LONGEST ? text : `${text.slice(0, LONGEST).toWellFormed()}… (${text.length} characters)`;

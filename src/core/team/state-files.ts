@@ -1,0 +1,249 @@
+import type { Clock } from '../../base/clock.ts';
+import { asMarkdownText } from '../../base/text.ts';
+import type { Event } from '../../schema/event.ts';
+import { type Run, type RunStatus, runSummary } from '../../schema/run.ts';
+import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
+import type { Store } from '../ports/store.ts';
+import { firstSentence } from '../text.ts';
+
+/**
+ * How Squad's part of a file that people may edit is told from theirs: all above the mark is theirs and stays as it is,
+ * all below is Squad's. A file without the mark is all theirs.
+ */
+const MARK =
+  '<!-- squad: everything below this line is written by Squad; your own notes are safe above it -->';
+
+const IAC_HEAD = `# Inter-agent log
+
+Every start and end of a run in this workspace, oldest first.
+
+`;
+const CONTEXT_HEAD = `# Agents
+
+Who is at work in this workspace, and what was done last.
+
+`;
+
+/** Content of such a file before the first run. */
+export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
+  `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
+
+/** Above it, the oldest entries go. */
+export const IAC_MOST_BYTES = 256 * 1024;
+/** What is left of them then, so that the file is not written anew with every entry. */
+const IAC_KEPT_BYTES = 192 * 1024;
+const DROPPED = '- (older entries were dropped)';
+
+/** What new lines make of the log: text to append to it, or the whole of it anew. In all of it one character is one byte. */
+export function addToLog(
+  file: string | null,
+  lines: readonly string[],
+): { append: string } | { replace: string } {
+  const { above, ours, isMarked } = split(file, IAC_HEAD);
+  // A crash may have left half a line.
+  const mend = ours === '' || ours.endsWith('\n') ? '' : '\n';
+  const added = mend + lines.map(line => `${line}\n`).join('');
+  const isShort = ours.length + added.length <= IAC_MOST_BYTES;
+  if (isMarked && isShort) return { append: added };
+  return { replace: above + (isShort ? ours + added : newest(ours + added)) };
+}
+
+/** The file with Squad's part of it replaced. */
+export function withState(file: string | null, text: string): string {
+  return `${split(file, CONTEXT_HEAD).above}\n${text}\n`;
+}
+
+function split(file: string | null, head: string): { above: string; ours: string; isMarked: boolean } {
+  if (file === null || file.trim() === '') return { above: `${head}${MARK}\n`, ours: '', isMarked: false };
+  const at = file.indexOf(MARK);
+  const lineEnd = at < 0 ? -1 : file.indexOf('\n', at);
+  if (lineEnd >= 0)
+    return { above: file.slice(0, lineEnd + 1), ours: file.slice(lineEnd + 1), isMarked: true };
+  const theirs = at < 0 ? file : file.slice(0, at);
+  const gap = theirs === '' || theirs.endsWith('\n') ? '' : '\n';
+  return { above: `${theirs}${gap}${at < 0 ? '\n' : ''}${MARK}\n`, ours: '', isMarked: false };
+}
+
+/** The last lines that fit, and one that says that others went. */
+function newest(log: string): string {
+  const lines = log.replace(/[\r\n]+$/, '').split('\n');
+  let first = lines.length;
+  let bytes = 0;
+  while (first > 0) {
+    bytes += lines[first - 1]!.length + 1;
+    if (bytes > IAC_KEPT_BYTES) break;
+    first--;
+  }
+  return `${[DROPPED, ...lines.slice(first)].join('\n')}\n`;
+}
+
+/** As many as the file shows. */
+const MOST = 100;
+
+/** Who is at work in a workspace, and what was done there last. */
+export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
+  const [active, recent] = await Promise.all([
+    store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MOST }),
+    store.runs({ workspace, limit: MOST }),
+  ]);
+  return {
+    at: clock.now(),
+    active: active.map(run => ({
+      ...teamRun(run),
+      status: run.status,
+      since: run.startedAt ?? run.createdAt,
+    })),
+    recent: recent
+      .filter(run => run.endedAt !== null)
+      .map(run => ({ ...teamRun(run), ...teamCost(run), status: shownStatus(run), endedAt: run.endedAt! })),
+  };
+}
+
+/** The line of the log for a start or an end; null for any other event. `answer` is what the run said. */
+export function teamEntry({ at, body }: Event, run: Run, answer: string): TeamEntry | null {
+  if (body.type === 'run.started') return { ...teamRun(run), kind: 'start', at };
+  if (body.type === 'run.ended')
+    return {
+      ...teamRun(run),
+      ...teamCost(run),
+      ...{ kind: 'end', at, status: shownStatus(body) },
+      result: answer.trim() || (body.error ? `${body.error.code}: ${body.error.message}` : ''),
+    };
+  return null;
+}
+
+const teamRun = (run: Run): TeamRun => ({
+  runId: run.id,
+  squadId: run.squadId,
+  name: run.roleId ?? run.options.subagent,
+  engine: run.engine,
+  model: run.model,
+  summary: runSummary(run),
+});
+
+const teamCost = ({ startedAt, endedAt, usage }: Run): TeamCost => ({
+  durationMs: startedAt !== null && endedAt !== null ? endedAt - startedAt : null,
+  costUsd: usage?.costUsd ?? null,
+  costIsEstimated: usage?.costIsEstimated ?? false,
+  tokens: usage && { input: usage.input, output: usage.output },
+});
+
+/** Who a run is, in the files people and agents of a workspace read. */
+interface TeamRun {
+  runId: string;
+  squadId: string;
+  /** Its role, or the subagent it is a call of; null: it has neither. */
+  name: string | null;
+  engine: string;
+  model: string | null;
+  /** What it is to do, in somebody's words: the task, or a summary of it. */
+  summary: string;
+}
+
+interface TeamCost {
+  durationMs: number | null;
+  costUsd: number | null;
+  /** Worked out from a price list, not reported by the engine. */
+  costIsEstimated?: boolean;
+  tokens?: { input: number | null; output: number | null } | null;
+}
+
+export type TeamEntry = TeamRun & { at: number } & (
+    | { kind: 'start' }
+    | ({
+        kind: 'end';
+        status: ShownStatus;
+        /** How the result begins, or why there is none; empty: it said nothing. */
+        result: string;
+      } & TeamCost)
+  );
+
+export type ActiveAgent = TeamRun & { status: RunStatus; since: number };
+export type RecentRun = TeamRun & TeamCost & { status: ShownStatus; endedAt: number };
+
+export interface TeamState {
+  at: number;
+  active: ActiveAgent[];
+  /** Newest first. */
+  recent: RecentRun[];
+}
+
+const LONGEST_SUMMARY = 120;
+const LONGEST_NAME = 40;
+const LONGEST_RESULT = 200;
+const MOST_ACTIVE = 100;
+const MOST_RECENT = 25;
+
+/** One start or end, on one line. Task and result come last, where they can be mistaken for nothing else. */
+export function entryLine(entry: TeamEntry): string {
+  const fields = [
+    time(entry.at),
+    entry.kind,
+    word(entry.runId),
+    word(entry.squadId),
+    whoOf(entry),
+    ...(entry.kind === 'end' ? [entry.status, duration(entry), cost(entry), ...tokens(entry)] : []),
+    summaryOf(entry),
+  ];
+  const result = entry.kind === 'end' ? asMarkdownText(firstSentence(entry.result), LONGEST_RESULT) : '';
+  return `- ${fields.join(' · ')}${result === '' ? '' : ` → ${result}`}`;
+}
+
+/** Who is at work and what was done last. */
+export function stateText({ at, active, recent }: TeamState): string {
+  return [
+    `As of ${time(at)}.`,
+    `## Active agents (${active.length})`,
+    active.length === 0
+      ? 'No agent is at work.'
+      : table(
+          ['Run', 'Squad', 'Agent', 'Status', 'Since', 'Task'],
+          active
+            .slice(0, MOST_ACTIVE)
+            .map(run => [...idsOf(run), run.status, time(run.since), summaryOf(run)]),
+        ),
+    ...(active.length > MOST_ACTIVE ? [`And ${active.length - MOST_ACTIVE} more.`] : []),
+    '## Recent runs',
+    recent.length === 0
+      ? 'No run has ended yet.'
+      : table(
+          ['Run', 'Squad', 'Agent', 'Status', 'Ended', 'Duration', 'Cost', 'Task'],
+          recent
+            .slice(0, MOST_RECENT)
+            .map(run => [
+              ...[...idsOf(run), run.status, time(run.endedAt)],
+              ...[duration(run), cost(run), summaryOf(run)],
+            ]),
+        ),
+  ].join('\n\n');
+}
+
+const idsOf = (run: TeamRun): string[] => [word(run.runId), word(run.squadId), whoOf(run)];
+const word = (text: string): string => asMarkdownText(text, LONGEST_NAME);
+const summaryOf = ({ summary }: TeamRun): string =>
+  asMarkdownText(summary, LONGEST_SUMMARY) || '(no summary)';
+
+function whoOf({ name, engine, model }: TeamRun): string {
+  const way = [engine, ...(model === null ? [] : [model])].map(word).join(', ');
+  return name === null ? way : `${word(name)} (${way})`;
+}
+
+/** To the second, in UTC: the same for every reader. */
+const time = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+
+const duration = ({ durationMs }: TeamCost): string =>
+  durationMs === null ? 'time not known' : `${(durationMs / 1000).toFixed(1)} s`;
+
+function cost({ costUsd, costIsEstimated = false }: TeamCost): string {
+  if (costUsd === null) return 'cost not known';
+  return `$${costUsd.toFixed(4)}${costIsEstimated ? ' (estimated)' : ''}`;
+}
+
+function tokens({ tokens: used }: TeamCost): string[] {
+  if (!used || (used.input === null && used.output === null)) return [];
+  return [`tokens ${used.input ?? 'not reported'} in, ${used.output ?? 'not reported'} out`];
+}
+
+function table(head: string[], rows: string[][]): string {
+  return [head, head.map(() => '---'), ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n');
+}

@@ -1,0 +1,82 @@
+import type { EventBody } from '../../schema/event.ts';
+import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import type { Removal, WorktreeState } from '../ports/worktrees.ts';
+
+/** What clearing up would do with a work tree, and why. */
+interface WorktreeVerdict {
+  prune: 'remove' | 'keep';
+  why: string;
+}
+
+interface Judged {
+  worktree: Worktree;
+  /** Every run that has it: the one it was made for, and replies to it. */
+  runs: readonly Pick<Run, 'id' | 'status'>[];
+  state: WorktreeState;
+  /** The user named it. */
+  isNamed: boolean;
+  /** The user agreed to copy large files into the repository. */
+  saveLarge?: boolean;
+}
+
+/** Only what nobody can miss goes by itself; what somebody did in it goes when it is named, and then nothing of it is lost. */
+export function judgeWorktree(judged: Judged): WorktreeVerdict {
+  const { state, isNamed } = judged;
+  const obstacle = inUse(judged);
+  if (obstacle) return keep(obstacle);
+  if (state.folder === 'missing') return remove('its folder was deleted: git is told, the branch stays');
+  if (isNamed) return remove(losses(state));
+  return byItself(judged);
+}
+
+function inUse({ runs, state, saveLarge = false }: Judged): string | null {
+  const live = runs.find(({ status }) => !isEnd(status));
+  if (live) return `${live.id} ${AT_WORK[live.status] ?? 'is at work in it'}`;
+  if (state.folder === 'foreign') return state.trouble ?? 'something else is there';
+  const [first] = state.processes;
+  if (first) return `a process is at work in it: ${first.command} (${first.pid})`;
+  return state.held ?? (saveLarge ? null : state.large);
+}
+
+const AT_WORK: Partial<Record<Run['status'], string>> = {
+  queued: 'waits to start in it',
+  waiting_review: 'waits for its review',
+};
+
+function byItself({ worktree, state, runs }: Judged): WorktreeVerdict {
+  const { ahead, isMerged, uncommitted, trouble } = state;
+  const { baseBranch } = worktree;
+  const name = runs[0]?.id ?? 'RUN';
+  if (uncommitted === null || ahead === null)
+    return keep(`what it holds cannot be told (${trouble ?? 'its branch is gone'})`);
+  if (uncommitted > 0)
+    return keep(
+      `${counted(uncommitted, 'file')} not committed: squad diff ${shellWord(name)} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,
+    );
+  if (ahead === 0) return remove('nothing was done in it');
+  if (isMerged) return remove(`all of it is in ${baseBranch}`);
+  const where = baseBranch === null ? '' : ` that ${ahead === 1 ? 'is' : 'are'} not in ${baseBranch}`;
+  const merge = `squad integrate ${shellWord(name)}`;
+  return keep(
+    `${counted(ahead, 'commit')}${where}: ${merge} merges ${ahead === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} removes the folder (the branch stays)`,
+  );
+}
+
+function losses({ ahead, uncommitted }: WorktreeState): string {
+  const saved = uncommitted === 0 ? [] : ['what is not committed is kept under a ref'];
+  const branch = ahead === 0 ? [] : ['its branch stays'];
+  return ['it was named', ...saved, ...branch].join('; ');
+}
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+const keep = (why: string): WorktreeVerdict => ({ prune: 'keep', why });
+const remove = (why: string): WorktreeVerdict => ({ prune: 'remove', why });
+
+/** What became of a work tree that was to be removed, for the record. */
+export function removalEvent({ path, branch }: Worktree, removal: Removal): EventBody {
+  if (removal.outcome === 'kept') return { type: 'worktree.kept', path, why: removal.why };
+  const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;
+  return { type: 'worktree.removed', path, branch, savedRef, branchIsGone: removal.branchIsGone };
+}

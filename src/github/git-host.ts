@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { Forge, ForgeAccess, ForgeRepository, PullRequest } from '../core/ports/git-host.ts';
+import { createRedactor } from '../redaction/redactor.ts';
+import { SquadError } from '../schema/error.ts';
+import type { Worktree } from '../schema/worktree.ts';
+import type { ApiClient, ApiEnd, ApiFailure } from './api-client.ts';
+import { type Attempt, apiError, unreadable } from './api-errors.ts';
+import { findRepository } from './find-repository.ts';
+import { asGitError, type Git, type OpenGit } from './git.ts';
+import { push, remoteTip } from './push.ts';
+
+/** Whether a commit changes anything of what its work tree began with, and of what the base branch has by now. */
+async function brings(
+  openGit: OpenGit,
+  env: Record<string, string | undefined>,
+  worktree: Worktree,
+  commit: string,
+  base: { branch: string; repository: ForgeRepository } | null,
+): Promise<boolean> {
+  try {
+    const git = await openGit(worktree.repository, env);
+    const tree = await idOf(git, `${commit}^{tree}`);
+    if (tree === (await idOf(git, `${worktree.base}^{tree}`))) return false;
+    const meeting = base && (await meetingPoint(git, commit, base));
+    return !meeting || tree !== (await idOf(git, `${meeting}^{tree}`));
+  } catch (thrown) {
+    throw asGitError(thrown, worktree.repository);
+  }
+}
+
+/** Where the two last were the same, as far as this repository knows the branch. */
+async function meetingPoint(
+  git: Git,
+  commit: string,
+  { branch, repository }: { branch: string; repository: ForgeRepository },
+): Promise<string | null> {
+  for (const ref of [`refs/remotes/${repository.remote}/${branch}`, `refs/heads/${branch}`]) {
+    const tip = await idOf(git, `${ref}^{commit}`);
+    // Exits with 1 when they have nothing in common.
+    if (tip) return String(await git.run(['merge-base', tip, commit], { codes: [1] })).trim() || null;
+  }
+  return null;
+}
+
+const idOf = async (git: Git, name: string): Promise<string | null> =>
+  String(
+    await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] }),
+  ).trim() || null;
+
+/** More commits than Squad puts on a branch between two looks. */
+const MOST_COMMITS = 100;
+
+/**
+ * Whether one commit came of another by changes of this file alone, each step of the way: what was taken back again would
+ * still be in the history. Reads what is written in the commits, whatever the repository says stands in their place.
+ */
+async function changesOnly(
+  openGit: OpenGit,
+  env: Record<string, string | undefined>,
+  { repository }: Worktree,
+  { from, to }: { from: string; to: string },
+  path: string,
+): Promise<boolean> {
+  try {
+    const git = await openGit(repository, env);
+    let id = to;
+    for (let i = 0; i < MOST_COMMITS && id !== from; i++) {
+      const { tree, parents } = await commitOf(git, id);
+      const [parent, ...others] = parents;
+      if (!parent || others.length > 0) return false;
+      const before = await commitOf(git, parent);
+      if ((await changedBetween(git, before.tree, tree)).some(each => each !== path)) return false;
+      id = parent;
+    }
+    return id === from;
+  } catch (thrown) {
+    throw asGitError(thrown, repository);
+  }
+}
+
+async function commitOf(git: Git, id: string): Promise<{ tree: string; parents: string[] }> {
+  const [head = ''] = (await readGit(git, ['cat-file', 'commit', id])).split('\n\n');
+  const named = (key: string) =>
+    head.split('\n').flatMap(line => (line.startsWith(`${key} `) ? [line.slice(key.length + 1)] : []));
+  return { tree: named('tree')[0] ?? '', parents: named('parent') };
+}
+
+async function changedBetween(git: Git, before: string, after: string): Promise<string[]> {
+  const options = ['-r', '-z', '--name-only', '--no-renames', '--no-ext-diff', '--ignore-submodules=none'];
+  return (await readGit(git, ['diff-tree', ...options, before, after])).split('\0').filter(Boolean);
+}
+
+const readGit = async (git: Git, args: string[]): Promise<string> =>
+  String(await git.run(['--no-replace-objects', ...args]));
+
+interface ForgeOptions {
+  openGit: OpenGit;
+  /** Where git is found. */
+  env?: Record<string, string | undefined>;
+  /** How long the host may take for one answer, and git for one push. */
+  limitMs?: number;
+  pushLimitMs?: number;
+}
+
+const LIMIT_MS = 30_000;
+const PUSH_LIMIT_MS = 300_000;
+
+const Numbered = z.object({ number: z.number(), html_url: z.string() });
+const Described = z.object({ default_branch: z.string() });
+
+export function createForge(options: ForgeOptions): Forge {
+  const { openGit, env = process.env, limitMs = LIMIT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
+  const reach = { openGit, pushLimitMs };
+
+  /** Loaded when somebody first asks: most hubs never do. */
+  async function clientFor({ apiUrl }: ForgeRepository, access: ForgeAccess): Promise<ApiClient> {
+    const { createApiClient } = await import('./octokit-client.ts');
+    return createApiClient({ ...access, apiUrl, limitMs: access.patienceMs ?? limitMs });
+  }
+
+  async function findPullRequest(repository: ForgeRepository, head: string, access: ForgeAccess) {
+    const client = await clientFor(repository, access);
+    const attempt = attemptOf('list the pull requests', PULLS, repository);
+    const [found] = read(z.array(Numbered), await client.openPulls(repository, head), attempt, access);
+    return found
+      ? ({ number: found.number, url: found.html_url, existed: true } satisfies PullRequest)
+      : null;
+  }
+
+  return {
+    repository: (folder, access) => findRepository(openGit, folder, access),
+    brings: (worktree, commit, base) => brings(openGit, env, worktree, commit, base),
+    changesOnly: (worktree, way, path) => changesOnly(openGit, env, worktree, way, path),
+    push: (worktree, commit, repository, access) => push(reach, worktree, commit, repository, access),
+    remoteTip: (worktree, repository, access) => remoteTip(reach, worktree, repository, access),
+    findPullRequest,
+
+    async openPullRequest(repository, ask, access) {
+      const open = await findPullRequest(repository, ask.head, access);
+      if (open) return open;
+      const client = await clientFor(repository, access);
+      const base = ask.base ?? (await defaultBranch(client, repository, access));
+      const end = await client.createPull(repository, { ...ask, base });
+      const attempt = attemptOf('open a pull request', PULLS, repository);
+      if ('failed' in end && end.status === 422) {
+        if (/no commits between/i.test(JSON.stringify(end.data))) throw nothingBetween(ask.head, base);
+        // Somebody else may have opened it just now.
+        const opened =
+          /already exists/i.test(JSON.stringify(end.data)) &&
+          (await findPullRequest(repository, ask.head, access));
+        if (opened) return opened;
+      }
+      const made = read(Numbered, end, attempt, access);
+      return { number: made.number, url: made.html_url, existed: false };
+    },
+
+    async createIssue(repository, issue, access) {
+      const client = await clientFor(repository, access);
+      const attempt = attemptOf('create an issue', ISSUES, repository);
+      const made = read(Numbered, await client.createIssue(repository, issue), attempt, access);
+      return { number: made.number, url: made.html_url };
+    },
+  };
+}
+
+async function defaultBranch(client: ApiClient, repository: ForgeRepository, access: ForgeAccess) {
+  const attempt = attemptOf('name the default branch', PULLS, repository);
+  return read(Described, await client.repository(repository), attempt, access).default_branch;
+}
+
+const PULLS = { scope: 'repo', permissions: '"Pull requests: read and write"' };
+const ISSUES = { scope: 'repo', permissions: '"Issues: read and write"' };
+
+const attemptOf = (what: string, needs: typeof PULLS, { owner, name, apiUrl }: ForgeRepository): Attempt => ({
+  ...needs,
+  apiUrl,
+  what: `${what} in ${owner}/${name}`,
+});
+
+function read<T>(schema: z.ZodType<T>, end: ApiEnd, attempt: Attempt, access: ForgeAccess): T {
+  if ('failed' in end) throw apiError(redacted(end, access), attempt);
+  const parsed = schema.safeParse(end.data);
+  if (!parsed.success) throw unreadable(attempt);
+  return parsed.data;
+}
+
+/** A host, or something in between, may repeat what it was sent. */
+const redacted = (failure: ApiFailure, { token }: ForgeAccess): ApiFailure =>
+  createRedactor([{ name: 'GITHUB_TOKEN', value: token }]).deep(failure);
+
+const nothingBetween = (head: string, base: string): SquadError =>
+  new SquadError('NOTHING_TO_PROPOSE', `GitHub sees no commits on ${head} that ${base} has not`, {
+    suggestions: ['Commit the work first, or name another base_branch.'],
+  });

@@ -1,0 +1,162 @@
+import type { Asked, RunSubject } from '../core/policy.ts';
+import type { EventFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
+import { descendantsOf, LONGEST_LINE } from '../core/runs/descendants.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Review } from '../schema/review.ts';
+import type { Run } from '../schema/run.ts';
+import type { AgentStore, Services } from './operation.ts';
+
+const EVERY = 100_000;
+
+/** The store as one run has it: rows and events of others are not there. */
+export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: Sight): AgentStore {
+  async function run(id: RunId): Promise<Run | null> {
+    const found = await store.run(id);
+    return found && (await sight.look(found)) ? found : null;
+  }
+
+  const seen = async (found: Run[]) => {
+    const verdicts = await Promise.all(found.map(each => sight.look(each)));
+    return found.filter((_, i) => verdicts[i]);
+  };
+
+  const own = async () =>
+    (await descendantsOf(store, self)).sort((a, b) => b.createdAt - a.createdAt || a.position - b.position);
+
+  async function runs(filter: RunFilter): Promise<Run[]> {
+    if (filter.squadId !== undefined || filter.parentId !== undefined) return seen(await store.runs(filter));
+    if (filter.lineageId !== undefined)
+      return (await seen(await store.runs({ ...filter, limit: EVERY }))).slice(0, filter.limit);
+    const { workspace, status, hasWorktree, before = Number.POSITIVE_INFINITY, limit } = filter;
+    return (await own())
+      .filter(each => workspace === undefined || each.workspace === workspace)
+      .filter(each => status === undefined || status.includes(each.status))
+      .filter(each => !hasWorktree || each.worktree !== null)
+      .filter(each => each.createdAt < before)
+      .slice(0, limit);
+  }
+
+  const reviewIsSeen = async ({ coderId, reviewerId }: Review) =>
+    (await run(coderId)) !== null || (await run(reviewerId)) !== null;
+
+  async function reviews(filter: ReviewFilter): Promise<Review[]> {
+    const all = await store.reviews({ ...filter, limit: EVERY });
+    const verdicts = await Promise.all(all.map(reviewIsSeen));
+    return all.filter((_, i) => verdicts[i]).slice(0, filter.limit);
+  }
+
+  const squadIsSeen = async (squadId: SquadId) => (await runs({ squadId, limit: EVERY })).length > 0;
+
+  async function isSeen({ runId, squadId }: Event): Promise<boolean> {
+    if (runId !== null) return (await run(runId)) !== null;
+    return squadId !== null && squadIsSeen(squadId);
+  }
+
+  /** As many as were asked for, however many others lie between them. */
+  async function events(filter: EventFilter): Promise<Event[]> {
+    const kept: Event[] = [];
+    for (let { after } = filter; ; ) {
+      const page = await store.events({ ...filter, after });
+      for (const event of page) if (kept.length < filter.limit && (await isSeen(event))) kept.push(event);
+      if (filter.reverse || kept.length === filter.limit || page.length < filter.limit) return kept;
+      after = page.at(-1)!.seq;
+    }
+  }
+
+  const seenIds = async (ids: string[], limit: number) => {
+    const verdicts = await Promise.all(
+      ids.map(async each =>
+        each.startsWith('run_') ? (await run(each as RunId)) !== null : squadIsSeen(each as SquadId),
+      ),
+    );
+    return ids.filter((_, i) => verdicts[i]).slice(0, limit);
+  };
+
+  return {
+    run,
+    runs,
+    events,
+    squad: async id => ((await squadIsSeen(id)) ? store.squad(id) : null),
+    liveRuns: async () => seen(await store.liveRuns()),
+    leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
+    spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>
+      (await (squadId === undefined ? own() : runs({ squadId, limit: EVERY })))
+        .filter(({ createdAt }) => createdAt >= since && createdAt < until)
+        .reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0),
+    figures: async ({ workspace, since = 0, limit }) =>
+      (await runs({ workspace, limit }))
+        .filter(each => each.createdAt >= since)
+        .map(each => ({ ...each, subagent: each.options.subagent })),
+    reviews,
+    review: async id => {
+      const found = await store.review(id);
+      return found && (await reviewIsSeen(found)) ? found : null;
+    },
+    reviewLimit: async lineageId =>
+      (await runs({ lineageId, limit: 1 })).length > 0 ? store.reviewLimit(lineageId) : null,
+    turns: async id => ((await run(id)) ? store.turns(id) : []),
+    idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
+    recentIds: async limit => seenIds(await store.recentIds(limit), limit),
+    onEvents: listener =>
+      store.onEvents(told => {
+        const own = told.filter(event => sight.seesNow(event));
+        if (own.length > 0) listener(own);
+      }),
+  };
+}
+
+/** Which runs somebody may see. Who started whom never changes, so what was once found out is kept. */
+export class Sight {
+  private readonly services: Pick<Services, 'runner' | 'store'>;
+  private readonly permits: (object: Asked) => boolean;
+  private readonly parents = new Map<RunId, RunId | null>();
+  private readonly seenRuns = new Set<RunId>();
+  readonly seenSquads = new Set<SquadId>();
+
+  constructor(services: Pick<Services, 'runner' | 'store'>, permits: (object: Asked) => boolean) {
+    this.services = services;
+    this.permits = permits;
+  }
+
+  /** As far as memory goes: enough for a run that was looked at before, and for one whose parents live. */
+  sees(run: Run): boolean {
+    const line: RunId[] = [run.id];
+    let above = run.parentId;
+    while (above !== null && line.length < LONGEST_LINE) {
+      line.push(above);
+      above = this.parents.get(above) ?? this.services.runner.current(above)?.parentId ?? null;
+    }
+    const isSeen = this.permits({ line, squadId: run.squadId });
+    if (isSeen) {
+      this.seenRuns.add(run.id);
+      this.seenSquads.add(run.squadId);
+    }
+    return isSeen;
+  }
+
+  ifSeen(run: Run | null): Run | null {
+    return run && this.sees(run) ? run : null;
+  }
+
+  /** The same, after looking up those above it. */
+  async look(run: Run): Promise<boolean> {
+    let above = run.parentId;
+    for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
+      const parent: RunId | null = this.parents.get(above) ?? (await this.parentOf(above));
+      this.parents.set(above, parent);
+      above = parent;
+    }
+    return this.sees(run);
+  }
+
+  seesNow({ runId, squadId }: Event): boolean {
+    if (runId === null) return squadId !== null && this.seenSquads.has(squadId);
+    return this.seenRuns.has(runId) || this.ifSeen(this.services.runner.current(runId)) !== null;
+  }
+
+  private async parentOf(id: RunId): Promise<RunId | null> {
+    const { runner, store } = this.services;
+    return (runner.current(id) ?? (await store.run(id)))?.parentId ?? null;
+  }
+}

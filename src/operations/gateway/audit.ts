@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
+import { RunId } from '../../schema/ids.ts';
+import { operation } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
+
+/** What agents asked of other servers: the newest entries of the audit log, oldest first. */
+export const readAudit = operation({
+  name: 'read_audit',
+  route: 'GET /audit',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    /** An id, or the beginning of one. */
+    run: z.string().optional(),
+    deniedOnly: z.boolean().default(false),
+    limit: z.number().int().min(1).max(1000).default(50),
+  }),
+  output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
+  async run({ services }, { run, deniedOnly, limit }) {
+    // A whole id need not be known any more: the log outlives runs that were pruned.
+    const whole = RunId.safeParse(run).data;
+    const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
+    return services.audit.entries({ runId, deniedOnly, limit });
+  },
+});
+
+/** Whether every line of the audit log is what was written. */
+export const verifyAudit = operation({
+  name: 'verify_audit',
+  route: 'GET /audit/verification',
+  agents: null,
+  tool: null,
+  input: z.strictObject({}),
+  output: AuditVerdict,
+  run: ({ services }) => services.audit.verify(),
+});

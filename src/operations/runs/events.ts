@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { type Event, EventBody } from '../../schema/event.ts';
+import { RunId, SquadId } from '../../schema/ids.ts';
+import { operation, type Services } from '../operation.ts';
+import { findRun, findSquad } from './find-runs.ts';
+
+const EventType = z.enum(EventBody.options.map(option => option.shape.type.value));
+
+/** What happened, newest first. */
+export const listEvents = operation({
+  name: 'list_events',
+  route: 'GET /events',
+  agents: null,
+  tool: null,
+  input: z.strictObject({
+    run: z.string().optional(),
+    /** Also those of its members. */
+    squad: z.string().optional(),
+    types: z.array(EventType).optional(),
+    /** Only older ones: `next` of the page before. */
+    before: z.number().int().optional(),
+    /** Only newer ones. */
+    after: z.number().int().optional(),
+    limit: z.number().int().min(1).max(1000).default(200),
+  }),
+  output: z.object({
+    events: z.array(
+      z.object({
+        seq: z.number(),
+        at: z.number(),
+        runId: RunId.nullable(),
+        squadId: SquadId.nullable(),
+        body: EventBody,
+      }),
+    ),
+    /** Null: there is nothing older. */
+    next: z.number().nullable(),
+  }),
+  async run({ services }, { run, squad, limit, ...filter }) {
+    const runId = run === undefined ? undefined : (await findRun(services, run)).id;
+    const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
+    const found = await services.store.events({ ...filter, runId, squadId, limit: limit + 1, reverse: true });
+    const events = found.slice(0, limit);
+    return { events, next: found.length > limit ? events.at(-1)!.seq : null };
+  },
+});
+
+/** A reader this far behind is cut off and told so: it asks again from where it was. */
+const MOST_AT_ONCE = 1000;
+
+/** Emits every event after `after`, first the stored ones, then each as it happens, until the caller goes away. */
+export const followEvents = operation({
+  name: 'follow_events',
+  // it streams; over HTTP the WebSocket does
+  route: null,
+  agents: 'spawn',
+  tool: null,
+  input: z.strictObject({
+    after: z.number().int().default(0),
+    squadId: SquadId.optional(),
+    runId: RunId.optional(),
+    /** What runs and squads of it do, and the hub. */
+    workspace: z.string().optional(),
+    /** False: only what is stored. */
+    live: z.boolean().default(true),
+  }),
+  output: z.object({ last: z.number() }),
+  async run({ services, caller, signal, emit }, { after, squadId, runId, workspace, live }) {
+    const { store, runner } = services;
+    const { parent } = caller;
+    const isOfPlace = placeFilter(services, workspace);
+    const fresh: Event[] = [];
+    let wake = () => {};
+    const unsubscribe = store.onEvents(events => {
+      for (const event of events) if (matches(event, squadId, runId)) fresh.push(event);
+      wake();
+    });
+    let last = after;
+    try {
+      for (;;) {
+        const stored = await store.events({ after: last, squadId, runId, limit: MOST_AT_ONCE });
+        for (const event of stored) {
+          if (await isOfPlace(event)) emit(event);
+          last = event.seq;
+        }
+        if (stored.length < MOST_AT_ONCE) break;
+      }
+      while (live && !signal.aborted) {
+        for (const event of fresh.splice(0)) {
+          if (event.seq <= last) continue;
+          if (await isOfPlace(event)) emit(event);
+          last = event.seq;
+        }
+        const news = () =>
+          new Promise<void>(settle => {
+            wake = settle;
+            if (fresh.length > 0) settle();
+            signal.addEventListener('abort', () => settle(), { once: true });
+          });
+        await (parent ? runner.whileWaiting(parent.id, news) : news());
+      }
+    } finally {
+      unsubscribe();
+    }
+    return { last };
+  },
+});
+
+const matches = (event: Event, squadId?: string, runId?: string) =>
+  (squadId === undefined || event.squadId === squadId) && (runId === undefined || event.runId === runId);
+
+/** Events do not say where: their runs do, and that never changes. */
+function placeFilter({ store, runner }: Services, workspace: string | undefined) {
+  const known = new Map<RunId | SquadId, string | null>();
+  const placeOf = async (runId: RunId | null, squadId: SquadId | null): Promise<string | null> => {
+    const row = runId
+      ? (runner.current(runId) ?? (await store.run(runId)))
+      : squadId && (await store.squad(squadId));
+    return row ? row.workspace : null;
+  };
+  return async ({ runId, squadId }: Event): Promise<boolean> => {
+    const id = runId ?? squadId;
+    if (workspace === undefined || id === null) return true;
+    if (!known.has(id)) known.set(id, await placeOf(runId, squadId));
+    return known.get(id) === workspace;
+  };
+}

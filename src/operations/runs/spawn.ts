@@ -1,0 +1,191 @@
+import { z } from 'zod';
+import type { RunRequest } from '../../core/runs/run-request.ts';
+import { isEnd, Permission, RunStatus } from '../../schema/run.ts';
+import { Isolation } from '../../schema/worktree.ts';
+import { reportFailure } from '../dispatch.ts';
+import { type Call, operation, type Tool } from '../operation.ts';
+import { RunResult, runResult } from './run-result.ts';
+import { startMembers } from './start-runs.ts';
+import { waitForEndsOrAsks } from './wait.ts';
+
+/** Starts one run and waits for it, unless told not to. */
+export async function spawnOne(
+  call: Call,
+  request: RunRequest,
+  { async: isAsync = false }: { async?: boolean },
+): Promise<RunResult> {
+  const { runs, warnings } = await startMembers(call, { members: [request] });
+  const { run } = runs[0]!;
+  await waitForEndsOrAsks(call, [run], isAsync ? 0 : call.waitMs);
+  reportFailure(call, [run]);
+  return runResult(call.services, run, { ...call, warnings });
+}
+
+const { spawn_id, status, success, result, cost_usd, note } = RunResult.shape;
+const loose = z.looseObject({});
+
+/** What clients are told of a result; `get_result` tells all of it. */
+const listedResult = z.object({
+  spawn_id,
+  status,
+  success,
+  result,
+  structured: z.unknown().optional(),
+  cost_usd,
+  evidence: loose,
+  error: loose.optional(),
+  note,
+});
+
+/** What every tool has that starts one run. */
+export const SPAWN_TOOL = {
+  readOnly: false,
+  listed: { output: listedResult },
+  task: (answer: unknown, input: unknown) => {
+    const { spawn_id: id, status: now } = answer as RunResult;
+    return { id, isOpen: !isEnd(RunStatus.parse(now)) && !isAsync(input) };
+  },
+} satisfies Partial<Tool>;
+
+/** Who asked not to wait has the id, and needs no task. */
+export const isAsync = (input: unknown): boolean => (input as { async?: unknown } | null)?.async === true;
+
+const SHORTEST_S = 30;
+const LONGEST_S = 1800;
+/** These come back in results and listings. */
+const LONGEST_NAME = 200;
+const TIME = `a run may take ${SHORTEST_S} to ${LONGEST_S} seconds`;
+
+const timeout = z.int().min(SHORTEST_S, TIME).max(LONGEST_S, TIME).describe('Seconds');
+// Said when it is broken; in the schema every client would pay for it.
+const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
+const name = atMost(LONGEST_NAME).min(1);
+const names = z.array(name);
+
+/** What every way to spawn takes. */
+const common = {
+  prompt: z.string(),
+  model: name.optional(),
+  tools: names.optional(),
+  timeout: timeout.optional(),
+  task_summary: atMost(LONGEST_NAME).optional().describe('One line for listings'),
+  include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
+  structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
+  permission: Permission.optional(),
+  isolation: Isolation.optional(),
+  async: z.boolean().optional().describe('Return at once; get_result has the rest'),
+  notify_on_complete: z.boolean().optional(),
+  max_cost_usd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
+  abort_on_budget_exceeded: z.boolean().optional(),
+};
+
+const SpawnClaude = z.strictObject({
+  ...common,
+  model: name.default('sonnet'),
+  tools: names.default(['Bash', 'Read', 'Glob', 'Grep']),
+  timeout: timeout.default(300),
+});
+
+const SpawnCodex = z.strictObject({
+  ...common,
+  working_directory: z.string().optional(),
+  tools: names.default(['Bash', 'Read']),
+  timeout: timeout.default(120),
+});
+
+const agent = {
+  ...common,
+  engine: name.optional(),
+  roleId: atMost(LONGEST_NAME).optional(),
+  working_directory: z.string().optional(),
+  effort: name.optional(),
+};
+const StatelessAgent = z.strictObject(agent);
+export const StatefulAgent = z.strictObject({
+  ...agent,
+  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+});
+
+/** The options that callers use most, for lists that cannot afford them all. */
+export const CommonOptions = StatelessAgent.pick({
+  prompt: true,
+  roleId: true,
+  engine: true,
+  model: true,
+  permission: true,
+  isolation: true,
+  working_directory: true,
+  timeout: true,
+});
+
+type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
+
+/** What is left out comes from the role, then from the configuration. */
+export function runRequest(asked: Asked): RunRequest {
+  return {
+    form: 'spawn',
+    task: asked.prompt,
+    roleId: asked.roleId,
+    title: asked.task_summary,
+    cwd: asked.working_directory,
+    chatId: asked.chatId,
+    engine: asked.engine,
+    model: asked.model,
+    effort: asked.effort,
+    tools: asked.tools,
+    permission: asked.permission,
+    isolation: asked.isolation,
+    timeoutMs: asked.timeout === undefined ? undefined : asked.timeout * 1000,
+    budgetUsd: asked.max_cost_usd,
+    stopAtBudget: asked.abort_on_budget_exceeded,
+    outputSchema: asked.structured_output,
+    context: asked.include_context,
+    notify: asked.notify_on_complete ?? asked.async,
+  };
+}
+
+export const spawnAgent = operation({
+  name: 'spawn_agent',
+  route: 'POST /tools/spawn_agent',
+  agents: 'spawn',
+  tool: {
+    title: 'Spawn agent',
+    description:
+      'Run an agent on a prompt, with project context, and wait. engine: claude, codex, gemini, opencode, copilot, qwen, cursor or one of your own; none is the configured one.',
+    ...SPAWN_TOOL,
+    stateless: { input: StatelessAgent },
+  },
+  input: StatefulAgent,
+  output: RunResult,
+  run: (call, input) => spawnOne(call, runRequest(input), input),
+});
+
+export const spawnClaude = operation({
+  name: 'spawn_claude',
+  route: 'POST /tools/spawn_claude',
+  agents: 'spawn',
+  tool: {
+    title: 'Spawn Claude',
+    description: 'Run Claude Code on a prompt, with project context, and wait: analysis, research, code.',
+    needs: 'claude',
+    ...SPAWN_TOOL,
+  },
+  input: SpawnClaude,
+  output: RunResult,
+  run: (call, input) => spawnOne(call, { ...runRequest(input), engine: 'claude' }, input),
+});
+
+export const spawnCodex = operation({
+  name: 'spawn_codex',
+  route: 'POST /tools/spawn_codex',
+  agents: 'spawn',
+  tool: {
+    title: 'Spawn Codex',
+    description: 'Run Codex on a prompt, with project context, and wait: tests, builds, scripts.',
+    needs: 'codex',
+    ...SPAWN_TOOL,
+  },
+  input: SpawnCodex,
+  output: RunResult,
+  run: (call, input) => spawnOne(call, { ...runRequest(input), engine: 'codex' }, input),
+});

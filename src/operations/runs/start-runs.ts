@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { variablesIn } from '../../core/gateway/variables.ts';
+import { jsonLength } from '../../core/output/digest.ts';
+import type { Workspace } from '../../core/ports/workspace.ts';
+import { type PlannedSquad, planSquad } from '../../core/runs/plan-run.ts';
+import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
+import { LONGEST_CHAT_ID } from '../../core/runs/turn-start.ts';
+import { SquadError } from '../../schema/error.ts';
+import { Isolation } from '../../schema/worktree.ts';
+import type { Call } from '../operation.ts';
+import { withoutTrust } from '../settings/trust.ts';
+
+const MOST_MEMBERS = 1000;
+/** These come back in results, which have a size to keep. In characters of JSON. */
+const LONGEST = { cwd: 4096, chatId: LONGEST_CHAT_ID, metadata: 4000 };
+
+const member = z.strictObject({
+  roleId: z.string(),
+  task: z.string(),
+  cwd: z.string().optional().describe('Folder to work in, relative to the workspace'),
+  isolation: Isolation.optional(),
+});
+const chatMember = member.extend({
+  chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
+});
+const request = <T extends z.ZodType>(members: T) =>
+  z.strictObject({
+    members: z.array(members).min(1).max(MOST_MEMBERS),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+  });
+
+export const StatelessRequest = request(member);
+export const StatefulRequest = request(chatMember);
+
+type Starter = Pick<Call, 'services' | 'caller' | 'onStarted'>;
+
+interface StartedSquad extends PlannedSquad {
+  warnings: string[];
+}
+
+/** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
+export async function startMembers(call: Starter, asked: SquadRequest): Promise<StartedSquad> {
+  refuseLongValues(asked);
+  const workspace = await call.services.workspaces.open(call.caller);
+  if (workspace.config.stateMode.value === 'stateless') refuseChats(asked);
+  return startRuns(call, asked, workspace);
+}
+
+/** What was asked for is sound in itself; whether it can be done is found out here. */
+export async function startRuns(
+  call: Starter,
+  asked: SquadRequest,
+  workspace: Workspace,
+): Promise<StartedSquad> {
+  await call.services.runner.admit(asked.members.length, call.caller.parent);
+  const plan = await planRuns(call, asked, workspace);
+  await call.services.runner.submit(plan);
+  call.onStarted?.(
+    plan.runs.map(({ run }) => run),
+    plan.warnings,
+  );
+  return plan;
+}
+
+/** The same, up to where something would be written. */
+export async function planRuns(
+  { services, caller }: Starter,
+  asked: SquadRequest,
+  workspace: Workspace,
+): Promise<StartedSquad> {
+  const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
+  // Read while the rest is planned: every agent's start waits for all of it.
+  const servers = asked.members.every(({ subagent }) => subagent)
+    ? Promise.resolve(NO_SERVERS)
+    : mcpConfigs.of(workspace.root);
+  const plan = await planSquad(asked, {
+    workspace,
+    caller,
+    environment: keep => workspaces.environment(caller, keep),
+    gatewayVariables: servers.then(({ config }) => (config ? variablesIn(config) : [])),
+    engines,
+    files,
+    clock,
+    worktrees,
+    settings: services.settings.all(),
+    moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
+  });
+  const notes = new Set(plan.runs.flatMap(run => run.notes));
+  return {
+    ...plan,
+    warnings: [
+      ...workspace.notes,
+      ...withoutTrust(passedOver(workspace, plan)),
+      ...(await servers).warnings,
+      ...notes,
+    ],
+  };
+}
+
+/** A subagent has its own. */
+const NO_SERVERS = { config: null, warnings: [] };
+
+function passedOver({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
+  const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => ({ key, file: role.file })) ?? []);
+  return [...ignored, ...grants];
+}
+
+function refuseLongValues({ members, metadata }: SquadRequest): void {
+  const refuse = (what: string, length: number, limit: number): never => {
+    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; at most ${limit} fit`, {
+      suggestions: ['Put what is long into the task or into a file. Nothing was started.'],
+    });
+  };
+  members.forEach((given, at) => {
+    for (const key of ['cwd', 'chatId'] as const) {
+      const length = jsonLength(given[key] ?? '');
+      if (length > LONGEST[key]) refuse(`${placeOf(members, at)}${key}`, length, LONGEST[key]);
+    }
+  });
+  const length = JSON.stringify(metadata ?? {}).length;
+  if (length > LONGEST.metadata) refuse('metadata', length, LONGEST.metadata);
+}
+
+function refuseChats({ members }: SquadRequest): void {
+  const at = members.findIndex(({ chatId }) => chatId !== undefined);
+  if (at < 0) return;
+  throw new SquadError(
+    'INVALID_INPUT',
+    `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`,
+    {
+      suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
+    },
+  );
+}
+
+/** How the caller wrote it: a single spawn is no list. */
+function placeOf(members: RunRequest[], at: number): string {
+  if (members[at]?.form !== 'spawn') return `members[${at}].`;
+  return members.length === 1 ? '' : `agents[${at}].`;
+}
+
+/** What the terminal is told of runs that are on disk now and queued or at work. */
+export const Started = z.object({
+  squadId: z.string(),
+  runIds: z.array(z.string()),
+  warnings: z.array(z.string()),
+});
+export type Started = z.infer<typeof Started>;
+
+export const started = ({ squad, runs, warnings }: StartedSquad): Started => ({
+  squadId: squad.id,
+  runIds: runs.map(({ run }) => run.id),
+  warnings,
+});

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { nearest, oneLine } from '../../base/text.ts';
+import { firstThatFit } from '../../core/output/digest.ts';
+import type { TextDocument } from '../../core/ports/text-search.ts';
+import type { Caller } from '../../core/ports/workspace.ts';
+import type { Decision } from '../../core/team/decisions.ts';
+import { plainWords } from '../../core/team/team-markdown.ts';
+import { SquadError } from '../../schema/error.ts';
+import { operation, type Services } from '../operation.ts';
+import { RESULT_LIMIT } from '../runs/member-result.ts';
+
+interface FoundDecisions {
+  /** Best first. */
+  found: { decision: Decision; snippet: string; score: number }[];
+  total: number;
+  /** What the files are odd in, and how the words were taken. */
+  notes: string[];
+}
+
+const HOW = {
+  all: [],
+  some: ['No decision has all of these words: these have some of them.'],
+  part: ['Not found as words; looked for as a part of the text.'],
+} as const;
+
+/** The decisions of a workspace that somebody's words are about. */
+export async function searchDecisions(
+  { workspaces, search }: Services,
+  caller: Caller,
+  query: string,
+  limit: number,
+): Promise<FoundDecisions> {
+  const { root, team } = await workspaces.open(caller);
+  const { decisions, notes, revision } = await team.decisions();
+  await search.index(root, revision, () => documentsOf(decisions));
+  const result = search.search(root, query, limit);
+  if (!result) return { found: [], total: 0, notes: ['Nothing to look for: give a word.', ...notes] };
+  const byId = new Map(decisions.map(decision => [decision.id, decision]));
+  const found = result.hits.flatMap(({ id, snippet, score }) => {
+    const decision = byId.get(id);
+    return decision ? [{ decision, snippet: beyondTitle(snippet, decision), score }] : [];
+  });
+  return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
+}
+
+/** One at a time: plain words of a thousand decisions at once would keep everybody waiting. */
+function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
+  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: plainWords(text) };
+}
+
+const LONGEST = { title: 1_000, snippet: 160 };
+
+/** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
+function beyondTitle(snippet: string, { title, what, text }: Decision): string {
+  const words = snippet.replaceAll('…', ' ').trim();
+  const body = oneLine(plainWords(what ?? text), LONGEST.snippet);
+  return body !== '' && oneLine(title, LONGEST.title).includes(words) ? body : snippet;
+}
+
+const Listed = z.object({
+  id: z.string(),
+  title: z.string(),
+  date: z.string().nullable(),
+  by: z.string().nullable(),
+  what: z.string().nullable(),
+  why: z.string().nullable(),
+  text: z.string(),
+  file: z.string(),
+  merged: z.boolean(),
+  snippet: z.string().optional(),
+});
+
+/** Decisions for the terminal: all, newest first; those a search finds, best first; or the one with that id. */
+export const listDecisions = operation({
+  name: 'list_decisions',
+  route: 'GET /decisions',
+  agents: 'always',
+  tool: null,
+  input: z.strictObject({
+    id: z.string().optional(),
+    search: z.string().optional(),
+    limit: z.number().int().min(1).max(1000).default(20),
+  }),
+  output: z.object({ decisions: z.array(Listed), total: z.number(), notes: z.array(z.string()) }),
+  async run({ services, caller }, { id, search, limit }) {
+    if (search?.trim() === '')
+      throw new SquadError('INVALID_INPUT', 'The search has no words', {
+        suggestions: ['squad decisions --search WORDS', 'squad decisions   shows all of them'],
+      });
+    if (search !== undefined) {
+      const { found, total, notes } = await searchDecisions(services, caller, search, limit);
+      return { decisions: found.map(({ decision, snippet }) => ({ ...decision, snippet })), total, notes };
+    }
+    const { team } = await services.workspaces.open(caller);
+    const { decisions, notes } = await team.decisions();
+    if (id !== undefined) return { decisions: [named(decisions, id)], total: 1, notes: [] };
+    return { decisions: decisions.slice(0, limit), total: decisions.length, notes };
+  },
+});
+
+/** By its id, or any beginning of it that only one has. */
+function named(decisions: readonly Decision[], given: string): Decision {
+  const wanted = given.startsWith('d-') ? given : `d-${given}`;
+  const exact = decisions.find(({ id }) => id === wanted);
+  const alike = exact ? [exact] : decisions.filter(({ id }) => wanted !== 'd-' && id.startsWith(wanted));
+  if (alike.length === 1) return alike[0]!;
+  const near = nearest(
+    wanted,
+    decisions.map(({ id }) => id),
+  );
+  throw new SquadError(
+    'DECISION_UNKNOWN',
+    alike.length > 1 ? `${given} is the beginning of several ids` : `There is no decision ${given}`,
+    {
+      suggestions: [
+        alike.length > 1
+          ? `Give more of it: ${alike
+              .slice(0, 5)
+              .map(({ id }) => id)
+              .join(', ')}`
+          : near.length > 0
+            ? `Did you mean ${near.join(' or ')}?`
+            : '`squad decisions` shows the ids, `squad decisions --search WORDS` finds one by its words.',
+      ],
+    },
+  );
+}
+
+const MOST = 20;
+const ROOM_FOR_REST = 800;
+const LONGEST_NOTE = 600;
+
+export const decisionSearch = operation({
+  name: 'squad_decision_search',
+  route: 'POST /tools/squad_decision_search',
+  agents: 'always',
+  tool: {
+    title: 'Search decisions',
+    description: 'Decisions of this project\'s team, best match first. Words, "phrases", begin*.',
+    readOnly: true,
+    toolset: 'team',
+    isDefaultWithTeam: true,
+    listed: {
+      output: z.object({
+        decisions: z.array(z.looseObject({})),
+        total: z.number(),
+        note: z.string().optional(),
+      }),
+    },
+  },
+  input: z.strictObject({ query: z.string() }),
+  output: z.object({
+    decisions: z.array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        by: z.string().nullable(),
+        date: z.string().nullable(),
+        snippet: z.string(),
+        file: z.string(),
+        score: z.number(),
+      }),
+    ),
+    total: z.number(),
+    note: z.string().optional(),
+  }),
+  async run({ services, caller }, { query }) {
+    const { found, total, notes } = await searchDecisions(services, caller, query, MOST);
+    const listed = found.map(({ decision: { id, title, by, date, file }, snippet, score }) => ({
+      ...{ id, title, by, date, snippet, file: `.squad/${file}`, score },
+    }));
+    const shown = firstThatFit(listed, RESULT_LIMIT - ROOM_FOR_REST);
+    const said = [
+      ...notes,
+      ...(shown.length < total ? [`${total - shown.length} more are not shown: add words.`] : []),
+    ]
+      .join(' ')
+      .slice(0, LONGEST_NOTE);
+    return { decisions: shown, total, ...(said !== '' && { note: said.toWellFormed() }) };
+  },
+});

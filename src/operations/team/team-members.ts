@@ -1,0 +1,123 @@
+import { startOfDay } from '../../core/cost/budget.ts';
+import { figuresOf, type RunFigures } from '../../core/cost/usage.ts';
+import type { TeamAgent } from '../../core/ports/team.ts';
+import type { Caller, Workspace } from '../../core/ports/workspace.ts';
+import type { Member } from '../../core/team/roster.ts';
+import { isEnd, type Run, runSummary } from '../../schema/run.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
+import type { Services } from '../operation.ts';
+import { asItIsNow, findRun } from '../runs/find-runs.ts';
+
+/** Somebody of the team: by the roster, by a folder of their own, or by a role that can be given work here. */
+export interface Teammate extends TeamAgent {
+  member: Member | null;
+}
+
+/** Those of the roster first, in its order. */
+export async function teammates({ team, roles }: Workspace): Promise<Teammate[]> {
+  const [{ members }, agents, known] = await Promise.all([
+    team.roster(),
+    team.agents(),
+    // Roles that cannot be read are told of where roles are listed.
+    roles().catch(() => []),
+  ]);
+  const found = new Map<string, Teammate>();
+  const add = (name: string, more: Partial<Teammate>) => {
+    const key = name.toLowerCase();
+    const before = found.get(key) ?? { name, hasCharter: false, hasHistory: false, member: null };
+    if (key !== '') found.set(key, { ...before, ...more });
+  };
+  for (const member of members) add(member.agent, { member });
+  for (const { name, hasCharter, hasHistory } of agents) add(name, { name, hasCharter, hasHistory });
+  for (const { id } of known) add(id, {});
+  return [...found.values()];
+}
+
+/** A role and an agent of the roster are one when their names are. */
+const isRunOf = ({ roleId }: Pick<Run, 'roleId'>, name: string): boolean =>
+  roleId !== null && roleId.toLowerCase() === name.toLowerCase();
+
+interface AtWork {
+  running: number;
+  queued: number;
+}
+
+/** How many runs of this workspace each role has just now. */
+export function atWork({ runner }: Pick<Services, 'runner'>, workspace: string): (name: string) => AtWork {
+  const live = runner.liveRuns().filter(run => run.workspace === workspace);
+  return name => {
+    const own = live.filter(run => isRunOf(run, name));
+    const queued = own.filter(({ status }) => status === 'queued').length;
+    return { running: own.length - queued, queued };
+  };
+}
+
+const LOOKED_AT = 500;
+const SHOWN = 5;
+
+/**
+ * How somebody of the team is doing: what of their runs is on, and how the last ones ended. An agent that asks gets the words
+ * for that and nothing about the work itself, which may be none of its business.
+ */
+export async function agentStatus(
+  { store, runner }: Services,
+  caller: Caller,
+  { root }: Pick<Workspace, 'root'>,
+  { name, member }: Teammate,
+) {
+  const live = runner.liveRuns().filter(run => run.workspace === root && isRunOf(run, name));
+  const rows = await store.runs({ workspace: root, limit: LOOKED_AT });
+  const ended = rows.filter(run => isEnd(run.status) && isRunOf(run, name)).slice(0, SHOWN);
+  const queued = live.filter(({ status }) => status === 'queued').length;
+  const words = {
+    name,
+    role: member?.role ?? null,
+    roster_status: member?.status ?? null,
+    status: live.length > queued ? 'working' : queued > 0 ? 'waiting' : 'idle',
+    running: live.length - queued,
+    queued,
+  };
+  if (caller.parent) return { ...words, recent: ended.map(run => ({ status: shownStatus(run) })) };
+  const shown = (run: (typeof live)[number]) => ({
+    spawn_id: run.id,
+    squad_id: run.squadId,
+    status: shownStatus(run),
+    task_summary: runSummary(run),
+    started_at: iso(run.startedAt),
+    ended_at: iso(run.endedAt),
+  });
+  return { ...words, active: live.slice(0, SHOWN * 4).map(shown), recent: ended.map(shown) };
+}
+
+const iso = (moment: number | null): string | null =>
+  moment === null ? null : new Date(moment).toISOString();
+
+/** The newest are what anybody wants to know about. */
+const MOST = 50_000;
+const MOST_OF_SQUAD = 1_000;
+
+/** What runs have taken: of today and of this workspace; for an agent of its own run and its squad. */
+export async function teamMetrics(services: Services, caller: Caller, workspace: string) {
+  const { store, clock, runner } = services;
+  const now = clock.now();
+  const at = new Date(now).toISOString();
+  /** What a run at work has used is in the database only when it has ended. */
+  const asOfNow = <R extends Pick<RunFigures, 'id' | 'status' | 'usage' | 'startedAt' | 'endedAt'>>(
+    run: R,
+  ): R =>
+    isEnd(run.status)
+      ? run
+      : { ...run, ...runner.current(run.id), usage: runner.usageOf(run.id) ?? run.usage };
+  if (caller.parent) {
+    const { id, squadId } = caller.parent;
+    const own = await findRun(services, id);
+    const rows = await store.runs({ squadId, limit: MOST_OF_SQUAD });
+    const squad = await Promise.all(rows.map(row => asItIsNow(services, row)));
+    return { at, run: figuresOf([asOfNow(own)], now), squad: figuresOf(squad.map(asOfNow), now) };
+  }
+  const [today, here] = await Promise.all([
+    store.figures({ since: startOfDay(now), limit: MOST }),
+    store.figures({ workspace, limit: MOST }),
+  ]);
+  return { at, today: figuresOf(today.map(asOfNow), now), workspace: figuresOf(here.map(asOfNow), now) };
+}

@@ -1,0 +1,130 @@
+import type { StoredMessage, TracePart } from './conversation.ts';
+
+/**
+ * Which call of a conversation a piece of a message is about. Providers may number their calls anew in each turn of the model, so
+ * an id alone does not say. What tools gave back, and what a program called, is right below the message that has the call.
+ */
+export const callKey = (
+  { id, parentId, role }: Pick<StoredMessage, 'id' | 'parentId' | 'role'>,
+  callId: string,
+): string => `${role === 'tool' || role === 'program' ? parentId : id} ${callId}`;
+
+type Called<P> = Extract<P, { type: 'tool_call' }>;
+type Came<P> = Extract<P, { type: 'tool_result' }>;
+
+/** A call that a program made. `callIn`: the message that has it. */
+export interface MadeCall<P extends TracePart> {
+  key: string;
+  call: Called<P>;
+  callIn: string;
+  result: Came<P> | null;
+}
+
+/** What one program called, in the order it did, and how much more that is not kept. */
+export interface MadeCalls<P extends TracePart> {
+  calls: MadeCall<P>[];
+  more: Extract<P, { type: 'more_calls' }> | null;
+}
+
+/** What programs called, by the keys of the model's calls that ran them. */
+export function madeCalls<P extends TracePart>(
+  messages: readonly (Pick<StoredMessage, 'id' | 'parentId' | 'role'> & { content: readonly P[] })[],
+): Map<string, MadeCalls<P>> {
+  const programs = new Map<string, MadeCalls<P>>();
+  const open = new Map<string, MadeCall<P>>();
+  for (const message of messages) {
+    if (message.role !== 'program') continue;
+    const ofProgram = (id = '') => at(callKey(message, id));
+    for (const part of message.content) {
+      if (isOf(part, 'tool_call')) {
+        const key = callKey(message, part.id);
+        const made = { key, call: part, callIn: message.id, result: null };
+        open.set(key, made);
+        ofProgram(part.within).calls.push(made);
+      } else if (isOf(part, 'tool_result')) {
+        const made = open.get(callKey(message, part.id));
+        if (made) made.result = part;
+      } else if (isOf(part, 'more_calls')) ofProgram(part.within).more = part;
+    }
+  }
+  return programs;
+
+  function at(key: string): MadeCalls<P> {
+    const made = programs.get(key) ?? { calls: [], more: null };
+    programs.set(key, made);
+    return made;
+  }
+}
+
+const isOf = <P extends TracePart, T extends P['type']>(part: P, type: T): part is Extract<P, { type: T }> =>
+  part.type === type;
+
+/** A run that the one whose conversation it is has started. */
+export interface NestedRun {
+  id: string;
+  /** Null: it is no subagent. */
+  subagent: string | null;
+  createdAt: number;
+}
+
+type Said = Pick<StoredMessage, 'id' | 'parentId' | 'role' | 'at' | 'content'>;
+
+interface Call {
+  key: string;
+  name: string;
+  /** The key of the one whose program made it. */
+  within: string | undefined;
+  from: number;
+  until: number;
+}
+
+/**
+ * Which call of a tool, by its key, started which run, where that can be told: runs say who their parent is, not which of its calls it was. It
+ * is the one call that was under way then, or the one of those whose tool is named as the subagent. Of calls in a program it is
+ * the program's where nothing closer can be told.
+ */
+export function runsByCall<R extends NestedRun>(
+  messages: readonly Said[],
+  runs: readonly R[],
+): Map<string, R[]> {
+  const calls = callsIn(messages);
+  const found = new Map<string, R[]>();
+  for (const run of runs) {
+    const open = calls.filter(({ from, until }) => from <= run.createdAt && run.createdAt <= until);
+    const closest = open.filter(({ key }) => !open.some(({ within }) => within === key));
+    const named = closest.filter(({ name }) => isNamed(name, run.subagent));
+    const byModel = open.filter(({ within }) => within === undefined);
+    const call = only(named) ?? only(closest) ?? only(byModel);
+    if (call) found.set(call.key, [...(found.get(call.key) ?? []), run]);
+  }
+  return found;
+}
+
+function callsIn(messages: readonly Said[]): Call[] {
+  const calls = new Map<string, Call>();
+  for (const message of messages)
+    for (const part of message.content) {
+      if (part.type === 'tool_call') {
+        const key = callKey(message, part.id);
+        const within = part.within === undefined ? undefined : callKey(message, part.within);
+        const from = part.at ?? message.at;
+        calls.set(key, { key, name: part.name, within, from, until: Number.POSITIVE_INFINITY });
+      } else if (part.type === 'tool_result') {
+        const call = calls.get(callKey(message, part.id));
+        if (call) call.until = part.at ?? message.at;
+      }
+    }
+  return [...calls.values()];
+}
+
+const only = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
+
+/** Tools of other servers are known as `{server}__{tool}`. */
+const isNamed = (tool: string, subagent: string | null): boolean =>
+  subagent !== null && (tool === subagent || tool.endsWith(`__${subagent}`));
+
+/** Says in words how many calls of a program are not told one by one. */
+export function moreCalls({ calls, failed }: { calls: number; failed: number }): string {
+  const words = calls === 1 ? '1 more call' : `${calls} more calls`;
+  return failed === 0 ? words : `${words}, ${failed} failed`;
+}

@@ -1,0 +1,114 @@
+import { visibleLine } from '../base/text.ts';
+import type { EventBody } from './event.ts';
+import { shownStatus } from './shown-status.ts';
+
+/** What is to be known of a run to call it something: a row has its subagent among its options, what is made of rows beside its role. */
+export type NamedRun = { roleId: string | null; engine: string } & (
+  | { subagent: string | null }
+  | { options: { subagent: string | null } }
+);
+
+/** Who a run is, wherever runs are shown: its role, the subagent it is a call of, or just its engine. */
+export const runName = (run: NamedRun): string =>
+  run.roleId ?? ('options' in run ? run.options : run).subagent ?? run.engine;
+
+/** How a face writes figures everywhere else. */
+interface FigureWords {
+  duration(ms: number): string;
+  money(usd: number): string;
+}
+
+/** What an event says beside its type. An event that this build does not know yet says nothing. */
+export function eventWords(body: EventBody, { duration, money }: FigureWords): string {
+  switch (body.type) {
+    case 'hub.started':
+      return `version ${body.version}, pid ${body.pid}`;
+    case 'hub.stopped':
+      return body.reason;
+    case 'hub.recovered':
+      return `${body.watched} at work, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
+    case 'database.restored':
+      return restoredWords(body);
+    case 'squad.created':
+      return body.members === 1 ? '1 member' : `${body.members} members`;
+    case 'run.queued':
+      return `${queuedAs(body)} on ${body.engine}${body.turn === undefined ? '' : `, turn ${body.turn}`}`;
+    case 'run.started':
+      return `turn ${body.turn}${body.pid === null ? '' : `, pid ${body.pid}`}`;
+    case 'run.activity':
+      return body.skipped === undefined
+        ? body.text
+        : `${body.text} (before it ${body.skipped} more, too fast to be listed)`;
+    case 'run.quiet':
+      return body.state === null ? 'gives signs again' : `${body.state.replaceAll('_', ' ')}: ${body.text}`;
+    case 'run.budget':
+      return `${money(body.spentUsd)} of ${money(body.budgetUsd)} for the ${body.scope}`;
+    case 'run.stopping':
+      return `${body.reason.replaceAll('_', ' ')}${body.by === undefined ? '' : `, by ${body.by}`}`;
+    case 'run.turn_ended':
+      return `turn ${body.turn}${exit(body.exitCode)}`;
+    case 'run.ended':
+      return [
+        `${shownStatus(body)}${exit(body.exitCode)}`,
+        ...(body.durationMs === null ? [] : [duration(body.durationMs)]),
+        ...(body.error ? [`${body.error.code}: ${body.error.message}`] : []),
+      ].join(' · ');
+    case 'inbox.asked':
+      return `${body.item.id} ${body.item.kind}: ${visibleLine(body.item.question)}`;
+    case 'inbox.settled':
+      return `${body.item.id} ${body.item.state}${body.item.answer === null ? '' : ` with "${visibleLine(body.item.answer)}"`}: ${visibleLine(body.item.question)}`;
+    case 'review.requested':
+      return `round ${body.iteration} by ${body.reviewerId}, commit ${body.commit.slice(0, 12)}`;
+    case 'review.closed':
+      return `round ${body.iteration}: ${body.outcome.replaceAll('_', ' ')}${body.reason === null ? '' : `: ${body.reason}`}`;
+    case 'review.limit_changed':
+      return body.limit === null ? 'as the setting says' : `${body.limit} rounds`;
+    case 'worktree.made':
+      return `${body.branch} in ${body.path}`;
+    case 'worktree.removed':
+      return `${body.branch} in ${body.path}${body.savedRef === null ? '' : `, saved as ${body.savedRef}`}`;
+    case 'worktree.kept':
+      return `${body.path}: ${body.why}`;
+    case 'pull_request.opened':
+      return `#${body.number} ${body.url}`;
+    case 'issues.created':
+      return body.issues.map(({ number, title }) => `#${number} ${title}`).join(', ');
+    case 'branch.integrated':
+      return `${body.branch} into ${body.into}`;
+    case 'tool.called':
+      return `${body.tool}${body.client === null ? '' : ` by ${body.client}`}${body.ok ? '' : `: ${body.code ?? 'failed'}`}${body.count === undefined ? '' : ` ×${body.count}`}`;
+    case 'setting.changed':
+      return `${body.key} = ${body.value ?? 'default'}`;
+    case 'runs.pruned':
+      return `${body.runs} runs, ${body.bytes} bytes`;
+    default:
+      body satisfies never;
+      return '';
+  }
+}
+
+const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: string }) =>
+  roleId ?? (subagent === undefined ? 'no role' : `subagent ${subagent}`);
+
+const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);
+
+/** The database's fault and the outcome for its runs, in one sentence. */
+export function restoredWords({
+  why,
+  restored,
+  updated,
+  unrecorded,
+  kept,
+}: Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>): string {
+  const runs = (count: number) => `${count} ${count === 1 ? 'run' : 'runs'}`;
+  return [
+    `${why}.`,
+    `Restored from run folders: ${runs(restored)}; brought up to date: ${runs(updated)}.`,
+    ...(unrecorded > 0 ? [`Of ${runs(unrecorded)} little more than the output is known.`] : []),
+    ...(kept === null ? [] : [`The damaged file is kept as ${kept}.`]),
+  ].join(' ');
+}
+
+/** What a tool was given or gave back, as text for a reader: words as they are, values indented. */
+export const toldValue = (value: unknown): string =>
+  typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');

@@ -1,0 +1,80 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join, relative } from 'node:path';
+import { isViewPath } from '../schema/page-paths.ts';
+
+/** `host` has passed the guard: it is one of our own names. */
+const contentPolicy = (host: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self' ws://${host}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+};
+
+const NOT_BUILT = 'The page is not part of this build of Squad. In its repository: npm run build\n';
+
+/** The page itself. Only names found in its folder are served, so that no name given can lead out of it. */
+export class PageFiles {
+  private readonly folder: string;
+  private names: Promise<ReadonlySet<string>> | null = null;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url!.split('?', 1)[0]!.slice(1);
+    const isFile = extname(path) !== '';
+    // A page that is opened anew may be of a newer build, with other names.
+    if (!isFile) this.names = null;
+    this.names ??= namesIn(this.folder);
+    const name = isFile ? path : 'index.html';
+    const headers = { 'content-security-policy': contentPolicy(request.headers.host!) };
+    const content = (await this.names).has(name) ? await this.read(name) : null;
+    if (content === null) {
+      response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
+      response.end(isFile ? 'There is no such file\n' : NOT_BUILT);
+      return;
+    }
+    // The page itself says that there is no such view, with a way back.
+    response.writeHead(isFile || isViewPath(`/${path}`) ? 200 : 404, {
+      ...headers,
+      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      'content-length': content.length,
+      // A name in `assets` has a hash of its content in it.
+      'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-store',
+    });
+    response.end(content);
+  }
+
+  /** Null: another build has just taken its place. */
+  private read(name: string): Promise<Buffer | null> {
+    return readFile(join(this.folder, name)).catch(() => null);
+  }
+}
+
+async function namesIn(folder: string): Promise<ReadonlySet<string>> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return new Set(
+    found
+      .filter(entry => entry.isFile())
+      .map(entry => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/')),
+  );
+}

@@ -1,0 +1,188 @@
+import type { Readable, Writable } from 'node:stream';
+import { LineSplitter } from '../line-splitter.ts';
+import { asLine, gatherWrites } from '../stream/line-writer.ts';
+import { answeredId, type Edges } from '../stream/read-message.ts';
+import { subscribe } from './change-stream.ts';
+import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './handshake.ts';
+import { answerTooLarge, tooLarge } from './http-exchange.ts';
+import {
+  type Channel,
+  cancelNotice,
+  type Json,
+  type LinkEvents,
+  UpstreamFault,
+  type UpstreamLink,
+} from './link.ts';
+import { Multiplexer, refusedGreeting, toLink } from './multiplexer.ts';
+import { tryParse } from './parse-json.ts';
+
+interface ServiceEnd {
+  code: number | null;
+  signal: string | null;
+}
+
+interface LineChannelOptions {
+  stdout: Readable;
+  stdin: Writable;
+  /** Never rejects. */
+  ended: Promise<ServiceEnd>;
+  maxFrameBytes: number;
+  mux: Multiplexer;
+  events: LinkEvents;
+}
+
+/** What a server may leave unread before nothing more is given to it. */
+const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+/** So many of the largest frames in one are none any more. */
+const ENDLESS_FRAMES = 8;
+/** Between the end of a process and the last of its output, and the other way round. */
+const LAST_WORDS_MS = 250;
+
+/** One message a line, over the streams of a process. */
+function openLineChannel(options: LineChannelOptions): Channel {
+  const { stdin, mux, events } = options;
+
+  function write(message: Json): boolean {
+    if (!stdin.writable || stdin.writableLength > MOST_UNREAD_BYTES) return false;
+    gatherWrites(stdin);
+    stdin.write(asLine(message));
+    return true;
+  }
+
+  readLines(options);
+  endWithProcess(options);
+
+  return {
+    send(message) {
+      if (write(message)) return;
+      const fault = new UpstreamFault('transport', 'The server does not read what it is sent.');
+      if (typeof message.method === 'string' && typeof message.id === 'number') mux.fail(message.id, fault);
+      // An answer that it does not read is one it did not want.
+      else events.onStray();
+    },
+    cancel(id, reason) {
+      write(cancelNotice(id, reason));
+    },
+  };
+}
+
+function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): void {
+  const lines = new LineSplitter(
+    maxFrameBytes,
+    line => {
+      if (mux.fault) return;
+      if ('bytes' in line) readLine(line.bytes);
+      else dropLine(line.tooLong);
+    },
+    { afterBytes: maxFrameBytes * ENDLESS_FRAMES, onEndless: () => giveUp(maxFrameBytes * ENDLESS_FRAMES) },
+  );
+
+  /** Others share the link: what was asked with too large an answer fails, and nothing else does. */
+  function dropLine(edges: Edges): void {
+    const id = answeredId(edges);
+    if (typeof id !== 'number') giveUp(maxFrameBytes);
+    else if (mux.isPending(id)) mux.fail(id, answerTooLarge(maxFrameBytes));
+    else events.onStray();
+  }
+
+  function giveUp(bytes: number): void {
+    mux.end(tooLarge(bytes));
+    stdout.destroy();
+  }
+
+  function readLine(bytes: Buffer): void {
+    // Blank lines say nothing, not even something wrong.
+    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
+    const message = tryParse(bytes.toString());
+    // Servers print other things on their output, too.
+    if (message === undefined) events.onStray();
+    else mux.receive(message);
+  }
+
+  stdout.on('data', (chunk: Buffer) => {
+    if (!mux.fault) lines.push(chunk);
+  });
+  stdout.on('end', () => lines.end());
+}
+
+function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void {
+  const outputEnd = new Promise<void>(resolve => {
+    stdout.once('close', resolve).once('end', resolve);
+    stdout.on('error', () => resolve());
+    if (stdout.readableEnded || stdout.destroyed) resolve();
+  });
+  const inputEnd = new Promise<void>(resolve => {
+    stdin.once('close', resolve);
+    stdin.on('error', () => resolve());
+    if (stdin.destroyed) resolve();
+  });
+
+  void ended.then(async end => {
+    // What it said before it ended still counts; a helper of it may hold the output open for ever.
+    await withinMoments(outputEnd);
+    mux.end(exitFault(end));
+  });
+  for (const [stream, message] of [
+    [outputEnd, 'The server closed its output.'],
+    [inputEnd, 'The server closed its input.'],
+  ] as const) {
+    void stream.then(async () => {
+      const end = await withinMoments(ended);
+      mux.end(end ? exitFault(end) : new UpstreamFault('transport', message));
+    });
+  }
+}
+
+function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
+  const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+  return new UpstreamFault('exit', `The server's process ${how}.`);
+}
+
+function withinMoments<T>(promise: Promise<T>): Promise<T | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(() => resolve(null), LAST_WORDS_MS);
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+interface StdioLinkOptions extends LinkOptions {
+  stdout: Readable;
+  stdin: Writable;
+  /** Settles when the process ends; never rejects. */
+  ended: Promise<ServiceEnd>;
+}
+
+/** A link over the streams of a running process, which it ends by closing its input. Rejects with an UpstreamFault. */
+export async function openStdioLink(options: StdioLinkOptions): Promise<UpstreamLink> {
+  const { events, stdout, stdin, ended, maxFrameBytes = MAX_FRAME_BYTES } = options;
+  const mux = new Multiplexer(events);
+  mux.attach(openLineChannel({ stdout, stdin, ended, maxFrameBytes, mux, events }));
+  const over = new AbortController();
+  void mux.closed.then(() => over.abort());
+
+  async function close(): Promise<void> {
+    mux.end(new UpstreamFault('transport', 'The link was closed.'));
+    stdin.end();
+  }
+
+  try {
+    const greeting = await greet(mux, options);
+    if (greeting.era === 'modern') void subscribe(mux, greeting.capabilities, events, over.signal);
+    return toLink(mux, greeting, close);
+  } catch (fault) {
+    await close();
+    throw fault;
+  }
+}
+
+/** Nearly every server knows `initialize`, also those that know better; only one that does not is asked the modern way. */
+async function greet(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
+  try {
+    return await greetLegacy(mux, options);
+  } catch (fault) {
+    if (!(fault instanceof UpstreamFault) || fault.kind !== 'answer') throw fault;
+    return await greetModern(mux, options).catch(second => {
+      if (!(second instanceof UpstreamFault) || second.kind !== 'answer') throw second;
+      throw refusedGreeting(fault);
+    });
+  }
+}

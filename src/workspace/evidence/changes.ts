@@ -1,0 +1,215 @@
+import { existsSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { WorkPlace, WorkTree } from '../../core/ports/changes.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { DirtyFile, WorkChanges, WorkSnapshot } from '../../schema/evidence.ts';
+import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
+import { pathText } from '../files/paths.ts';
+import { type Git, GitTrouble, openGit } from '../git/git.ts';
+import { headLogSize } from '../git/git-folder.ts';
+import { readStatus, type StatusEntry } from '../git/git-status.ts';
+import { readIgnoreRules } from '../git/ignore-rules.ts';
+import { withoutReview } from '../review/feedback-commits.ts';
+import { hiddenFiles } from '../worktrees/worktree-index.ts';
+import {
+  branchNotes,
+  type Compared,
+  commitsMade,
+  type Difference,
+  droppedNotes,
+  elsewhereNotes,
+  withComparison,
+} from './compare.ts';
+import { branchChanges, branchDiff, writeDiff } from './diff.ts';
+
+/** New files up to this size are read to count their lines, in all up to this many bytes. */
+const LARGEST_COUNTED = 1024 * 1024;
+const MOST_COUNTED = 64 * LARGEST_COUNTED;
+
+/** What the run at work in `directory` since the snapshot has changed, in the whole repository. */
+async function findChanges(
+  git: Git,
+  directory: string,
+  before: WorkSnapshot,
+  { workspace, branch }: WorkPlace,
+): Promise<WorkChanges> {
+  const notes: string[] = [];
+  const known = async <T>(part: Promise<T>): Promise<T | null> => {
+    try {
+      return await part;
+    } catch (trouble) {
+      if (!(trouble instanceof GitTrouble)) throw trouble;
+      if (!notes.includes(trouble.message)) notes.push(trouble.message);
+      return null;
+    }
+  };
+
+  const compared = await known(withComparison(git, before, workspace, async found => found));
+  if (!compared) return { files: null, commits: null, lines: null, notes };
+  const made = await known(commitsMade(git, before, compared.status, branch));
+  const commits = made && { count: made.count, newest: made.newest };
+  const own = made?.hasFeedback ? withoutReview(compared.files) : compared.files;
+  if (made) notes.push(...droppedNotes(made.dropped), ...elsewhereNotes(made.elsewhere, branch));
+  const { branch: current } = compared.status;
+  const isElsewhere = branch !== undefined && current !== branch;
+  if (isElsewhere)
+    notes.push(`the work tree is on ${current ?? 'a detached HEAD'}, not on the run's branch ${branch}`);
+  notes.push(...compared.notes);
+  notes.push(...((await known(branchNotes(git, before, compared.status))) ?? []));
+  const lines = await countLines(git.folder.root, { ...compared, files: own }, notes);
+  const files = own
+    .map(each => ({
+      path: pathText(each.path),
+      status: each.status,
+      isOutside: isOutside(git.folder.root, directory, each.path),
+    }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files, commits, lines, notes, ...(isElsewhere && { isElsewhere }) };
+}
+
+function isOutside(root: string, directory: string, path: string): boolean {
+  const below = Buffer.from(relative(root, directory)).toString('latin1');
+  return below !== '' && !path.startsWith(`${below}/`);
+}
+
+async function countLines(
+  root: string,
+  { files, uncounted }: Compared,
+  notes: string[],
+): Promise<WorkChanges['lines']> {
+  if (uncounted) {
+    notes.push(`lines could not be counted (${uncounted})`);
+    return null;
+  }
+  const wereDirty = files.filter(({ wasDirty }) => wasDirty).length;
+  if (wereDirty > 0)
+    notes.push(
+      `${wereDirty} of the files had uncommitted changes before the run: their lines are not counted`,
+    );
+  const budget = { bytes: MOST_COUNTED };
+  const counted = await eachOf(files, async file => file.lines ?? (await linesOfNew(root, file, budget)));
+  const tooLarge = counted.filter(each => each === 'too large').length;
+  if (tooLarge > 0)
+    notes.push(
+      `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
+    );
+  // A sum of some of them would pass for that of all.
+  if (wereDirty > 0 || tooLarge > 0) return null;
+  const lines = counted.filter(each => each !== null && each !== 'too large');
+  const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
+  const deletions = lines.reduce((sum, each) => sum + each.deletions, 0);
+  // Nothing was counted: that is not to say that nothing changed.
+  return insertions + deletions === 0 && lines.length < counted.length ? null : { insertions, deletions };
+}
+
+/** Null for what has none, as binary content. */
+async function linesOfNew(
+  root: string,
+  { path, isUntracked, wasDirty }: Difference,
+  budget: { bytes: number },
+): Promise<Difference['lines'] | 'too large'> {
+  if (!isUntracked || wasDirty) return null;
+  const content = budget.bytes > 0 ? await readWorkFile(root, path, LARGEST_COUNTED) : null;
+  budget.bytes -= content?.length ?? 0;
+  // A repository of its own has no lines of ours.
+  if (!content) return (await statWorkFile(root, path))?.isDirectory() ? null : 'too large';
+  if (isBinary(content)) return null;
+  let insertions = content.length > 0 && content.at(-1) !== 10 ? 1 : 0;
+  for (let at = content.indexOf(10); at >= 0; at = content.indexOf(10, at + 1)) insertions++;
+  return { insertions, deletions: 0 };
+}
+
+/** More are not kept: the snapshot is read and written with each run. */
+const MOST_DIRTY = 50_000;
+/** What may be read before a start: a few milliseconds' worth. */
+const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
+
+/** Two git processes at once, then a look at each file that is not as HEAD has it or is hidden from git. */
+async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
+  const takenAt = Date.now();
+  const logSize = await headLogSize(git.folder);
+  const [{ head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
+    readStatus(git, { signal }),
+    hiddenFiles(git, signal),
+    readIgnoreRules(git),
+  ]);
+  const known = new Set(listed.map(({ path }) => path));
+  const unlisted = hidden.paths.filter(path => !known.has(path));
+  const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
+  if (entries.length > MOST_DIRTY)
+    throw new GitTrouble(
+      `more than ${MOST_DIRTY} files had uncommitted changes before the run, or were hidden from git`,
+    );
+  const budget = { ...HASH_BUDGET };
+  const { root } = git.folder;
+  const dirty = await eachOf(entries, entry => look(root, entry, budget));
+  if (signal?.aborted) throw new GitTrouble('git was no longer waited for');
+  const { keptOut } = hidden;
+  const readyAt = Date.now();
+  return { root, head, branch, headLogSize: logSize, dirty, ignoreRules, keptOut, takenAt, readyAt };
+}
+
+async function look(
+  root: string,
+  { path, isUntracked }: StatusEntry,
+  budget: typeof HASH_BUDGET,
+): Promise<DirtyFile> {
+  const stat = await statWorkFile(root, path);
+  if (!stat) return { path, isUntracked, stamp: null, hash: null };
+  const stamp = stampOf(stat);
+  const size = Number(stat.size);
+  if (budget.files < 1 || budget.bytes < size) return { path, isUntracked, stamp, hash: null };
+  budget.files -= 1;
+  budget.bytes -= size;
+  return { path, isUntracked, stamp, hash: await hashWorkFile(root, path, stat) };
+}
+
+/** What runs do to the files of a folder, as git can tell it. */
+export function createWorkTree(env: Record<string, string | undefined> = process.env): WorkTree {
+  return {
+    async snapshot(directory, signal) {
+      try {
+        return { snapshot: await takeSnapshot(await openGit(directory, env), signal), why: null };
+      } catch (trouble) {
+        return { snapshot: null, why: wordsOf(trouble, directory) };
+      }
+    },
+
+    async changes(directory, before, place = {}) {
+      try {
+        return await findChanges(await openGit(directory, env), directory, before, place);
+      } catch (trouble) {
+        return { files: null, commits: null, lines: null, notes: [wordsOf(trouble, directory)] };
+      }
+    },
+
+    async diff(directory, before, options) {
+      return available(directory, async () => writeDiff(await openGit(directory, env), before, options));
+    },
+
+    commitChanges: (repository, from, to) =>
+      available(repository, async () => branchChanges(await openGit(repository, env), from, to)),
+
+    commitDiff: (repository, from, to, { maxBytes }) =>
+      available(repository, async () => branchDiff(await openGit(repository, env), from, to, maxBytes)),
+  };
+}
+
+async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (trouble) {
+    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${wordsOf(trouble, place)}.`, {
+      suggestions: ['`squad show RUN` has what was seen when the run ended.'],
+      cause: trouble,
+    });
+  }
+}
+
+/** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */
+function wordsOf(trouble: unknown, folder: string): string {
+  if (!existsSync(folder)) return 'the folder is gone';
+  if (trouble instanceof GitTrouble) return trouble.message;
+  const { code, message } = trouble as NodeJS.ErrnoException;
+  return `the folder could not be looked at (${code ?? message})`;
+}

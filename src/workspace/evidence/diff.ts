@@ -1,0 +1,208 @@
+import { offThread } from '../../core/off-thread.ts';
+import type { WorkPlace } from '../../core/ports/changes.ts';
+import type { WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
+import { FEEDBACK_FILE } from '../../schema/review.ts';
+import { isBinary, readWorkFile, statWorkFile } from '../files/file-stamp.ts';
+import { pathArgument, pathText } from '../files/paths.ts';
+import type { Git } from '../git/git.ts';
+import { PLAIN_DIFF, trackedChanges } from '../git/git-status.ts';
+import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
+import { type Compared, commitsMade, type Difference, withComparison } from './compare.ts';
+
+/** As big as what git shows: see `core.bigFileThreshold` in git.ts. */
+const LARGEST_SHOWN = 8 * 1024 * 1024;
+const LINK = 0o120000n;
+const KIND = 0o170000n;
+
+/** A file git does not track, as the diff that would add it. */
+export async function newFileDiff(root: string, path: string): Promise<Buffer> {
+  const name = pathText(path);
+  const stat = await statWorkFile(root, path);
+  if (!stat) return Buffer.from(`# ${name} is gone\n`);
+  if (stat.isDirectory())
+    return Buffer.from(`# ${name} is a repository of its own, which is not looked into\n`);
+  const content = await readWorkFile(root, path, LARGEST_SHOWN);
+  if (!content)
+    return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not readable\n`);
+
+  const mode = (stat.mode & KIND) === LINK ? '120000' : stat.mode & 0o100n ? '100755' : '100644';
+  const head = `diff --git ${prefixed('a', name)} ${prefixed('b', name)}\nnew file mode ${mode}\n`;
+  if (content.length === 0) return Buffer.from(head);
+  if (isBinary(content))
+    return Buffer.from(`${head}Binary files /dev/null and ${prefixed('b', name)} differ\n`);
+  const { lines, body } = await offThread('new file', addedLines, content.length, content);
+  const range = lines === 1 ? '+1' : `+1,${lines}`;
+  return Buffer.concat([
+    Buffer.from(`${head}--- /dev/null\n+++ ${prefixed('b', name)}\n@@ -0,0 ${range} @@\n`),
+    body,
+  ]);
+}
+
+/** The content as lines of a diff, and how many. */
+export function addedLines(content: Uint8Array): { lines: number; body: Uint8Array } {
+  const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1');
+  const isWhole = text.endsWith('\n');
+  const lines = (isWhole ? text.slice(0, -1) : text).split('\n');
+  const body = `+${lines.join('\n+')}\n${isWhole ? '' : '\\ No newline at end of file\n'}`;
+  return { lines: lines.length, body: Buffer.from(body, 'latin1') };
+}
+
+const prefixed = (side: string, name: string): string =>
+  name.startsWith('"') ? `"${side}/${name.slice(1)}` : `${side}/${name}`;
+
+/** Well below what any system takes as arguments. */
+const MOST_ARGUMENT_BYTES = 64 * 1024;
+
+const WERE_DIRTY = `# The files below had uncommitted changes before the run. What they held then was not kept: their whole
+# difference from the last commit before the run is shown, older changes included.
+`;
+
+/** Everything that is different now from the snapshot, as one unified diff. Lines that begin with # are ours. */
+export const writeDiff = (
+  git: Git,
+  before: WorkSnapshot,
+  { maxBytes, workspace }: WorkPlace & { maxBytes: number },
+): Promise<WorkDiff> =>
+  withComparison(git, before, workspace, compared => diffOf(git, before, compared, maxBytes));
+
+async function diffOf(
+  git: Git,
+  before: WorkSnapshot,
+  { files: all, base, status, env }: Compared,
+  maxBytes: number,
+): Promise<WorkDiff> {
+  const own = withoutReview(all);
+  const isReviewed = own.length < all.length && (await commitsMade(git, before, status)).hasFeedback;
+  const files = isReviewed ? own : all;
+  const pieces = new Pieces(maxBytes);
+  await write(files.filter(({ wasDirty }) => !wasDirty));
+  const wereDirty = files.filter(({ wasDirty }) => wasDirty);
+  if (wereDirty.length > 0) {
+    pieces.add(Buffer.from(WERE_DIRTY + wereDirty.map(toNote).join('')));
+    await write(wereDirty);
+  }
+  return pieces.whole();
+
+  async function write(some: Difference[]): Promise<void> {
+    for (const paths of batches(
+      some.filter(({ isUntracked }) => !isUntracked),
+      pieces,
+    )) {
+      if (pieces.isFull) return;
+      const args = [
+        ...PLAIN_DIFF,
+        '--patch',
+        '--unified=3',
+        '--inter-hunk-context=0',
+        '--src-prefix=a/',
+        '--dst-prefix=b/',
+      ];
+      const how = { maxBytes: pieces.room + 1, mayBeCut: true, env };
+      const patch = git.run([...args, base, '--', ...paths], how);
+      pieces.add(await patch.catch(trouble => unshown(paths, trouble)));
+    }
+    for (const { path, isUntracked, status } of some) {
+      if (pieces.isFull) return;
+      if (isUntracked && status !== 'D') pieces.add(await newFileDiff(git.folder.root, path));
+    }
+  }
+}
+
+/** One file that git cannot read, a pipe say, costs the others of its batch. */
+const unshown = (paths: string[], trouble: Error): Buffer =>
+  Buffer.from(`# Not shown (${trouble.message}), files: ${paths.length}\n`);
+
+const toNote = ({ path, status }: Difference): string =>
+  `# ${status} ${pathText(path)}${status === 'D' ? ' (deleted)' : ''}\n`;
+
+/** Paths to name in one call. What has no UTF-8 form cannot be named, and is only told. */
+function* batches(files: Difference[], pieces: Pieces): Generator<string[]> {
+  let batch: string[] = [];
+  let bytes = 0;
+  for (const { path, status } of files) {
+    const argument = pathArgument(path);
+    if (argument === null) {
+      pieces.add(
+        Buffer.from(`# ${status} ${pathText(path)}: not shown, because its name is not valid UTF-8\n`),
+      );
+      continue;
+    }
+    if (bytes + path.length > MOST_ARGUMENT_BYTES && batch.length > 0) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(argument);
+    bytes += path.length + 1;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+class Pieces {
+  room: number;
+  isFull = false;
+  private readonly parts: Buffer[] = [];
+
+  constructor(maxBytes: number) {
+    this.room = maxBytes;
+  }
+
+  add(piece: Buffer): void {
+    this.isFull ||= piece.length > this.room;
+    this.parts.push(piece.subarray(0, this.room));
+    this.room -= Math.min(piece.length, this.room);
+  }
+
+  /** A cut leaves whole lines. */
+  whole(): WorkDiff {
+    const bytes = Buffer.concat(this.parts);
+    const end = this.isFull ? bytes.lastIndexOf(10) + 1 : bytes.length;
+    return { text: bytes.toString('utf8', 0, end), isTruncated: this.isFull };
+  }
+}
+
+type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
+
+/** What one commit has otherwise than another, for a work tree whose folder is gone. */
+export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
+  const { byPath } = await trackedChanges(git, from, { tip: to });
+  const all = (await isReviewed(git, from, to)) ? withoutReview([...byPath.values()]) : [...byPath.values()];
+  const sum = (of: 'insertions' | 'deletions') =>
+    all.reduce((total, { lines }) => total + (lines?.[of] ?? 0), 0);
+  return {
+    files: all
+      .map(({ path, status }) => ({ path: pathText(path), status, isOutside: false }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1)),
+    lines: { insertions: sum('insertions'), deletions: sum('deletions') },
+  };
+}
+
+export async function branchDiff(git: Git, from: string, to: string, maxBytes: number): Promise<WorkDiff> {
+  const args = [
+    ...PLAIN_DIFF,
+    '--patch',
+    '--unified=3',
+    '--src-prefix=a/',
+    '--dst-prefix=b/',
+    from,
+    to,
+    '--',
+  ];
+  const patch = await git.run(args, { maxBytes: maxBytes + 1, mayBeCut: true });
+  const isTruncated = patch.length > maxBytes;
+  // A cut leaves whole lines.
+  const end = isTruncated ? patch.subarray(0, maxBytes).lastIndexOf(10) + 1 : patch.length;
+  const text = patch.toString('utf8', 0, end);
+  return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
+}
+
+/** Lines of a file begin with another character than the head of the next one. */
+const withoutItsPart = (patch: string): string =>
+  patch
+    .split(/^(?=diff --git )/m)
+    .filter(part => !part.startsWith(`diff --git a/${FEEDBACK_FILE} b/`))
+    .join('');
+
+/** Squad has put a reviewer's words on it. */
+const isReviewed = async (git: Git, from: string, to: string): Promise<boolean> =>
+  (await feedbackCommits(git, [to, '--not', from, '--'])).isOurs;

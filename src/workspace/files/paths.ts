@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join, relative, sep } from 'node:path';
+
+type RealPlace = { real: string } | { missing: true } | { outside: true } | { fault: string };
+
+/** Where a path really leads, and whether that is still inside the folder. */
+export async function realPlace(folder: string, path: string): Promise<RealPlace> {
+  try {
+    const real = await realpath(path);
+    return isInside(await realpath(folder), real) ? { real } : { outside: true };
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
+    if (code === 'ELOOP') return { fault: 'is a symbolic link that leads to itself' };
+    return { fault: `cannot be read: ${code ?? String(thrown)}` };
+  }
+}
+
+/** Judged by the names alone. */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`);
+}
+
+/** The path with links resolved, as far as it is there. */
+export async function nearestReal(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    return join(await nearestReal(dirname(path)), basename(path));
+  }
+}
+
+const ESCAPES: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' };
+const UNUSUAL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"\\]/u;
+
+/** A path for people, from its bytes (one character each): as it is, or quoted as git does when it would not be plain to read. */
+export function pathText(bytes: string): string {
+  const buffer = Buffer.from(bytes, 'latin1');
+  const text = buffer.toString('utf8');
+  const isText = Buffer.from(text, 'utf8').equals(buffer);
+  if (isText && !UNUSUAL.test(text)) return text;
+  return `"${[...(isText ? text : bytes)].map(each => escaped(each, isText)).join('')}"`;
+}
+
+/** The same as an argument for a program, or null when it has no UTF-8 form and so cannot be one. */
+export function pathArgument(bytes: string): string | null {
+  const buffer = Buffer.from(bytes, 'latin1');
+  const text = buffer.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(buffer) ? text : null;
+}
+
+export const pathBytes = (root: string, path: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+
+function escaped(character: string, isText: boolean): string {
+  const known = ESCAPES[character];
+  if (known) return known;
+  const isPlain = isText ? !UNUSUAL.test(character) : character >= ' ' && character <= '~';
+  if (isPlain) return character;
+  const bytes = Buffer.from(character, isText ? 'utf8' : 'latin1');
+  return [...bytes].map(byte => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+}
+
+const LONGEST = 40;
+
+/** `squad/<name>/<run>`, with whatever git allows in a branch left of the name. */
+export function branchOf(name: string, runId: string): string {
+  return `squad/${refSafe(name) || 'agent'}/${runId}`;
+}
+
+function refSafe(name: string): string {
+  return plain(name)
+    .replaceAll(/\.{2,}/g, '.')
+    .replace(/(\.lock)+$/i, '')
+    .replaceAll(/^[.-]+|[.-]+$/g, '');
+}
+
+/** Where the work trees of a repository are kept: its name for people, a hash so that two of one name stay apart. */
+export function folderFor(folder: string, commonDir: string): string {
+  const own = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
+  return folderNamed(folder, own.replace(/\.git$/, '') || 'repository', commonDir);
+}
+
+export function folderNamed(folder: string, name: string, path: string): string {
+  const hash = createHash('sha256').update(path).digest('hex').slice(0, 8);
+  const shown = plain(name).replaceAll(/^[.-]+|[.-]+$/g, '');
+  return join(folder, `${shown || 'repository'}-${hash}`);
+}
+
+/** No blanks either: many a build breaks in a folder with one. */
+const plain = (text: string): string =>
+  text
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
+    .slice(0, LONGEST)
+    .toWellFormed()
+    .replaceAll('\uFFFD', '');

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, lstat, lutimes, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises';
+import { dirname, isAbsolute, join, normalize, sep } from 'node:path';
+import type { WorktreeSetup } from '../../core/ports/worktrees.ts';
+import { endLogged, type LoggedEnd, runLogged } from '../../process/programs/run-logged.ts';
+import type { ProcessTable } from '../../process/table/process-table.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import { isInside, realPlace } from '../files/paths.ts';
+import { writePlainFile } from '../files/text-file.ts';
+import type { Git } from '../git/git.ts';
+import { readStatus } from '../git/git-status.ts';
+import { copiedFile } from './worktree-place.ts';
+
+interface CopyOrder {
+  /** Paths, from both. */
+  paths: readonly string[];
+  source: string;
+  target: string;
+  signal?: AbortSignal;
+}
+
+const AT_ONCE = 16;
+
+/**
+ * Files and folders as they are, links as links, where nothing is yet: what the commit brought stays. Paths that do not exist
+ * are passed over. The message of what it throws follows the path. Returns how much there was to copy.
+ */
+async function copyInto({ paths, source, target, signal }: CopyOrder): Promise<number> {
+  let count = 0;
+  for (const given of paths) {
+    const path = judged(given);
+    const place = await realPlace(source, join(source, path));
+    if ('missing' in place) continue;
+    if ('outside' in place) throw new Error(`${given} leads out of the workspace`);
+    if ('fault' in place) throw new Error(`${given} ${place.fault}`);
+    if (isInside(place.real, target)) throw new Error(`${given} holds the work tree itself`);
+    await makeFolders(target, dirname(path), given);
+    await copyEntry(join(source, path), join(target, path), signal);
+    count++;
+  }
+  return count;
+}
+
+function judged(given: string): string {
+  const path = normalize(given).replace(/\/+$/, '');
+  const parts = path.split(sep);
+  if (isAbsolute(path) || parts.includes('..')) throw new Error(`${given} leads out of the workspace`);
+  if (path === '.' || path.includes('\0')) throw new Error(`${given} is not a path in the workspace`);
+  if (parts.some(part => part.toLowerCase() === '.git')) throw new Error(`${given} is git's own`);
+  return path;
+}
+
+/** Folder by folder: one that is a link in the work tree may lead anywhere. */
+async function makeFolders(target: string, way: string, given: string): Promise<void> {
+  let folder = target;
+  await mkdir(folder, { recursive: true });
+  for (const part of way === '.' ? [] : way.split(sep)) {
+    folder = join(folder, part);
+    await mkdir(folder).catch(unlessThere);
+    if (!(await lstat(folder)).isDirectory())
+      throw new Error(`${given} cannot be copied: ${part} is no folder there`);
+  }
+}
+
+async function copyEntry(from: string, to: string, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  const found = await lstat(from);
+  if (found.isDirectory()) {
+    await mkdir(to).catch(unlessThere);
+    if (!(await lstat(to)).isDirectory()) return;
+    const names = await readdir(from);
+    for (let at = 0; at < names.length; at += AT_ONCE)
+      await Promise.all(
+        names.slice(at, at + AT_ONCE).map(name => copyEntry(join(from, name), join(to, name), signal)),
+      );
+    await utimes(to, found.atime, found.mtime);
+  } else if (found.isSymbolicLink()) {
+    const isNew = await symlink(await readlink(from), to).then(() => true, unlessThere);
+    if (isNew) await lutimes(to, found.atime, found.mtime);
+  } else if (found.isFile()) {
+    const how = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
+    const isNew = await copyFile(from, to, how).then(() => true, unlessThere);
+    if (isNew) await utimes(to, found.atime, found.mtime);
+  }
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
+}
+
+const SETUP_MS = 600_000;
+const LAST_BYTES = 4096;
+const LAST_LINES = 8;
+
+/** Makes a fresh work tree usable, and writes down what of that git would take for the agent's work. */
+export async function setUp(
+  worktree: Worktree,
+  setup: WorktreeSetup,
+  { git, gitDir, table, signal }: { git: Git; gitDir: string; table: ProcessTable; signal?: AbortSignal },
+): Promise<void> {
+  const copied = await copy(worktree, setup, signal);
+  if (setup.setup) await command(worktree, setup, table, signal);
+  if (copied === 0 && !setup.setup) return;
+  const { entries } = await readStatus(git, { signal });
+  const untracked = entries.filter(({ isUntracked }) => isUntracked);
+  const list = untracked.map(({ path }) => `${path}\0`).join('');
+  await writePlainFile(copiedFile(gitDir), Buffer.from(list, 'latin1'));
+}
+
+/** Ends a set-up command that outlived its hub. */
+export const endSetUp = (table: ProcessTable, { path }: Worktree): Promise<unknown> =>
+  endLogged(table, tagOf(path));
+
+async function copy({ workspace }: Worktree, setup: WorktreeSetup, signal?: AbortSignal): Promise<number> {
+  try {
+    const { copy: paths = [], source } = setup;
+    return await copyInto({ paths, source, target: workspace, signal });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // The system's own words, of a full disk say, are known by their code.
+    if (code !== undefined) throw error;
+    throw new SquadError('SETUP_FAILED', `The work tree could not be made usable: ${message}.`, {
+      suggestions: ['Put `worktree.copy` in .squad/squad.json right.'],
+      cause: error,
+    });
+  }
+}
+
+async function command(
+  { workspace, path }: Worktree,
+  setup: WorktreeSetup,
+  table: ProcessTable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { env, logFile, setupTimeoutMs: limitMs = SETUP_MS } = setup;
+  const argv = setup.setup as [string, ...string[]];
+  const end = await runLogged({
+    table,
+    argv,
+    cwd: workspace,
+    env,
+    tag: tagOf(path),
+    logFile,
+    limitMs,
+    signal,
+  });
+  if (end.code === 0 && end.cut === null) return;
+  const said = await lastLines(logFile);
+  throw new SquadError(
+    'SETUP_FAILED',
+    `The set-up command ${argv[0]} ${how(end, limitMs)} (all it printed: ${logFile})${said && `:\n${said}`}`,
+    {
+      suggestions: [
+        'The command is `worktree.setup` in .squad/squad.json; it runs in a fresh work tree, without a shell.',
+      ],
+    },
+  );
+}
+
+function how({ code, killedBy, cut }: LoggedEnd, limitMs: number): string {
+  if (cut === 'time') return `took longer than ${limitMs / 1000} s and was ended`;
+  if (cut === 'abort') return 'was no longer wanted and was ended';
+  if (cut !== null) return `could not be started (${cut.missing})`;
+  return code === null ? `was ended by ${killedBy}` : `failed with exit code ${code}`;
+}
+
+async function lastLines(file: string): Promise<string> {
+  const log = await open(file, 'r').catch(() => null);
+  if (!log) return '';
+  try {
+    const { size } = await log.stat();
+    const length = Math.min(size, LAST_BYTES);
+    const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-LAST_LINES).join('\n');
+  } finally {
+    await log.close();
+  }
+}
+
+/** Known from the path alone, so that any later hub finds what is left of it. */
+const tagOf = (path: string): string =>
+  `worktree.${createHash('sha256').update(path).digest('hex').slice(0, 20)}`;
