@@ -263,13 +263,14 @@ describe.each(chosenClis())('%s', name => {
   });
 
   test('what its role loses while it is at work it cannot call any more', async () => {
-    // It gets its tools again beside its work, which has to go on for a while.
-    const work = Array.from({ length: 20 }, (_, at) => ({
+    // A CLI reads its tools again beside its work, some time after the notice, and tells nobody when it has: the work takes a while.
+    const rounds = Array.from({ length: 20 }, (_, at) => ({
       call: 'echo__echo',
       arguments: { nonce: `round-${at}` },
     }));
     const goOn = await atWork('change', 'nomad', [
-      ...work,
+      { shell: 'sleep 3' },
+      ...rounds,
       { unlisted: 'echo__count', arguments: { nonce: 'too late' } },
       { unlisted: 'echo__about', arguments: {} },
     ]);
@@ -277,10 +278,10 @@ describe.each(chosenClis())('%s', name => {
     await putInForce(it.squad, config(countFile, 'count'));
     await until('it is in force', async () => (await visible('nomad')).includes('echo__about'));
     await goOn();
-    expect(told('change', 20)).toContain('round-19');
+    expect(told('change', 21)).toContain('round-19');
     expect(counted()).not.toContain('too late');
-    expect(theirs(asked('change', 22).tools).includes('echo__about')).toBe(LISTS_AGAIN[name]);
-    expect(told('change', 22).includes('"pid"')).toBe(LISTS_AGAIN[name]);
+    expect(theirs(asked('change', 23).tools).includes('echo__about')).toBe(LISTS_AGAIN[name]);
+    expect(told('change', 23).includes('"pid"')).toBe(LISTS_AGAIN[name]);
   });
 });
 
