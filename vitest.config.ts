@@ -3,7 +3,8 @@ import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
 
 export default defineConfig({
-  define,
+  // The build writes the version into programs; here it is in no program.
+  define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
     // These need the real agent CLIs; see vitest.engines.config.ts.

@@ -38,7 +38,8 @@ export const processesAbout = (folder: string): Seen[] =>
 /** Hubs of this home, also one that has not come up yet. */
 export function hubsOf(home: string): number[] {
   const looks = listProcesses().filter(
-    ({ command, environment }) => /\/hub\.cjs$/.test(command) && environment.includes(`SQUAD_HOME=${home}`),
+    ({ command, environment }) =>
+      /\/hub\.cjs(\s\d+)?$/.test(command) && environment.includes(`SQUAD_HOME=${home}`),
   );
   // A hub's child looks like the hub until it has become a wrapper, and wrappers are to be left alone.
   const pids = looks.map(({ pid }) => pid);

@@ -6,9 +6,9 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { createStyle } from '../terminal/style.ts';
 import { displayWidth } from '../terminal/width.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
-import { statusLines } from './run-reporter.ts';
 import { summaryLines } from './run-summary.ts';
 import { RunViews } from './run-view.ts';
+import { statusLines } from './status-block.ts';
 
 const plain = createStyle(false);
 const START = new Date(2026, 0, 2, 12, 4, 1).getTime();

@@ -103,15 +103,14 @@ async function until(isSo: () => boolean | undefined): Promise<void> {
 }
 
 function driver(): string {
-  const from = (name: string) => JSON.stringify(new URL(`./${name}.ts`, import.meta.url).href);
+  const from = (name: string) => JSON.stringify(new URL(`../${name}.ts`, import.meta.url).href);
   return `
-import { openStatusBlock } from ${from('status-block')};
-import { eventToLine, labelWidth } from ${from('run-lines')};
-import { statusLines } from ${from('run-status')};
-import { summaryLines } from ${from('run-summary')};
-import { RunViews } from ${from('run-view')};
-import { createStyle } from ${from('style')};
-import { openTerminal } from ${from('terminal')};
+import { openStatusBlock, statusLines } from ${from('runs/status-block')};
+import { eventToLine, labelWidth } from ${from('runs/run-lines')};
+import { summaryLines } from ${from('runs/run-summary')};
+import { RunViews } from ${from('runs/run-view')};
+import { createStyle } from ${from('terminal/style')};
+import { openTerminal } from ${from('terminal/terminal')};
 
 const terminal = openTerminal(process.stdout, process.env);
 const style = createStyle(terminal.color);

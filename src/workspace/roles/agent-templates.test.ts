@@ -222,7 +222,7 @@ describe('readAgentTemplates', () => {
   });
 });
 
-const shipped = (folder: string) => fileURLToPath(new URL(`../../templates/${folder}`, import.meta.url));
+const shipped = (folder: string) => fileURLToPath(new URL(`../../../templates/${folder}`, import.meta.url));
 
 describe.each([
   ['agents', 'tool', ['analyze_deps', 'review_code', 'run_tests']],

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { readRoles } from './roles.ts';
 
-const shipped = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const shipped = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 
 describe('the shipped roles', () => {
   it('are seven, sound, described, and typed where the review loop needs it', async () => {
