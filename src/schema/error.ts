@@ -98,6 +98,7 @@ const ERRORS = {
   LOST: { kind: 'external', exit: 1 },
   PERMISSION_DENIED: { kind: 'external', exit: 1 },
   DISK_FULL: { kind: 'external', exit: 1 },
+  DISK_FAILED: { kind: 'external', exit: 1 },
   HOME_UNUSABLE: { kind: 'external', exit: 1 },
   HUB_UNREACHABLE: { kind: 'external', exit: 1 },
   HUB_RESTARTED: { kind: 'state', exit: 1 },
@@ -172,6 +173,11 @@ export function asSquadError(thrown: unknown): SquadError {
     return new SquadError('PERMISSION_DENIED', `Not allowed: ${message}`, {
       cause: thrown,
       suggestions: ['Check the owner and mode of the path named in the message.'],
+    });
+  if (system === 'EIO')
+    return new SquadError('DISK_FAILED', `The disk failed: ${message}`, {
+      cause: thrown,
+      suggestions: ['Check the disk and the system log, then try again.'],
     });
   // From folders that import nothing of ours.
   if (isErrorCode(system)) {

@@ -98,6 +98,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   LOST: ['external', 1],
   PERMISSION_DENIED: ['external', 1],
   DISK_FULL: ['external', 1],
+  DISK_FAILED: ['external', 1],
   HOME_UNUSABLE: ['external', 1],
   HUB_UNREACHABLE: ['external', 1],
   HUB_RESTARTED: ['state', 1],

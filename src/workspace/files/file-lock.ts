@@ -19,7 +19,8 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    await removeIf(lock, mark);
+    // The work is done, or has its own error. Others take a lock that is left behind.
+    await removeIf(lock, mark).catch(() => {});
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { relative, resolve, sep } from 'node:path';
+import { asSquadError, SquadError } from '../../schema/error.ts';
 
 const MAX_TEXT_BYTES = 1024 * 1024;
 
@@ -123,6 +124,13 @@ export async function writePlainFile(path: string, bytes: Buffer): Promise<void>
     await rm(draft, { force: true });
     throw error;
   }
+}
+
+/** An error of a write, with the name of the file: the system does not name one that is open. */
+export function unwritten(file: string, thrown: unknown): SquadError {
+  if (thrown instanceof SquadError) return thrown;
+  const { code, message, suggestions } = asSquadError(thrown);
+  return new SquadError(code, `${file} cannot be written. ${message}`, { suggestions, cause: thrown });
 }
 
 /** A text file that must lie inside a folder, links resolved. The message of what it throws follows the file's name. */

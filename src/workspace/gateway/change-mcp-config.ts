@@ -4,6 +4,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import { withLock } from '../files/file-lock.ts';
 import { realPlace } from '../files/paths.ts';
+import { unwritten } from '../files/text-file.ts';
 import { trust } from '../settings/trust.ts';
 import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
@@ -64,6 +65,8 @@ export async function changeMcpConfig(
     await replaceTeamFile(target, Buffer.from(after));
     if (isTrusted) await trust(home, target, after);
     return { file, isTrusted };
+  }).catch(thrown => {
+    throw unwritten(file, thrown);
   });
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
 import { withLock } from '../files/file-lock.ts';
 import { parseJsonFile } from '../files/json-file.ts';
-import { readTextFile } from '../files/text-file.ts';
+import { readTextFile, unwritten } from '../files/text-file.ts';
 
 /**
  * What came with a repository and names a command does nothing until the user has trusted that content. Trust is
@@ -63,6 +63,8 @@ async function change(
   await withLock(`${trustPath(home)}.lock`, async () => {
     const files = edit((await read(home)).files);
     if (files) await write(home, { version: 1, files });
+  }).catch(thrown => {
+    throw unwritten(trustPath(home), thrown);
   });
 }
 
@@ -78,7 +80,7 @@ async function write(home: string, content: TrustFile): Promise<void> {
     }
     await rename(temporary, trustPath(home));
   } catch (thrown) {
-    await rm(temporary, { force: true });
+    await rm(temporary, { force: true }).catch(() => {}); // the first error says why
     throw thrown;
   }
 }

@@ -66,7 +66,7 @@ export async function replaceTeamFile(file: string, bytes: Buffer): Promise<void
     }
     await rename(draft, file);
   } catch (thrown) {
-    await rm(draft, { force: true });
+    await rm(draft, { force: true }).catch(() => {}); // the first error says why
     throw thrown;
   }
 }
