@@ -106,8 +106,12 @@ export const FIGURES = {
     blockedBy: 'sessions are bounded and end, but after a longer idle time than 60 s',
   },
   R22: {
-    goal: 'ENOSPC, EIO, EROFS, short writes and slow syncs at every change of the audit log: nothing lost, calls fail closed',
-    tests: ['src/gateway/audit/audit-log.test.ts › at any one change loses nothing'],
+    goal: 'ENOSPC, EIO, EROFS, short writes and slow syncs at every change of audit log and trust list, and a database that is cut off anywhere: nothing corrupt, all fails closed',
+    tests: [
+      'src/gateway/audit/audit-log.test.ts › at any one change loses nothing',
+      'test/faults/policy-disk.test.ts › with a disk that fails at any change',
+      'test/faults/policy-disk.test.ts › what the database cannot take is not in force',
+    ],
   },
   R23: {
     goal: 'clock jumps ±1 h, DST, suspend: nothing ends early, nothing ends never',
