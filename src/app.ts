@@ -280,6 +280,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
         startedAt,
         clients: server.clients + httpOpen,
         callsInFlight: calls,
+        sessions: http.sessions,
         memoryBytes: process.memoryUsage.rss(),
         url: http.url,
         page: http.page,

@@ -64,6 +64,11 @@ export class HttpPort {
     return this.address;
   }
 
+  /** MCP sessions that are open. */
+  get sessions(): number {
+    return this.handler?.sessions() ?? 0;
+  }
+
   /** Origin of the web UI; null until the port is open. */
   get page(): string | null {
     return this.pageOrigin;

@@ -166,6 +166,7 @@ export const HubStatus = z.object({
   startedAt: z.number(),
   clients: z.number(),
   callsInFlight: z.number(),
+  sessions: z.number().describe('MCP sessions that are open over HTTP'),
   memoryBytes: z.number(),
   url: z.string().nullable().describe('Null until the port is bound'),
   page: z

@@ -112,6 +112,7 @@ const STATUS = {
   startedAt: 'number',
   clients: 'number',
   callsInFlight: 'number',
+  sessions: 'number',
   memoryBytes: 'number',
   url: 'string',
   page: 'string',

@@ -205,6 +205,11 @@ export class FaceServer extends Server {
       this.setNotificationHandler('notifications/roots/list_changed', () => face.rootsChanged?.());
   }
 
+  /** A legacy client has subscribed to something or set a log level, which only this server knows. */
+  get hasOwnState(): boolean {
+    return this.watched.size > 0 || this.#hasLevel;
+  }
+
   /** Without a context: as the client introduced itself at the start, which modern clients do not. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};

@@ -70,6 +70,8 @@ interface LegacySessionOptions {
   /** Of one owner: nobody's sessions are another's business. */
   maxSessions(access: Access): number;
   idleMs: number;
+  /** Idle time of a session that is opened again as it was, because its id holds all there is to know. */
+  bareIdleMs: number;
   onError(error: Error): void;
 }
 
@@ -217,9 +219,10 @@ export class LegacySessions {
       done = true;
       session.active -= 1;
       if (session.active > 0 || !this.#sessions.has(id)) return;
+      const { idleMs, bareIdleMs } = this.#options;
       session.idleTimer = setTimeout(
         () => void this.#end(id, { mayReturn: true }),
-        this.#options.idleMs,
+        isBare(id, session) ? bareIdleMs : idleMs,
       ).unref();
     };
   }
@@ -252,6 +255,8 @@ export class LegacySessions {
     await session.server.close().catch(this.#options.onError);
   }
 }
+
+const isBare = (id: string, { server }: Session): boolean => id.includes('.') && !server.hasOwnState;
 
 /** What the client did once, with another hub. */
 async function repeatHandshake(

@@ -230,6 +230,25 @@ describe('legacy sessions', () => {
     await until(() => handler.sessions() === 0, 'the session ends by itself');
   });
 
+  it('end soon when their id holds all that is known of them, and later when it does not', async () => {
+    await start({ bareSessionIdleMs: 20 });
+    const tell = async (method: string, params: object) => {
+      const session = await openSession();
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 2, method, params });
+      const response = await post(body, { 'mcp-session-id': session });
+      expect(await response.text()).toContain('"result":{}');
+    };
+    await tell('resources/subscribe', { uri: 'squad://roster' });
+    const long = { name: 'raw', version: 'x'.repeat(2_000) };
+    const text = initialize.replace('{"name":"raw","version":"0"}', JSON.stringify(long));
+    await (await post(text)).text();
+    await openSession();
+    expect(handler.sessions()).toBe(3);
+    await until(() => handler.sessions() === 2, 'the session ends by itself');
+    await openSession();
+    await until(() => handler.sessions() === 2, 'the next one ends, too');
+  });
+
   it('of an earlier hub are opened again when their client comes back, as the same client', async () => {
     await start();
     const session = await openSession();

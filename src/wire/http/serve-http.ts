@@ -56,6 +56,8 @@ export interface HttpOptions {
   /** How many legacy sessions an owner has at most; beyond, its own idle ones make room. */
   maxSessions?(owner: string): number;
   sessionIdleMs?: number;
+  /** The same for sessions without subscriptions or a log level, which lose nothing when they are opened again. */
+  bareSessionIdleMs?: number;
   /** A call without an answer for this long gets its stream opened, so that its client sees that we are there. */
   openStreamMs?: number;
   onInFlight?(count: number): void;
@@ -80,6 +82,7 @@ const DEFAULTS = {
   maxBodyBytes: 32 * 1024 * 1024,
   maxSessions: 16,
   sessionIdleMs: 30 * 60_000,
+  bareSessionIdleMs: 45_000,
   openStreamMs: 10_000,
 };
 
@@ -101,9 +104,11 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   const faces = new WeakMap<Request, () => Face>();
   const unanswered = new Set<ServerResponse>();
   let closed = false;
+  const idleMs = options.sessionIdleMs ?? DEFAULTS.sessionIdleMs;
   const legacy = new LegacySessions({
     maxSessions: ({ owner }) => options.maxSessions?.(owner) ?? DEFAULTS.maxSessions,
-    idleMs: options.sessionIdleMs ?? DEFAULTS.sessionIdleMs,
+    idleMs,
+    bareIdleMs: Math.min(idleMs, options.bareSessionIdleMs ?? DEFAULTS.bareSessionIdleMs),
     onError,
   });
   const openModern = (cutOff: AbortSignal) =>
