@@ -102,8 +102,8 @@ export const FIGURES = {
     blockedBy: 'one reader that does not read is tested, not 3,200 streams',
   },
   R21: {
-    goal: '10,000 abandoned connections: back to baseline ≤ 60 s',
-    blockedBy: 'sessions are bounded and end, but after a longer idle time than 60 s',
+    goal: '10,000 abandoned connections: descriptors and sessions back to baseline ≤ 60 s',
+    tests: ['test/faults/abandoned.test.ts'],
   },
   R22: {
     goal: 'ENOSPC, EIO, EROFS, short writes and slow syncs at every change of audit log and trust list, and a database that is cut off anywhere: nothing corrupt, all fails closed',
