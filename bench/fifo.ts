@@ -3,7 +3,7 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { interruption } from './interruption.ts';
 
-const PATIENCE_MS = 180_000;
+const READ_TIMEOUT_MS = 180_000;
 
 /**
  * A named pipe that agents write a line to as their first act. It is seen here without asking for it: no file times,
@@ -31,7 +31,7 @@ export class Fifo {
   /** The moment at which `count` more bytes than at the last call have come. */
   async take(count = 1): Promise<number> {
     this.wanted = count;
-    const giveUp = AbortSignal.any([interruption, AbortSignal.timeout(PATIENCE_MS)]);
+    const giveUp = AbortSignal.any([interruption, AbortSignal.timeout(READ_TIMEOUT_MS)]);
     if (this.bytes < count)
       await new Promise<void>((settle, reject) => {
         this.settle = settle;

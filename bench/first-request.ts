@@ -11,7 +11,7 @@ import { mock } from '../test/engines/model-server/script.ts';
 import { interleave, type Pair } from './measure.ts';
 
 const PAIRS = 5;
-const PATIENCE_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 60_000;
 
 const [, , ...names] = process.argv;
 const pairs: Record<string, Pair> = {};
@@ -27,7 +27,7 @@ async function measure(name: CliName): Promise<Pair> {
     const tag = `${name}-${count++}`;
     const start = Date.now();
     const end = await begin(`Say ok. ${mock([{ text: 'ok' }], tag)}`);
-    const { at } = await it.server.waitForRequest(call => call.tag === tag, PATIENCE_MS);
+    const { at } = await it.server.waitForRequest(call => call.tag === tag, REQUEST_TIMEOUT_MS);
     await end();
     return at - start;
   };

@@ -29,7 +29,7 @@ const PINS = {
 } satisfies Record<string, Pin>;
 
 export type CliName = keyof typeof PINS;
-export const EVERY_CLI = Object.keys(PINS) as CliName[];
+export const ALL_CLIS = Object.keys(PINS) as CliName[];
 export const USUAL_CLIS: CliName[] = ['claude', 'codex', 'gemini'];
 
 export interface InstalledCli {
@@ -119,9 +119,9 @@ function isProgram(path: string): boolean {
 
 if (import.meta.main) {
   const given = process.argv.slice(2);
-  const unknown = given.filter(name => !EVERY_CLI.includes(name as CliName));
+  const unknown = given.filter(name => !ALL_CLIS.includes(name as CliName));
   if (unknown.length > 0)
-    throw new Error(`no such CLI: ${unknown.join(', ')}; known are ${EVERY_CLI.join(', ')}`);
-  for (const name of given.length > 0 ? (given as CliName[]) : EVERY_CLI)
+    throw new Error(`no such CLI: ${unknown.join(', ')}; known are ${ALL_CLIS.join(', ')}`);
+  for (const name of given.length > 0 ? (given as CliName[]) : ALL_CLIS)
     console.log(`${name} ${(await installCli(name)).program}`);
 }

@@ -13,13 +13,13 @@ import { type ModelServer, startModelServer } from '../test/engines/model-server
 import { inNamespace } from '../test/engines/namespace.ts';
 import { scrubber } from '../test/engines/scrub.ts';
 import { CASES, type Case } from '../test/engines/transcript-cases.ts';
-import { type CliName, cliAt, EVERY_CLI, installCli } from './engine-clis.ts';
+import { ALL_CLIS, type CliName, cliAt, installCli } from './engine-clis.ts';
 
-const LIMIT_MS = 60_000;
+const RUN_TIMEOUT_MS = 60_000;
 const INSIDE = 'SQUAD_RECORDING';
 
 const root = join(import.meta.dirname, '..');
-const names = process.argv.length > 2 ? (process.argv.slice(2) as CliName[]) : EVERY_CLI;
+const names = process.argv.length > 2 ? (process.argv.slice(2) as CliName[]) : ALL_CLIS;
 
 if (process.env[INSIDE]) {
   await using server = await startModelServer();
@@ -57,7 +57,7 @@ async function recordCase(name: CliName, one: Case, server: ModelServer, folder:
       place.cwd,
       turn.prompt(tag, place.cwd),
     );
-    const limit = setTimeout(() => process.kill(-run.pid, 'SIGKILL'), LIMIT_MS);
+    const limit = setTimeout(() => process.kill(-run.pid, 'SIGKILL'), RUN_TIMEOUT_MS);
     if (turn.stopWhen) {
       await turn.stopWhen(place.cwd);
       process.kill(-run.pid, 'SIGTERM');

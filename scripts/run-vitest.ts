@@ -19,7 +19,7 @@ interface Surroundings {
 }
 
 /** More than these, and it is not the machine. */
-const MOST_RUN_AGAIN = 5;
+const MAX_RUN_AGAIN = 5;
 
 export function runVitest(args: string[], surroundings: Surroundings = {}): Counts {
   const files = run(args, surroundings);
@@ -31,7 +31,7 @@ export function runVitest(args: string[], surroundings: Surroundings = {}): Coun
 export function runVitestPatiently(options: string[], surroundings: Surroundings = {}): Counts {
   const first = run(options, surroundings);
   const failed = first.filter(file => file.failures.length > 0);
-  const again = failed.length <= MOST_RUN_AGAIN && failed.every(({ file }) => file !== OUTSIDE);
+  const again = failed.length <= MAX_RUN_AGAIN && failed.every(({ file }) => file !== OUTSIDE);
   const last = first.map(file =>
     again && failed.includes(file) ? inOne(file.file, run([...options, file.file], surroundings)) : file,
   );

@@ -10,7 +10,7 @@ import { type Team, TeamSquad } from '../test/support/team.ts';
 import { smallPng } from './small-png.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'page');
-const MOST_BYTES = 120_000;
+const MAX_BYTES = 120_000;
 
 interface Picture {
   name: string;
@@ -112,8 +112,8 @@ async function take(
   const file = join(FOLDER, `${name}-${theme}.png`);
   const small = smallPng(await page.screenshot({ animations: 'disabled', caret: 'hide' }));
   await context.close();
-  if (small.length >= MOST_BYTES)
-    throw new Error(`${name} has ${small.length} bytes: a picture has less than ${MOST_BYTES}`);
+  if (small.length >= MAX_BYTES)
+    throw new Error(`${name} has ${small.length} bytes: a picture has less than ${MAX_BYTES}`);
   writeFileSync(file, small);
   console.log(`${name}-${theme}.png  ${Math.round(small.length / 1000)} kB`);
 }

@@ -1,7 +1,7 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const MOST_COLOURS = 256;
+const MAX_COLOURS = 256;
 
 /** The same picture with a palette: a third of the bytes for what has few colours, as screens have. */
 export function smallPng(png: Buffer): Buffer {
@@ -13,7 +13,7 @@ export function smallPng(png: Buffer): Buffer {
   // Greys are many and alike: a colour counts for more, or a small green dot would become one of them.
   const weight = ([colour, count]: [number, number]) => count * (1 + chroma(colour));
   const byUse = [...counts].sort((one, other) => weight(other) - weight(one)).map(([colour]) => colour);
-  const palette = byUse.slice(0, MOST_COLOURS);
+  const palette = byUse.slice(0, MAX_COLOURS);
   const places = new Map(byUse.map(colour => [colour, nearest(palette, colour)]));
   const indexed = Buffer.alloc(pixels + height);
   // Each row begins with its filter: none.

@@ -4,7 +4,7 @@
  */
 import { CHOSEN_CLIS } from '../test/engines/chosen-clis.ts';
 import { inNamespace } from '../test/engines/namespace.ts';
-import { type CliName, EVERY_CLI, installCli, USUAL_CLIS } from './engine-clis.ts';
+import { ALL_CLIS, type CliName, installCli, USUAL_CLIS } from './engine-clis.ts';
 import { type Counts, runVitestPatiently } from './run-vitest.ts';
 import { tell } from './tell-counts.ts';
 
@@ -23,8 +23,8 @@ export async function runEngineTests(names: CliName[], more: string[] = []): Pro
 
 if (import.meta.main) {
   const given = process.argv.slice(2);
-  const named = EVERY_CLI.filter(name => given.includes(name));
-  const usual = given.includes('--all') ? EVERY_CLI : USUAL_CLIS;
+  const named = ALL_CLIS.filter(name => given.includes(name));
+  const usual = given.includes('--all') ? ALL_CLIS : USUAL_CLIS;
   const more = given.filter(word => word !== '--all' && !named.includes(word as CliName));
   process.exitCode = tell([await runEngineTests(named.length > 0 ? named : usual, more)]);
 }

@@ -8,8 +8,8 @@ import { interleave, PAIRS, type Samples } from '../measure.ts';
 
 const GIB = 1024 ** 3;
 const LEAST_SHARE = 0.8;
-const MOST_GROWTH_MB = 48;
-const MOST_REPLY_CHARACTERS = 12_000;
+const MAX_GROWTH_MB = 48;
+const MAX_REPLY_CHARACTERS = 12_000;
 const SCRIPTED_PAIRS = 4;
 const PLACES_CHECKED = 20;
 
@@ -46,8 +46,8 @@ async function opaqueLines(): Promise<Row[]> {
     }),
     ...growth('template engine', flood.growth),
     single('the reply, longest', 'characters', flood.longestReply, {
-      target: `≤ ${MOST_REPLY_CHARACTERS}`,
-      isMet: ({ value }) => value <= MOST_REPLY_CHARACTERS,
+      target: `≤ ${MAX_REPLY_CHARACTERS}`,
+      isMet: ({ value }) => value <= MAX_REPLY_CHARACTERS,
     }),
     none('replies without the final words', 'replies', flood.withoutFinalWords),
     none(`pages of get_result that differ, ${PLACES_CHECKED} places`, 'pages', pages),
@@ -88,8 +88,8 @@ function growth(name: string, samples: Samples): Row[] {
   const most = Math.max(...samples);
   return [
     sampled(`${name}, growth of the hub`, 'MB', samples, {
-      target: `≤ ${MOST_GROWTH_MB} MB, each time`,
-      isMet: () => most <= MOST_GROWTH_MB,
+      target: `≤ ${MAX_GROWTH_MB} MB, each time`,
+      isMet: () => most <= MAX_GROWTH_MB,
       note: `peak RSS during the flood less RSS before it; the most was ${most.toFixed(1)} MB`,
     }),
   ];

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { EVERY_CLI, installCli } from '../../scripts/engine-clis.ts';
+import { ALL_CLIS, installCli } from '../../scripts/engine-clis.ts';
 import { inNamespace } from '../../test/engines/namespace.ts';
 import { type Figure, paired } from '../figure.ts';
 import type { Pair } from '../measure.ts';
@@ -12,8 +12,8 @@ export const firstRequest: Figure = {
   name: 'first-request',
   title: 'From the call to the first request a model gets, with the real CLIs',
   async measure() {
-    for (const name of EVERY_CLI) await installCli(name);
-    const [program, ...args] = inNamespace([process.execPath, INSIDE, ...EVERY_CLI]);
+    for (const name of ALL_CLIS) await installCli(name);
+    const [program, ...args] = inNamespace([process.execPath, INSIDE, ...ALL_CLIS]);
     const output = execFileSync(program!, args, {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -8,7 +8,7 @@ import { until } from '../measure.ts';
 import { canReadMemory, memoryOf } from '../process-memory.ts';
 
 const AGENTS = 200;
-const MOST_HUB_MB = 150;
+const MAX_HUB_MB = 150;
 
 interface Member {
   memberId: string;
@@ -100,8 +100,8 @@ async function together(
     ...(memory
       ? [
           single(`${kind}: hub RSS at its peak`, 'MB', memory.peak, {
-            target: `≤ ${MOST_HUB_MB} MB`,
-            isMet: ({ value }) => value <= MOST_HUB_MB,
+            target: `≤ ${MAX_HUB_MB} MB`,
+            isMet: ({ value }) => value <= MAX_HUB_MB,
           }),
         ]
       : []),

@@ -41,7 +41,7 @@ export interface HttpPortOptions {
 
 const USUAL_PORT = 3001;
 /** Clients of the older revisions have one each; agents have few, the user may have many. */
-const MOST_SESSIONS = { ofRun: 16, ofUser: 64 };
+const MAX_SESSIONS = { ofRun: 16, ofUser: 64 };
 
 type Asking = Pick<McpFaceOptions, 'caller' | 'toolsets'>;
 
@@ -146,7 +146,7 @@ export class HttpPort {
     const callerOf = (asking: AskingRun) => this.callerOf(asking);
     const mcp = createHttpHandler({
       owner: request => bearers.get(request)?.run.id ?? '',
-      maxSessions: owner => (owner === '' ? MOST_SESSIONS.ofUser : MOST_SESSIONS.ofRun),
+      maxSessions: owner => (owner === '' ? MAX_SESSIONS.ofUser : MAX_SESSIONS.ofRun),
       build: request =>
         mcpFace({ services, version, transport: 'http', ...asking.get(request)!, notices, serversOf }),
       onInFlight: count => {

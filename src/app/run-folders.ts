@@ -17,7 +17,7 @@ interface FolderPorts {
 }
 
 /** More rounds than any task has. */
-const EVERY_REVIEW = 10_000;
+const ALL_REVIEWS = 10_000;
 
 /**
  * Sees to it that the folder of a run is there before its agent is: its work tree, made and set up. Returns what the agent and
@@ -65,7 +65,7 @@ async function putBack(
   worktree: Worktree,
   { store, worktrees }: FolderPorts,
 ): Promise<string | null> {
-  const reviews = await store.reviews({ lineageId: run.lineageId, limit: EVERY_REVIEW });
+  const reviews = await store.reviews({ lineageId: run.lineageId, limit: ALL_REVIEWS });
   for (const { coderId, commit, feedbackCommit } of reviews.toReversed()) {
     const coder = coderId === run.id ? run : await store.run(coderId);
     if (coder?.worktree?.path !== worktree.path) continue;
@@ -81,7 +81,7 @@ async function putBack(
 
 /** Squad itself removes a branch with its work tree, when it has no commit of its own: then where it began is all of it. */
 async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store): Promise<boolean> {
-  for (const { id, worktree } of await store.runs({ lineageId, hasWorktree: true, limit: EVERY_REVIEW })) {
+  for (const { id, worktree } of await store.runs({ lineageId, hasWorktree: true, limit: ALL_REVIEWS })) {
     if (worktree?.path !== path) continue;
     const types = ['worktree.removed' as const];
     const [last] = await store.events({ runId: id, types, limit: 1, reverse: true });

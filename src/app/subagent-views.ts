@@ -23,7 +23,7 @@ const HUB_STOP_MS = 8_000;
 /** Told to a client that has ended, so that it can tell this end of the connection from that of a killed hub. */
 const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
 /** No chain of parents is longer; a loop in a damaged database would be. */
-const LONGEST_LINE = 100;
+const MAX_LINE_LENGTH = 100;
 
 export interface SubagentViewPorts {
   services(): UserServices;
@@ -142,7 +142,7 @@ export class SubagentViews {
 /** Who called whom, from the outermost on. */
 async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<string[]> {
   const names: string[] = [];
-  for (let next: RunId | null = id; next !== null && names.length < LONGEST_LINE; ) {
+  for (let next: RunId | null = id; next !== null && names.length < MAX_LINE_LENGTH; ) {
     const run: Run | null = await runOf(next);
     if (!run) break;
     names.unshift(runName(run));

@@ -4,9 +4,9 @@ import { runHook } from '../process/programs/run-hook.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { type Run, runSummary } from '../schema/run.ts';
 
-const LIMIT_MS = 60_000;
+const HOOK_TIMEOUT_MS = 60_000;
 /** What a hub that stops still gives to commands that are at work. */
-const PATIENCE_MS = 2_000;
+const STOP_TIMEOUT_MS = 2_000;
 
 export interface UserHookPorts {
   /** Where the hub itself finds programs. */
@@ -61,7 +61,7 @@ export class UserHooks {
 
   /** Settles when none is at work: nobody would be there to end one that takes too long. */
   async close(): Promise<void> {
-    const timer = setTimeout(() => this.stop.abort(), PATIENCE_MS);
+    const timer = setTimeout(() => this.stop.abort(), STOP_TIMEOUT_MS);
     while (this.isBusy) await Promise.all(this.atWork);
     clearTimeout(timer);
   }
@@ -95,7 +95,7 @@ export class UserHooks {
         ...variables,
       },
       stdin: JSON.stringify({ spawn_id: id, squad_id: squadId, ...facts }),
-      limitMs: LIMIT_MS,
+      limitMs: HOOK_TIMEOUT_MS,
       signal: this.stop.signal,
     });
   }

@@ -63,7 +63,7 @@ export function pageWhenNeeded(
             return { name: savedName(told.run), page };
           },
           webFolder: join(ports.programs, 'web'),
-          mostBodyBytes: MOST_BODY_BYTES,
+          mostBodyBytes: MAX_BODY_BYTES,
         },
         LIVE_TIMES,
       ),
@@ -81,7 +81,7 @@ export function pageWhenNeeded(
 const LIVE_TIMES = { flushMs: 50, beatMs: BEAT_MS, silentMs: SILENT_MS, lookMs: 200 };
 
 /** As much as an MCP message may have. */
-const MOST_BODY_BYTES = 32 * 1024 * 1024;
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output') {
   const { $schema, ...schema } = z.toJSONSchema(type, {

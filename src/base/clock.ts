@@ -7,7 +7,7 @@ export interface Clock {
 }
 
 /** setTimeout's own ceiling; a longer time is reached in steps. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** One timer for the nearest of many times. It keeps nothing alive. */
 export class Alarms<K> {
@@ -38,7 +38,7 @@ export class Alarms<K> {
     this.timer = null;
     if (this.times.size === 0) return;
     const left = Math.min(...this.times.values()) - this.clock.monotonic();
-    this.timer = setTimeout(() => this.due(), Math.max(0, Math.min(left, LONGEST_TIMER_MS)));
+    this.timer = setTimeout(() => this.due(), Math.max(0, Math.min(left, MAX_TIMER_MS)));
     this.timer.unref();
   }
 

@@ -175,7 +175,7 @@ export function asMarkdownText(text: string, most: number): string {
   );
 }
 
-const MOST = 3;
+const MAX_SUGGESTIONS = 3;
 
 /** The names someone may have meant, best first. */
 export function nearest(wanted: string, names: Iterable<string>): string[] {
@@ -184,7 +184,7 @@ export function nearest(wanted: string, names: Iterable<string>): string[] {
     .map(name => ({ name, distance: distanceTo(word, name.toLowerCase()) }))
     .filter(({ distance }) => distance <= Math.max(2, Math.floor(word.length / 3)))
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-    .slice(0, MOST)
+    .slice(0, MAX_SUGGESTIONS)
     .map(({ name }) => name);
 }
 

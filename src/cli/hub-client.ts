@@ -34,7 +34,7 @@ export class HubGone extends SquadError {
 }
 
 /** Hubs in a row that end before they have answered anything. */
-export const MOST_CLOSED_DOORS = 5;
+export const MAX_FAILED_CONNECTS = 5;
 const BACK_OFF_MS = 20;
 /** A newer hub that was promised and does not come: then one is started. */
 const HANDOVER_MS = 5_000;
@@ -154,7 +154,7 @@ export class HubClient {
     };
     const home = homeFolder(process.env);
     const options = { home, env: process.env, program: hubProgram, onLaunch };
-    for (let tries = 0; tries < MOST_CLOSED_DOORS; tries++) {
+    for (let tries = 0; tries < MAX_FAILED_CONNECTS; tries++) {
       // A hub that made way did so for a later client, which starts the next one.
       const isAwaited = this.bye?.bye === 'handover' && !this.isHeir;
       const successor = isAwaited ? await knock(home, HANDOVER_MS) : null;

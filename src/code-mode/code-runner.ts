@@ -127,7 +127,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
 }
 
 /** A model may ask for dozens in one breath; each takes a process and up to its limit of memory. */
-const MOST_AT_ONCE = 4;
+const MAX_AT_ONCE = 4;
 
 /** Runs programs that a model writes, each in a process of its own, with these tools and nothing else. */
 export function createCodeRunner({
@@ -138,7 +138,7 @@ export function createCodeRunner({
   const named = nameTools(tools);
   const start = () => startGuest(sandbox.command(limits.memoryMb));
   const spare = createSpareGuest(start, limits.memoryMb);
-  const places = createPlaces(MOST_AT_ONCE);
+  const places = createPlaces(MAX_AT_ONCE);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
 

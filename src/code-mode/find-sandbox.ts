@@ -7,7 +7,7 @@ import { startGuest } from './guest-process.ts';
 import { createSandbox, GUEST, type Sandbox, type SandboxParts } from './sandbox.ts';
 
 const LOADER_CACHE = '/etc/ld.so.cache';
-const LIMIT_MS = 10_000;
+const LOADER_TIMEOUT_MS = 10_000;
 
 /** The files a program is loaded with, named as its loader finds them. Null where the loader does not tell (musl). */
 export async function sharedLibraries(program: string): Promise<string[] | null> {
@@ -16,7 +16,7 @@ export async function sharedLibraries(program: string): Promise<string[] | null>
     argv: [program, '--version'],
     cwd: '/',
     env: { LD_TRACE_LOADED_OBJECTS: '1' },
-    limitMs: LIMIT_MS,
+    limitMs: LOADER_TIMEOUT_MS,
     maxBytes: 1024 * 1024,
   });
   const files = [...stdout.toString('utf8').matchAll(/^\t(?:.* => )?(\/.*) \(0x[0-9a-f]+\)$/gm)].map(

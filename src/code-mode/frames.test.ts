@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFrameReader, MOST_FRAME_BYTES, toFrame } from './frames.ts';
+import { createFrameReader, MAX_FRAME_BYTES, toFrame } from './frames.ts';
 
 const messages = [{ a: 1 }, 'é😀', [], { text: 'x'.repeat(10_000) }, 0];
 const stream = Buffer.concat(messages.map(toFrame));
@@ -13,6 +13,6 @@ test.each([1, 2, 3, 5, 7, 1000, stream.length])('messages come out whole, %d byt
 
 test('one that says it is too long is refused before it is there', () => {
   const header = Buffer.alloc(4);
-  header.writeUInt32LE(MOST_FRAME_BYTES + 1);
+  header.writeUInt32LE(MAX_FRAME_BYTES + 1);
   expect(() => createFrameReader(() => {}).push(header)).toThrow('too long');
 });

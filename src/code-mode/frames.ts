@@ -1,5 +1,5 @@
 /** A message on the pipe between host and guest: four bytes of length, then JSON. */
-export const MOST_FRAME_BYTES = 8 * 1024 * 1024;
+export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
 const HEADER = 4;
 
@@ -37,7 +37,7 @@ export function createFrameReader(onFrame: (body: Buffer) => void): FrameReader 
         if (wanted === null) {
           if (have < HEADER) return;
           wanted = take(HEADER).readUInt32LE();
-          if (wanted > MOST_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
+          if (wanted > MAX_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
         }
         if (have < wanted) return;
         const body = take(wanted);

@@ -23,7 +23,7 @@ export interface GuestListener {
 }
 
 /** Node's own last words are a few kilobytes. */
-const MOST_STDERR = 1024 * 1024;
+const MAX_STDERR = 1024 * 1024;
 
 export function startGuest(argv: PipedStart['argv']): Guest {
   const child = startPiped({ argv, cwd: '/', env: {} });
@@ -44,7 +44,7 @@ export function startGuest(argv: PipedStart['argv']): Guest {
   });
   child.stderr.on('data', (chunk: Buffer) => {
     complaint += chunk.toString('utf8');
-    if (complaint.length > MOST_STDERR) listener?.nonsense();
+    if (complaint.length > MAX_STDERR) listener?.nonsense();
   });
   // Its last words are read before its end is judged.
   const gone = new Promise<Awaited<PipedChild['ended']>>(resolve => {

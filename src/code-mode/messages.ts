@@ -25,8 +25,8 @@ export type HostMessage =
   | { type: 'error'; id: number; message: string };
 
 /** How many calls of one program are in flight at most, and how much they may carry. The guest keeps to it; more than that says no honest one. */
-export const MOST_CALLS = 64;
-export const MOST_CALL_BYTES = 32 * 1024 * 1024;
+export const MAX_CALLS = 64;
+export const MAX_CALL_BYTES = 32 * 1024 * 1024;
 
 /** Values and levels in one message. Parsing a frame full of keys would hold up the host for seconds. */
 export const MAX_VALUES = 100_000;

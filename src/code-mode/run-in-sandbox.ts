@@ -9,7 +9,7 @@ import { watchTree } from './watchdog.ts';
 /** How a program ended, in words for the model that wrote it. */
 type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error'>;
 
-const LONGEST_ERROR = 20_000;
+const MAX_ERROR_LENGTH = 20_000;
 
 /** What may be printed before a program is ended: more than is kept, so that a chatty one can still come to its end. */
 const mostPrinted = ({ outputChars }: CodeModeLimits): number => 1024 * 1024 + 4 * outputChars;
@@ -30,7 +30,7 @@ function done(
 const failed = (error: string): Outcome => ({
   ok: false,
   returned: null,
-  error: cutText(error, LONGEST_ERROR),
+  error: cutText(error, MAX_ERROR_LENGTH),
 });
 
 /** Only a guest that a program has taken over says such things. */
@@ -80,13 +80,13 @@ interface Guests {
   start(): Guest;
 }
 
-const MOST_PROGRAM_CHARS = 1024 * 1024;
+const MAX_PROGRAM_CHARS = 1024 * 1024;
 
 /** One program, in a process of its own. When this settles nothing of it is left. Rejects only when it is aborted. */
 export async function runInSandbox(run: SandboxRun, guests: Guests): Promise<CodeResult> {
   run.signal.throwIfAborted();
-  if (run.program.length > MOST_PROGRAM_CHARS)
-    return { ...failed(`The program is longer than ${MOST_PROGRAM_CHARS} characters.`), output: '' };
+  if (run.program.length > MAX_PROGRAM_CHARS)
+    return { ...failed(`The program is longer than ${MAX_PROGRAM_CHARS} characters.`), output: '' };
   const spare = guests.spare();
   if (spare) {
     const { result, hasMissed } = await runIn(spare, run);

@@ -67,8 +67,8 @@ export interface SchemaType {
 }
 
 /** What is deeper, or more, than anybody reads is `unknown`. */
-const DEEPEST = 12;
-const MOST_PARTS = 2000;
+const MAX_DEPTH = 12;
+const MAX_PARTS = 2000;
 
 /** JSON Schema as TypeScript, for reading: what cannot be said in it is `unknown`, never something narrower than allowed. */
 export function typeOfSchema(root: unknown, prefix: string): SchemaType {
@@ -78,7 +78,7 @@ export function typeOfSchema(root: unknown, prefix: string): SchemaType {
 
   function typeOf(schema: unknown, depth: number): string {
     if (schema === false) return 'never';
-    if (!isObject(schema) || depth > DEEPEST || ++parts > MOST_PARTS) return 'unknown';
+    if (!isObject(schema) || depth > MAX_DEPTH || ++parts > MAX_PARTS) return 'unknown';
     const all = [
       ...(typeof schema.$ref === 'string' ? [referredTo(schema.$ref)] : []),
       ...(Array.isArray(schema.allOf) ? schema.allOf.map(each => typeOf(each, depth + 1)) : []),
@@ -141,7 +141,7 @@ export function typeOfSchema(root: unknown, prefix: string): SchemaType {
     const known = names.get(ref);
     if (known) return known;
     const target = lookUp(root, ref);
-    if (target === undefined || parts > MOST_PARTS) return 'unknown';
+    if (target === undefined || parts > MAX_PARTS) return 'unknown';
     const last = identifierOf(ref.split('/').at(-1)!.replace('#', '') || 'Root');
     const taken = new Set(names.values());
     const name = unique(`${prefix}_${last}`, each => taken.has(each));

@@ -1,6 +1,6 @@
 import type { CallEnd, CallWatch, CodeTool } from './code-mode.ts';
-import { MOST_FRAME_BYTES, toFrame } from './frames.ts';
-import { type GuestMessage, type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from './messages.ts';
+import { MAX_FRAME_BYTES, toFrame } from './frames.ts';
+import { type GuestMessage, type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from './messages.ts';
 
 type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;
@@ -21,7 +21,7 @@ export interface AnswerPipe {
 }
 
 /** Of answers that the guest has not taken: it may be busy, or never mean to. */
-const MOST_UNTAKEN = 64 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 interface Going {
   name: string;
@@ -53,7 +53,7 @@ export function createToolCalls(
     start(call, bytes) {
       const { id, tool: name, args } = call;
       bytesGoing += bytes;
-      if (going.has(id) || going.size >= MOST_CALLS || bytesGoing > MOST_CALL_BYTES) return false;
+      if (going.has(id) || going.size >= MAX_CALLS || bytesGoing > MAX_CALL_BYTES) return false;
       const tool = tools.get(name);
       const tellEnd = tool ? watch(tool, args) : () => {};
       going.set(id, { name, tellEnd });
@@ -61,7 +61,7 @@ export function createToolCalls(
         if (cancelling.signal.aborted) return;
         going.delete(id);
         bytesGoing -= bytes;
-        const { end, frame } = fitting(id, came, MOST_UNTAKEN - pipe.writableLength);
+        const { end, frame } = fitting(id, came, MAX_UNREAD_BYTES - pipe.writableLength);
         pipe.write(frame);
         tellEnd(end);
       });
@@ -82,7 +82,7 @@ const CANCELLED =
 /** What the guest can be told of it. */
 function fitting(id: number, end: CallEnd, room: number): { end: CallEnd; frame: Buffer } {
   const frame = toFrame(answerOf(id, end));
-  if (frame.length - 4 <= MOST_FRAME_BYTES && frame.length <= room) return { end, frame };
+  if (frame.length - 4 <= MAX_FRAME_BYTES && frame.length <= room) return { end, frame };
   const error = `Its answer is ${frame.length} bytes long, more than the program can take.`;
   const tooLong: CallEnd = { ok: false, error };
   return { end: tooLong, frame: toFrame(answerOf(id, tooLong)) };
@@ -91,11 +91,11 @@ function fitting(id: number, end: CallEnd, room: number): { end: CallEnd; frame:
 const answerOf = (id: number, end: CallEnd): Answer =>
   end.ok ? { type: 'result', id, json: end.json } : { type: 'error', id, message: end.error };
 
-const LONGEST_MESSAGE = 4000;
+const MAX_MESSAGE_LENGTH = 4000;
 
 function messageOf(thrown: unknown): string {
   try {
-    return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, LONGEST_MESSAGE);
+    return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, MAX_MESSAGE_LENGTH);
   } catch {
     return 'It failed without a message.';
   }

@@ -33,9 +33,9 @@ export interface ControlOptions {
 }
 
 /** A terminal that reads slower than events come is not allowed to fill the hub's memory. */
-const MOST_UNSENT = 8 * 1024 * 1024;
+const MAX_UNSENT = 8 * 1024 * 1024;
 /** Nor is one that never ends its line. The largest thing asked for is a task, which has a limit of its own. */
-const LONGEST_LINE = 32 * 1024 * 1024;
+const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
 /** The operations table for our own terminal. Settles when the client is gone. */
 export async function serveControl(
@@ -44,7 +44,7 @@ export async function serveControl(
 ): Promise<void> {
   const gone = new AbortController();
   const send = (reply: ControlReply) => {
-    if (socket.writableLength > MOST_UNSENT) socket.destroy();
+    if (socket.writableLength > MAX_UNSENT) socket.destroy();
     else if (socket.writable) socket.write(controlLine(reply));
   };
   socket.once('close', () => gone.abort());
@@ -52,7 +52,7 @@ export async function serveControl(
   socket.on('data', (chunk: Buffer) => {
     const last = chunk.lastIndexOf('\n');
     sinceNewline = last < 0 ? sinceNewline + chunk.length : chunk.length - last - 1;
-    if (sinceNewline <= LONGEST_LINE) return;
+    if (sinceNewline <= MAX_LINE_LENGTH) return;
     lines.close();
     socket.end(controlLine({ id: 0, error: TOO_LONG.toShape() }), () => socket.destroy());
   });
@@ -118,6 +118,6 @@ const malformed = (what: string): SquadError =>
     suggestions: ['Send one JSON object per line: {"id": 1, "operation": "…", "input": {…}}.'],
   });
 
-const TOO_LONG = new SquadError('MESSAGE_TOO_LARGE', `The line is over ${LONGEST_LINE} bytes.`, {
+const TOO_LONG = new SquadError('MESSAGE_TOO_LARGE', `The line is over ${MAX_LINE_LENGTH} bytes.`, {
   suggestions: ['Send less: long texts belong into files that a task names.'],
 });

@@ -59,12 +59,14 @@ export function parseJson(text: string): unknown {
 }
 
 /** Text of a description beyond this is not read by anybody. */
-const LONGEST = 16_384;
+const MAX_DESCRIPTION_LENGTH = 16_384;
 
 /** What another server wrote for agents to read, not without end. */
 export function cutText(text: string): string {
-  if (text.length <= LONGEST) return text;
-  const end = text.slice(0, LONGEST).isWellFormed() ? LONGEST : LONGEST - 1;
+  if (text.length <= MAX_DESCRIPTION_LENGTH) return text;
+  const end = text.slice(0, MAX_DESCRIPTION_LENGTH).isWellFormed()
+    ? MAX_DESCRIPTION_LENGTH
+    : MAX_DESCRIPTION_LENGTH - 1;
   return `${text.slice(0, end)}\n[… cut here, ${text.length} characters in all …]`;
 }
 

@@ -13,7 +13,7 @@ import { nativeSubagent } from './native/testing/native-subagent.ts';
 import { readerOf } from './parsers.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
 import { createTemplateEngine } from './template/template-engine.ts';
-import { CHAT, ENDPOINT, EVERY_OPTION, rehearsal, TOKEN } from './testing/contract.ts';
+import { ALL_OPTIONS, CHAT, ENDPOINT, rehearsal, TOKEN } from './testing/contract.ts';
 
 const CLIS: Engine[] = cliProfiles().map(profile =>
   createCliEngine(profile, {
@@ -75,7 +75,7 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
   });
 
   test('builds with every combination of options', async () => {
-    for (const options of EVERY_OPTION)
+    for (const options of ALL_OPTIONS)
       for (const endpoint of [null, ENDPOINT]) {
         const { argv } = await build(engine, { options, endpoint });
         for (const argument of argv) expect(argument).not.toContain(TOKEN);
@@ -83,7 +83,7 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
   });
 
   test('says who holds a list of tools, and reading only', () => {
-    for (const options of EVERY_OPTION) {
+    for (const options of ALL_OPTIONS) {
       const rules = engine.policy(options).map(({ rule }) => rule);
       expect(rules.some(rule => rule.startsWith('tools:'))).toBe(options.tools !== null);
       if (options.permission === 'read') expect(rules).toContain('permission: read');
@@ -152,7 +152,7 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
   });
 
   test('covers each limit that is asked for, and says why one is only advice', () => {
-    for (const options of EVERY_OPTION) {
+    for (const options of ALL_OPTIONS) {
       const rules = engine.policy(options);
       const has = (start: string) => rules.some(({ rule }) => rule.startsWith(start));
       expect(has(`permission: ${options.permission}`)).toBe(options.permission !== 'full');

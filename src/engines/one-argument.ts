@@ -1,7 +1,7 @@
 import { SquadError } from '../schema/error.ts';
 
 /** Longer than this the kernel takes no single argument. */
-const LONGEST_ARGUMENT = 128 * 1024 - 1;
+const MAX_ARGUMENT_LENGTH = 128 * 1024 - 1;
 
 /** A value that stands alone as an argument: never a flag, never too long, never cut at a NUL. */
 export function oneArgument(what: string, value: string): string {
@@ -16,10 +16,10 @@ export function oneArgument(what: string, value: string): string {
 export function partOfArgument(what: string, value: string): string {
   if (value.includes('\0'))
     throw new SquadError('INVALID_TEXT', `${what} holds a NUL character: ${shortened(value)}`);
-  if (Buffer.byteLength(value) > LONGEST_ARGUMENT)
+  if (Buffer.byteLength(value) > MAX_ARGUMENT_LENGTH)
     throw new SquadError(
       'ARGUMENT_TOO_LONG',
-      `${what} is ${Buffer.byteLength(value)} bytes long; an argument ends at ${LONGEST_ARGUMENT}.`,
+      `${what} is ${Buffer.byteLength(value)} bytes long; an argument ends at ${MAX_ARGUMENT_LENGTH}.`,
     );
   return value;
 }

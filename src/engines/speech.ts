@@ -2,9 +2,9 @@ import type { EngineEnd, EngineEvent } from '../core/ports/engine.ts';
 import { answerTooLong } from './long-line.ts';
 
 /** More than anyone reads in one event. */
-const ENOUGH = 400;
+const MAX_EVENT_LENGTH = 400;
 /** What is longer than this is not reported as an answer; all of it is in the output. */
-const LONGEST_ANSWER = 8 * 1024 * 1024;
+const MAX_ANSWER_LENGTH = 8 * 1024 * 1024;
 
 /** What an agent says in small pieces: shown line by line, and kept since it last used a tool, which is its answer. */
 export class Speech {
@@ -13,10 +13,10 @@ export class Speech {
   #isWhole = true;
 
   add(piece: string): EngineEvent[] {
-    if (this.#answer.length + piece.length > LONGEST_ANSWER) this.miss();
+    if (this.#answer.length + piece.length > MAX_ANSWER_LENGTH) this.miss();
     else this.#answer += piece;
     this.#shown += piece;
-    return piece.endsWith('\n') || this.#shown.length >= ENOUGH ? this.pause() : [];
+    return piece.endsWith('\n') || this.#shown.length >= MAX_EVENT_LENGTH ? this.pause() : [];
   }
 
   /** It does something else now: what was said so far is shown. */

@@ -11,7 +11,7 @@ export interface Counted extends Tokens {
 }
 
 /** A turn may have any number of messages: what was said long ago is only a sum. */
-const MOST_RECENT = 64;
+const MAX_RECENT = 64;
 
 /** Counts messages while the turn runs. One message may come as several lines, a line for each of its parts. */
 export class MessageUsage {
@@ -29,7 +29,7 @@ export class MessageUsage {
     const tokens = this.#tokens(fields(message.usage));
     if (id === null || tokens.input === null) return [];
     this.#recent.set(id, tokens);
-    if (this.#recent.size > MOST_RECENT) this.#settleFirst();
+    if (this.#recent.size > MAX_RECENT) this.#settleFirst();
     const all = total([this.#before, ...this.#recent.values()]);
     return usageEvent({ ...all, costUsd: null, runningTotals: [] });
   }

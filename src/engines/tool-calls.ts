@@ -4,7 +4,7 @@ import type { Fields } from './json-line.ts';
 type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };
 
 /** More than can be at work at once: the first of so many will never be heard of again. */
-const MOST_OPEN = 1_000;
+const MAX_OPEN = 1_000;
 
 /** The tool calls that have begun and not ended: a result names only the call's id. */
 export class ToolCalls {
@@ -18,7 +18,7 @@ export class ToolCalls {
   begin(id: string | null, name: string | null, input: Fields): EngineEvent[] {
     if (name === null || (id !== null && this.#open.has(id))) return [];
     if (id !== null) this.#open.set(id, { name, denied: false });
-    if (this.#open.size > MOST_OPEN) this.#open.delete(this.#open.keys().next().value ?? '');
+    if (this.#open.size > MAX_OPEN) this.#open.delete(this.#open.keys().next().value ?? '');
     const { detail, edits } = this.#describe(name, input);
     return [{ type: 'tool', name, detail: shortened(detail), ...(edits ? { edits } : {}) }];
   }
@@ -38,7 +38,7 @@ export class ToolCalls {
   }
 }
 
-const LONGEST_DETAIL = 500;
+const MAX_DETAIL_LENGTH = 500;
 
 const shortened = (detail: string): string =>
-  detail.length > LONGEST_DETAIL ? `${detail.slice(0, LONGEST_DETAIL).toWellFormed()}…` : detail;
+  detail.length > MAX_DETAIL_LENGTH ? `${detail.slice(0, MAX_DETAIL_LENGTH).toWellFormed()}…` : detail;

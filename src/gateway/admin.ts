@@ -29,7 +29,7 @@ import type { Timers } from './timers.ts';
 import type { PinBook } from './upstream/pins.ts';
 import type { LeftOut, Pool, PooledServer } from './upstream/pool.ts';
 
-const PATIENCE_MS = 10_000;
+const INSPECT_TIMEOUT_MS = 10_000;
 
 const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string> = {
   server: 'the role does not have this server',
@@ -88,7 +88,7 @@ async function lookAtTools({
   try {
     servers.configure(config);
     await servers.ready();
-    const patienceMs = Math.max(PATIENCE_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
+    const patienceMs = Math.max(INSPECT_TIMEOUT_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
     await atMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
     const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
     const grants = grantsOf(config, roleId, roleMcp, servers.facts).map(grant =>

@@ -17,7 +17,7 @@ import { createPinBooks } from './upstream/pins.ts';
 import { LeftOut, Pool } from './upstream/pool.ts';
 
 /** Runs that are over and may still be asked about; more are forgotten. */
-const MOST_ENDED = 10_000;
+const MAX_ENDED = 10_000;
 
 /** The runs that are at work, each with what belongs to it here. */
 class RunGates {
@@ -54,7 +54,7 @@ class RunGates {
     this.#gates.delete(runId);
     gate?.release();
     this.#ended.add(runId);
-    if (this.#ended.size > MOST_ENDED) this.#ended.delete(this.#ended.values().next().value!);
+    if (this.#ended.size > MAX_ENDED) this.#ended.delete(this.#ended.values().next().value!);
   }
 
   in(workspace: string): { run: Run; gate: RunGate }[] {

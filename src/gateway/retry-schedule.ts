@@ -1,5 +1,5 @@
 const DELAYS = [1_000, 2_000, 4_000, 8_000, 16_000];
-const LONGEST_WISH = 3_600_000;
+const MAX_REQUESTED_MS = 3_600_000;
 
 /**
  * When the gateway retries a server that failed: after short delays first, then once per cool-down. A server that has failed a
@@ -18,7 +18,7 @@ export function createRetrySchedule(cooldownMs: () => number): RetrySchedule {
     failed(wishMs, hasFailedCall) {
       const delay = hasFailedCall ? undefined : DELAYS[failures];
       failures += 1;
-      const wish = Math.min(wishMs ?? 0, LONGEST_WISH);
+      const wish = Math.min(wishMs ?? 0, MAX_REQUESTED_MS);
       return delay === undefined
         ? { health: 'cooling', delayMs: Math.max(cooldownMs(), wish) }
         : { health: 'retrying', delayMs: Math.max(delay, wish) };

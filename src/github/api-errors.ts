@@ -95,14 +95,14 @@ function nextStep({ status, headers }: ApiFailure, { scope, permissions }: Attem
   return `The token needs ${needed}.${own}${seen}`;
 }
 
-const MOST_WORDS = 800;
+const MAX_TEXT_LENGTH = 800;
 
 function wordsOf({ data, message }: ApiFailure): string {
   const errors = (data as { errors?: unknown } | null)?.errors;
   const details = Array.isArray(errors) ? errors.map(detailOf).filter(text => text !== '') : [];
   const own = textOf(data, 'message');
   const said = own === null ? plain(message) : [own, ...details].join('; ');
-  return said.slice(0, MOST_WORDS).toWellFormed() || 'no reason given';
+  return said.slice(0, MAX_TEXT_LENGTH).toWellFormed() || 'no reason given';
 }
 
 /** `{ resource, field, code, message }` of a refused value. */

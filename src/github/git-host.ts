@@ -48,7 +48,7 @@ const idOf = async (git: Git, name: string): Promise<string | null> =>
   ).trim() || null;
 
 /** More commits than Squad puts on a branch between two looks. */
-const MOST_COMMITS = 100;
+const MAX_COMMITS = 100;
 
 /**
  * Whether one commit came of another by changes of this file alone, each step of the way: what was taken back again would
@@ -64,7 +64,7 @@ async function changesOnly(
   try {
     const git = await openGit(repository, env);
     let id = to;
-    for (let i = 0; i < MOST_COMMITS && id !== from; i++) {
+    for (let i = 0; i < MAX_COMMITS && id !== from; i++) {
       const { tree, parents } = await commitOf(git, id);
       const [parent, ...others] = parents;
       if (!parent || others.length > 0) return false;
@@ -102,14 +102,14 @@ interface ForgeOptions {
   pushLimitMs?: number;
 }
 
-const LIMIT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 const PUSH_LIMIT_MS = 300_000;
 
 const Numbered = z.object({ number: z.number(), html_url: z.string() });
 const Described = z.object({ default_branch: z.string() });
 
 export function createForge(options: ForgeOptions): Forge {
-  const { openGit, env = process.env, limitMs = LIMIT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
+  const { openGit, env = process.env, limitMs = REQUEST_TIMEOUT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
   const reach = { openGit, pushLimitMs };
 
   /** Loaded when somebody first asks: most hubs never do. */

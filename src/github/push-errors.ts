@@ -101,7 +101,7 @@ function getsToken({ repository: { url, apiUrl } }: PushAttempt): boolean {
   return remote !== null && isServedBy(remote, apiUrl);
 }
 
-const MOST_WORDS = 800;
+const MAX_TEXT_LENGTH = 800;
 
 /** What a person would read of it: the host's lines, then why git gave up. */
 function wordsOf({ stdout, stderr, code }: ProgramEnd, { access, repository: { url } }: PushAttempt): string {
@@ -119,7 +119,7 @@ function wordsOf({ stdout, stderr, code }: ProgramEnd, { access, repository: { u
   const words = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
   return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
     .text(words.replaceAll(url, shownAddress(url)))
-    .slice(0, MOST_WORDS)
+    .slice(0, MAX_TEXT_LENGTH)
     .toWellFormed();
 }
 

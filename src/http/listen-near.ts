@@ -2,7 +2,7 @@ import type { Server as HttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 
 const MAX_TRIED = 20;
-const HIGHEST_PORT = 65_535;
+const MAX_PORT = 65_535;
 
 /**
  * Listens on both loopback addresses at this port, or at one of the next ones if others hold it, or at any. A browser that is given a
@@ -12,7 +12,7 @@ export async function listenNear(
   server: HttpServer,
   wanted: number,
 ): Promise<{ port: number; other: Server | null }> {
-  const last = Math.min(wanted + MAX_TRIED, HIGHEST_PORT);
+  const last = Math.min(wanted + MAX_TRIED, MAX_PORT);
   for (let port = wanted; port <= last; port++) {
     const other = await listenTwice(server, port);
     if (other !== 'taken') return { port: portOf(server), other };

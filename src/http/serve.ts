@@ -57,7 +57,7 @@ const REFUSALS: Record<string, Refusal> = {
   },
 };
 
-const MOST = 256;
+const MAX_UNAUTHENTICATED = 256;
 
 /** Connections that have not shown a token, the longest there first. */
 export class Strangers {
@@ -67,7 +67,7 @@ export class Strangers {
   add(socket: Socket): void {
     this.sockets.add(socket);
     socket.once('close', () => this.sockets.delete(socket));
-    if (this.sockets.size <= MOST) return;
+    if (this.sockets.size <= MAX_UNAUTHENTICATED) return;
     const [first] = this.sockets;
     this.sockets.delete(first!);
     first!.destroy();
@@ -151,7 +151,7 @@ const LOOK_MS = 2_000;
 /** A client is told the first and has both: on a busy machine a request and the end of an idle connection would meet otherwise. */
 const IDLE_MS = 40_000;
 const IDLE_SPARE_MS = 10_000;
-const MOST_CONNECTIONS = 4_096;
+const MAX_CONNECTIONS = 4_096;
 
 /** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
@@ -172,7 +172,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const server = createServer(limits, (request, response) => {
     admit(request, response, () => answer(request, response));
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   const strangers = new Strangers();
   /** Those that became WebSockets, or asked to, as well: the server itself does not know them any more. */
   const sockets = new Set<Socket>();

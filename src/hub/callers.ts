@@ -123,12 +123,12 @@ async function runAround(
 }
 
 /** No chain of parents is longer; a loop in a damaged database would be. */
-const LONGEST_LINE = 100;
+const MAX_LINE_LENGTH = 100;
 
 /** The task that what it starts is a part of: that of the coder or reviewer it is, or came of. */
 async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
   let above: Run | null = run;
-  for (let i = 0; above && i < LONGEST_LINE; i++) {
+  for (let i = 0; above && i < MAX_LINE_LENGTH; i++) {
     if (above.type === 'coding' || above.reviewOf !== null) return above.lineageId;
     above = above.parentId === null ? null : await ports.run(above.parentId);
   }

@@ -13,8 +13,8 @@ import {
 import { ownFolder } from '../link/home.ts';
 import { asSquadError, type ErrorShape } from '../schema/error.ts';
 
-const LONGEST_HELLO = 4 * 1024 * 1024;
-const PATIENCE_MS = 10_000;
+const MAX_HANDSHAKE_BYTES = 4 * 1024 * 1024;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 const NEWLINE = 10;
 
 const HelloLine = z.object({
@@ -50,14 +50,14 @@ function readHello(socket: Socket): Promise<Greeting> {
       const at = chunk.indexOf(NEWLINE);
       pieces.push(at < 0 ? chunk : chunk.subarray(0, at));
       length += chunk.length;
-      if (at < 0) return void (length > LONGEST_HELLO && done(refusal('Its hello is too long')));
+      if (at < 0) return void (length > MAX_HANDSHAKE_BYTES && done(refusal('Its hello is too long')));
       const rest = chunk.subarray(at + 1);
       const text = Buffer.concat(pieces).toString();
       pieces = [];
       done(parse(text));
       if (rest.length > 0) socket.unshift(rest);
     };
-    const timer = setTimeout(() => done(refusal('It said no hello')), PATIENCE_MS);
+    const timer = setTimeout(() => done(refusal('It said no hello')), HANDSHAKE_TIMEOUT_MS);
     socket.on('data', onData).on('end', onEnd).on('close', onEnd);
   });
 }

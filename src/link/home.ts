@@ -18,14 +18,14 @@ export const xdgFolder = (given: string | undefined): string | null =>
 export const pricesFile = (home: string): string => join(home, 'prices.json');
 
 /** Bytes a socket address holds on macOS, less the closing NUL; Linux has a few more. */
-const LONGEST_SOCKET_PATH = 100;
+const MAX_SOCKET_PATH_LENGTH = 100;
 
 /** For a home too deep to hold a socket. Not the temporary folder: two clients of one user may have set theirs differently. */
 const SHORT_FOLDERS = ['/tmp', '/var/tmp', '/dev/shm'];
 
 export function socketPath(home: string, shortFolders: readonly string[] = SHORT_FOLDERS): string {
   const plain = join(home, 'hub.sock');
-  if (Buffer.byteLength(plain) <= LONGEST_SOCKET_PATH) return plain;
+  if (Buffer.byteLength(plain) <= MAX_SOCKET_PATH_LENGTH) return plain;
   // Loaded only here: it takes longer than all the rest that `squad mcp` needs to find its hub.
   const { createHash } = process.getBuiltinModule('node:crypto');
   const name = createHash('sha256').update(home).digest('hex').slice(0, 16);

@@ -7,7 +7,7 @@ import { isOwnFolder, ownFolder, socketPath } from './home.ts';
 export const LOCK_TAKEN_EXIT = 75;
 
 const KNOCK_EVERY_MS = 8;
-const MOST_LAUNCHES = 20;
+const MAX_LAUNCHES = 20;
 /** A process is seen to end a moment after its connections are. */
 const LAST_WORDS_MS = 500;
 
@@ -113,7 +113,7 @@ async function startAndConnect(
     }
     // One that was killed says nothing about the next; and the hub that ours made room for may itself have ended since.
     const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT || (launches === 1 && foundDamage(hub));
-    if (another && launches++ < MOST_LAUNCHES) hub = launch(home, env, program);
+    if (another && launches++ < MAX_LAUNCHES) hub = launch(home, env, program);
     else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
     if (performance.now() > until) throw failure(null, hub.words());
   }

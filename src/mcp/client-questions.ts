@@ -71,8 +71,8 @@ export async function takeResponses(
 /** Whoever was shown a question and closed it is not asked again. */
 export const CLOSED = 'closed';
 
-const LONGEST = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** As the client calls itself; never the bare word that stands for the user's own terminal or page. */
 export const clientName = ({ client }: Pick<Peer, 'client'>): string | null =>
-  client ? `${client.name} ${client.version.trim() || '(no version)'}`.slice(0, LONGEST) : null;
+  client ? `${client.name} ${client.version.trim() || '(no version)'}`.slice(0, MAX_NAME_LENGTH) : null;

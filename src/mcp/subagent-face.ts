@@ -23,7 +23,7 @@ interface SubagentLog {
 type SubagentEvent = 'tool_call' | 'tool_result' | 'response' | 'message_saved';
 
 /** These are signs of what is going on; the conversation itself is kept, whole. In characters of JSON. */
-const LONGEST = 4_000;
+const MAX_FIELD_LENGTH = 4_000;
 
 /** What a client is told of what was said in the run, or became of it. */
 export function subagentLogs(runId: RunId, note: TraceNote): SubagentLog[] {
@@ -74,9 +74,9 @@ const place = ({ within }: { within?: string }) => (within === undefined ? {} : 
 /** Whole if it is short; else the beginning of its JSON, and that it is no more than that. */
 function short(field: string, value: unknown): Record<string, unknown> {
   const json = JSON.stringify(value) ?? 'null';
-  if (json.length <= LONGEST) return { [field]: value };
+  if (json.length <= MAX_FIELD_LENGTH) return { [field]: value };
   const text = typeof value === 'string' ? value : json;
-  return { [field]: `${text.slice(0, LONGEST).toWellFormed()}…`, truncated: true };
+  return { [field]: `${text.slice(0, MAX_FIELD_LENGTH).toWellFormed()}…`, truncated: true };
 }
 
 interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {

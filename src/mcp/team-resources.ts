@@ -54,7 +54,7 @@ export function urisOf(changed: ReadonlySet<string> | null): string[] {
 const LATEST_COUNT = 10;
 const LAST_ENTRIES = 20;
 /** A client puts a page into a model's context whole. */
-const LONGEST = 200_000;
+const MAX_PAGE_LENGTH = 200_000;
 
 /** What a resource of the team says now; null when there is none of that name. */
 async function teamPage(services: Services, caller: Caller, uri: string): Promise<object | null> {
@@ -82,7 +82,7 @@ const PAGES: Readonly<Record<string, Page>> = {
 async function decisionsPage({ team }: Workspace, most: number): Promise<object> {
   const { decisions, notes } = await team.decisions();
   const wanted = decisions.slice(0, Math.min(most, decisions.length)).map(shownDecision);
-  const shown = firstThatFit(wanted, LONGEST);
+  const shown = firstThatFit(wanted, MAX_PAGE_LENGTH);
   const left = wanted.length - shown.length;
   return {
     decisions: shown,
@@ -113,7 +113,7 @@ async function agentsPage(workspace: Workspace, services: Services): Promise<obj
 
 async function historyPage({ team }: Workspace, { name }: Teammate): Promise<object> {
   const entries = (await team.history(name)) ?? [];
-  const last = firstThatFit(entries.slice(-LAST_ENTRIES).reverse(), LONGEST);
+  const last = firstThatFit(entries.slice(-LAST_ENTRIES).reverse(), MAX_PAGE_LENGTH);
   return {
     name,
     entries: last,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LONGEST_AGENT_LINE } from '../schema/agent-protocol.ts';
+import { MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TraceMessage, TracePart } from '../schema/conversation.ts';
 import { type LineBody, voiceOn } from './output-lines.ts';
 
@@ -17,12 +17,12 @@ function contentOf(...content: TracePart[]): TracePart[] {
     type: 'message',
     message: { id: 'msg_1', parentId: null, role: 'user', content, at: 1 },
   });
-  expect(bytes).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  expect(bytes).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
   return (line.message as TraceMessage).content;
 }
 
 test('a line that fits is as it was said', () => {
-  const text = 'x'.repeat(LONGEST_AGENT_LINE - 1000);
+  const text = 'x'.repeat(MAX_AGENT_LINE_LENGTH - 1000);
   expect(contentOf({ type: 'text', text })).toEqual([{ type: 'text', text }]);
 });
 
@@ -40,7 +40,7 @@ test.each([
   expect(all.startsWith(rest)).toBe(true);
   expect(Number(kept)).toBe(Buffer.byteLength(rest));
   expect(Number(of)).toBe(Buffer.byteLength(all));
-  expect(Buffer.byteLength(JSON.stringify(rest))).toBeGreaterThan(LONGEST_AGENT_LINE - 3000);
+  expect(Buffer.byteLength(JSON.stringify(rest))).toBeGreaterThan(MAX_AGENT_LINE_LENGTH - 3000);
 });
 
 test('what is short stays whole, and the long ones share what is left', () => {

@@ -20,11 +20,11 @@ export class CutOff extends Error {}
 /** Somebody else's words within a message of ours: on one line, not too many, and never with a secret in them. */
 export type Quote = (text: string, most?: number) => string;
 
-const LONGEST_QUOTE = 300;
+const MAX_QUOTE_LENGTH = 300;
 
 export const quoting =
   (withoutSecrets: (text: string) => string): Quote =>
-  (text, most = LONGEST_QUOTE) => {
+  (text, most = MAX_QUOTE_LENGTH) => {
     // First, since a cut may leave the half of one.
     const clean = withoutSecrets(text);
     const line = visibleLine(clean.slice(0, most * 2));

@@ -4,7 +4,7 @@ import { Ending } from './ending.ts';
 import { sendRequest, wholeText } from './provider-http.ts';
 import { type AnswerPart, type PlainTool, saying, type ToolAnswer } from './tool.ts';
 
-const MOST_PAGES = 1000;
+const MAX_PAGES = 1000;
 
 export interface Endpoint {
   url: string;
@@ -30,7 +30,7 @@ const Page = z.object({
 export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<PlainTool[]> {
   const tools: PlainTool[] = [];
   let cursor: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const { result, error } = await ask(
       endpoint,
       'tools/list',

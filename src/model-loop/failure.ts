@@ -80,13 +80,13 @@ interface AskedModel {
   heard: Heard | null;
 }
 
-const LONGEST = 2_000;
-const LONGEST_SAID = 1_000;
+const MAX_MESSAGE_LENGTH = 2_000;
+const MAX_TEXT_LENGTH = 1_000;
 
 /** Why a conversation failed, in words for whoever asked; never with a secret in them. */
 export function failureFrom(thrown: unknown, quote: Quote, asked?: AskedModel): Failure {
   const { code, message } = asked ? ofModel(thrown, quote, asked) : ofAgent(thrown);
-  return { code, message: quote(message, LONGEST) };
+  return { code, message: quote(message, MAX_MESSAGE_LENGTH) };
 }
 
 const ofAgent = (thrown: unknown): Failure => ({
@@ -104,7 +104,7 @@ function ofModel(thrown: unknown, quote: Quote, { name, type, heard }: AskedMode
   const beginning = heard.beginning.text;
   const told = chain.map(errorEventIn).find(Boolean) ?? errorEventAt(beginning);
   if (told) {
-    const said = quote(told.message, LONGEST_SAID);
+    const said = quote(told.message, MAX_TEXT_LENGTH);
     return { code: told.code, message: `${name} answered ${status}, and ended with an error: ${said}` };
   }
   const unread = chain.map(unreadText).find(text => text !== null);
@@ -132,13 +132,13 @@ const BEGINNINGS: Record<ModelType, RegExp> = {
 };
 
 function* causes(thrown: unknown): Generator<unknown> {
-  for (let error = thrown, depth = 0; error !== undefined && depth < DEEPEST; depth++) {
+  for (let error = thrown, depth = 0; error !== undefined && depth < MAX_DEPTH; depth++) {
     yield error;
     error = error instanceof Error ? error.cause : undefined;
   }
 }
 
-const DEEPEST = 10;
+const MAX_DEPTH = 10;
 
 /** With what was behind it, where that says more. */
 function wordsOf(thrown: unknown): string {

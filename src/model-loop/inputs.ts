@@ -56,7 +56,7 @@ const decoder = () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const MIB = 1024 * 1024;
 const PIECE = 256 * 1024;
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 /** A file that can join a prompt, by what is seen of it from outside. */
 interface FoundInput {
@@ -75,7 +75,7 @@ class Unfit extends Error {
 }
 
 const endOf = (name: string): string =>
-  (name.length > LONGEST_NAME ? `…${name.slice(-LONGEST_NAME)}` : name).toWellFormed();
+  (name.length > MAX_NAME_LENGTH ? `…${name.slice(-MAX_NAME_LENGTH)}` : name).toWellFormed();
 
 const NO_KIND =
   'is neither text in UTF-8 nor an image (PNG, JPEG, GIF, WebP) nor a PDF. Convert it, or let the subagent read it with a tool.';
@@ -137,9 +137,9 @@ function whyClosed({ code, message }: NodeJS.ErrnoException, path: string): stri
   return `cannot be opened: ${message}. Name a file that can be.`;
 }
 
-const MOST_TOGETHER = 32 * MIB;
+const MAX_TOTAL_BYTES = 32 * MIB;
 /** Of what is said about all of them: more would be cut off in the middle of it. */
-const LONGEST_LIST = 1_500;
+const MAX_LIST_LENGTH = 1_500;
 
 interface InputParts {
   content: Exclude<UserContent, string>;
@@ -156,15 +156,15 @@ export async function readInputs(
   const problems: string[] = [];
   const found: FoundInput[] = [];
   const read: InputParts = { content: [], shown: [], files: [] };
-  const room = { left: MOST_TOGETHER };
+  const room = { left: MAX_TOTAL_BYTES };
   for (const name of names) {
     const input = await unlessUnfit(problems, () => lookAt(name, resolve(cwd, name)));
     if (input) found.push(input);
   }
   const together = found.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (together > MOST_TOGETHER)
+  if (together > MAX_TOTAL_BYTES)
     problems.push(
-      `The inputs together have ${together.toLocaleString('en')} bytes, and the files of one prompt may have ${MOST_TOGETHER / MIB} MiB (${MOST_TOGETHER.toLocaleString('en')} bytes). Name fewer.`,
+      `The inputs together have ${together.toLocaleString('en')} bytes, and the files of one prompt may have ${MAX_TOTAL_BYTES / MIB} MiB (${MAX_TOTAL_BYTES.toLocaleString('en')} bytes). Name fewer.`,
     );
   if (problems.length === 0)
     for (const input of found) await unlessUnfit(problems, () => take(input, room, kept, read));
@@ -213,7 +213,7 @@ const framed = (file: string, text: string): string =>
 function unreadable(problems: readonly string[]): Ending {
   let list = '';
   for (const [at, problem] of problems.entries()) {
-    if (at > 0 && list.length + problem.length > LONGEST_LIST) {
+    if (at > 0 && list.length + problem.length > MAX_LIST_LENGTH) {
       list += ` And ${problems.length - at} more.`;
       break;
     }

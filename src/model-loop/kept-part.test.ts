@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../redaction/redactor.ts';
 import type { TracePart, TraceRole } from '../schema/conversation.ts';
-import { LONGEST_KEPT, voiceOn } from './output-lines.ts';
+import { MAX_KEPT_LENGTH, voiceOn } from './output-lines.ts';
 
 const SECRET = 'a-secret-of-this-test';
 
@@ -29,7 +29,7 @@ test.each([
     for (const text of [String(given!.input), String(came!.output)]) {
       expect(text.slice(0, 6)).toBe(start);
       expect(text).toMatch(/\n\[16000 of \d{6} bytes kept\]$/);
-      expect(text.length).toBeLessThan(LONGEST_KEPT + 100);
+      expect(text.length).toBeLessThan(MAX_KEPT_LENGTH + 100);
     }
   },
 );
@@ -42,7 +42,7 @@ test('what is short is kept as it is, and so is all that the model called itself
 });
 
 test('a secret is taken out before anything is cut, so that no part of it is left', () => {
-  const before = 'x'.repeat(LONGEST_KEPT - 5);
+  const before = 'x'.repeat(MAX_KEPT_LENGTH - 5);
   const [given] = told('program', call(`${before}${SECRET}${before}`));
   expect(given!.input).toContain('x[secr');
   expect(given!.input).not.toContain(SECRET.slice(0, 5));

@@ -10,7 +10,7 @@ import {
 import { sizeWords } from '../base/text.ts';
 import { CutOff, ModelFailure } from './ending.ts';
 import type { Generation } from './generation.ts';
-import { MOST_SAID, type Say } from './output-lines.ts';
+import { MAX_TEXT_BYTES, type Say } from './output-lines.ts';
 import type { MakeModel } from './providers/provider.ts';
 import type { OfferedTool } from './tool.ts';
 
@@ -99,7 +99,7 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
   let usage: LanguageModelUsage | null = null;
   for await (const part of result.stream) {
     said += lengthOf(part);
-    if (said > MOST_SAID) throw new ModelFailure('OUTPUT_LIMIT', TOO_MUCH);
+    if (said > MAX_TEXT_BYTES) throw new ModelFailure('OUTPUT_LIMIT', TOO_MUCH);
     if (part.type === 'text-delta') {
       text += part.text;
       words.add(part.text);
@@ -156,7 +156,7 @@ type StreamPart = { type: string; text?: string; delta?: string };
 const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
   type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
 
-const TOO_MUCH = `was cut off: it said more than ${sizeWords(MOST_SAID)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
+const TOO_MUCH = `was cut off: it said more than ${sizeWords(MAX_TEXT_BYTES)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
 
 /** An answer that is not whole is not passed off as one. */
 function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boolean): void {

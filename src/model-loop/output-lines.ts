@@ -1,6 +1,6 @@
 import { sizeWords } from '../base/text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import { type AgentLine, LONGEST_AGENT_LINE } from '../schema/agent-protocol.ts';
+import { type AgentLine, MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 
 /** Stands where something of a conversation was not kept, whatever the reason. */
@@ -11,7 +11,7 @@ const FRAME = 1024;
 const SHORT = 64 * 1024;
 const STEP = 16 * 1024;
 
-const isTooLong = (line: string): boolean => Buffer.byteLength(line) > LONGEST_AGENT_LINE;
+const isTooLong = (line: string): boolean => Buffer.byteLength(line) > MAX_AGENT_LINE_LENGTH;
 
 /** What does not fit into a line is cut where it is longest, with a word on how much of it there was. */
 function shortened(body: LineBody): LineBody {
@@ -23,7 +23,7 @@ function shortened(body: LineBody): LineBody {
   if (body.type !== 'message') return withShortTexts(body);
   const { message } = body;
   const sizes = message.content.map(part => Buffer.byteLength(JSON.stringify(part)) + 1);
-  const most = shareOf(sizes, LONGEST_AGENT_LINE - FRAME);
+  const most = shareOf(sizes, MAX_AGENT_LINE_LENGTH - FRAME);
   const content = message.content.map((part, at) =>
     sizes[at]! > most ? shortPart(part, most, sizes[at]!) : part,
   );
@@ -36,7 +36,7 @@ function shortened(body: LineBody): LineBody {
 }
 
 const tooLong = (bytes: number): string =>
-  `The answer is not passed on: it takes ${sizeWords(bytes)} as JSON, and the limit is ${sizeWords(LONGEST_AGENT_LINE)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
+  `The answer is not passed on: it takes ${sizeWords(bytes)} as JSON, and the limit is ${sizeWords(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
 
 /** The most that each may have if all of them are to fit and those that need less leave the rest to the others. */
 function shareOf(sizes: readonly number[], room: number): number {
@@ -89,7 +89,7 @@ const QUOTES = 2;
 const inJson = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
 /** Of what one call in a program was given, and of what it gave back: a program can move megabytes with each. */
-export const LONGEST_KEPT = 16_000;
+export const MAX_KEPT_LENGTH = 16_000;
 
 /** What is kept of a piece that a program called or got. */
 function keptPart(part: TracePart): TracePart {
@@ -100,8 +100,8 @@ function keptPart(part: TracePart): TracePart {
 
 function keptValue(value: unknown): unknown {
   const words = typeof value === 'string' ? value : JSON.stringify(value);
-  if (words.length <= LONGEST_KEPT) return value;
-  const kept = words.slice(0, LONGEST_KEPT).toWellFormed();
+  if (words.length <= MAX_KEPT_LENGTH) return value;
+  const kept = words.slice(0, MAX_KEPT_LENGTH).toWellFormed();
   return `${kept}\n${cutMark(Buffer.byteLength(kept), Buffer.byteLength(words))}`;
 }
 
@@ -119,7 +119,7 @@ export interface Voice {
 }
 
 /** Of a call and of what came back, here: all of it is in the messages. */
-const LONGEST_DETAIL = 200;
+const MAX_DETAIL_LENGTH = 200;
 
 export function voiceOn(output: { write(text: string): unknown }): Voice {
   let secrets: Redactor | null = null;
@@ -167,18 +167,18 @@ function short(body: LineBody): LineBody {
     return { ...body, message: { ...body.message, content: body.message.content.map(keptPart) } };
   if (body.type !== 'tool' && body.type !== 'tool_end') return body;
   const { detail } = body;
-  if (detail.length <= LONGEST_DETAIL) return body;
-  return { ...body, detail: `${detail.slice(0, LONGEST_DETAIL).toWellFormed()}…` };
+  if (detail.length <= MAX_DETAIL_LENGTH) return body;
+  return { ...body, detail: `${detail.slice(0, MAX_DETAIL_LENGTH).toWellFormed()}…` };
 }
 
 const MIB = 1024 * 1024;
 
 /** What a model may say in one turn, thoughts and arguments of calls included: several times what the longest of today say. */
-export const MOST_SAID = 4 * MIB;
+export const MAX_TEXT_BYTES = 4 * MIB;
 /** What an answer of a provider may take in all, and in how many events: they come for each word or two. */
-export const MOST_ANSWERED = 64 * MIB;
-export const MOST_EVENTS = 250_000;
+export const MAX_ANSWERED = 64 * MIB;
+export const MAX_EVENTS = 250_000;
 /** One event. The largest are those at the end, in which some providers say everything once more. */
-export const LONGEST_EVENT = 8 * MIB;
+export const MAX_EVENT_LENGTH = 8 * MIB;
 /** What is read of an answer that is none: it is only quoted. */
-export const MOST_REFUSED = 64 * 1024;
+export const MAX_REFUSED = 64 * 1024;

@@ -1,14 +1,14 @@
 import type { CallEnd, CallWatch, CodeResult, CodeRunner } from '../code-mode/code-mode.ts';
 import type { TracePart } from '../schema/conversation.ts';
-import { LONGEST_KEPT } from './output-lines.ts';
+import { MAX_KEPT_LENGTH } from './output-lines.ts';
 import { answerText, type CallTelling, type PlainTool, saying, type Tool } from './tool.ts';
 
 /** Of one program. A loop can call a tool without end, and what it is about shows in the first of them. */
-const MOST_CALLS = 500;
-const MOST_CHARS = 2 * 1024 * 1024;
+const MAX_CALLS = 500;
+const MAX_CHARS = 2 * 1024 * 1024;
 /** Of all programs together. */
-const MOST_CALLS_IN_ALL = 5_000;
-const MOST_CHARS_IN_ALL = 16 * 1024 * 1024;
+const MAX_CALLS_IN_ALL = 5_000;
+const MAX_CHARS_IN_ALL = 16 * 1024 * 1024;
 /** What comes close together is written together: a call costs the program next to nothing. */
 const GATHER_MS = 100;
 const GATHER_CHARS = 256 * 1024;
@@ -65,10 +65,10 @@ export class ProgramCalls {
   #hasRoom(): boolean {
     const [own, inAll] = [this.#own, this.#inAll];
     return (
-      own.calls < MOST_CALLS &&
-      own.chars < MOST_CHARS &&
-      inAll.calls < MOST_CALLS_IN_ALL &&
-      inAll.chars < MOST_CHARS_IN_ALL
+      own.calls < MAX_CALLS &&
+      own.chars < MAX_CHARS &&
+      inAll.calls < MAX_CALLS_IN_ALL &&
+      inAll.chars < MAX_CHARS_IN_ALL
     );
   }
 
@@ -80,7 +80,7 @@ export class ProgramCalls {
   }
 
   #add(part: TracePart, length: number): void {
-    const kept = Math.min(length, LONGEST_KEPT);
+    const kept = Math.min(length, MAX_KEPT_LENGTH);
     this.#own.chars += kept;
     this.#inAll.chars += kept;
     this.#parts.push(part);

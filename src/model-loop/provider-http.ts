@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { sizeWords } from '../base/text.ts';
 import { ModelFailure, type Quote } from './ending.ts';
 import type { KeptFiles } from './kept-files.ts';
-import { LONGEST_EVENT, MOST_ANSWERED, MOST_EVENTS } from './output-lines.ts';
+import { MAX_ANSWERED, MAX_EVENT_LENGTH, MAX_EVENTS } from './output-lines.ts';
 import { answerWithoutEvents, Beginning, readOn, refusedAnswer } from './provider-response.ts';
 
 /** An answer on its way to the SDK, as long as it keeps within bounds. The SDK itself would take in whatever comes. */
@@ -29,9 +29,10 @@ async function* watchedEvents(
       heard.bytes += chunk.length;
       beginning.add(chunk);
       events.take(chunk);
-      if (heard.bytes > MOST_ANSWERED) throw tooMuch(`more than ${sizeWords(MOST_ANSWERED)}`);
-      if (events.count > MOST_EVENTS) throw tooMuch(`more than ${MOST_EVENTS.toLocaleString('en')} events`);
-      if (events.open > LONGEST_EVENT) throw tooMuch(`an event of more than ${sizeWords(LONGEST_EVENT)}`);
+      if (heard.bytes > MAX_ANSWERED) throw tooMuch(`more than ${sizeWords(MAX_ANSWERED)}`);
+      if (events.count > MAX_EVENTS) throw tooMuch(`more than ${MAX_EVENTS.toLocaleString('en')} events`);
+      if (events.open > MAX_EVENT_LENGTH)
+        throw tooMuch(`an event of more than ${sizeWords(MAX_EVENT_LENGTH)}`);
       if (areEvents) {
         yield chunk;
         continue;

@@ -2,14 +2,14 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 import { plainAddress } from './address.ts';
 import { ModelFailure, type Quote } from './ending.ts';
-import { MOST_REFUSED } from './output-lines.ts';
+import { MAX_REFUSED } from './output-lines.ts';
 
-const LONGEST_MESSAGE = 1_000;
+const MAX_MESSAGE_LENGTH = 1_000;
 
 /** What a body says: the message in it, where it is an error as all providers write one, else how it begins. Null: nothing. */
 function saidIn(body: string, quote: Quote): string | null {
   const message = messageIn(parsed(body));
-  if (message !== null) return quote(message, LONGEST_MESSAGE);
+  if (message !== null) return quote(message, MAX_MESSAGE_LENGTH);
   return body.trim() === '' ? null : `“${quote(body)}”`;
 }
 
@@ -31,7 +31,7 @@ export function parsed(text: string): unknown {
 }
 
 /** For what is only quoted: some never say that they are done. */
-const PATIENCE_MS = 5_000;
+const BODY_TIMEOUT_MS = 5_000;
 
 /** How an answer begins. Far more than is ever quoted of it: the cut must come when no secret is in it any more. */
 export class Beginning {
@@ -45,7 +45,7 @@ export class Beginning {
   }
 
   get isFull(): boolean {
-    return this.#length >= MOST_REFUSED;
+    return this.#length >= MAX_REFUSED;
   }
 
   get bytes(): Buffer {
@@ -53,13 +53,13 @@ export class Beginning {
   }
 
   get text(): string {
-    return this.bytes.toString('utf8', 0, MOST_REFUSED);
+    return this.bytes.toString('utf8', 0, MAX_REFUSED);
   }
 }
 
 /** Takes in more of it, until it is whole, or enough, or has had its time. What breaks off has said what it has. */
 export async function readOn(answer: IncomingMessage, beginning: Beginning): Promise<string> {
-  const patience = setTimeout(() => answer.destroy(), PATIENCE_MS);
+  const patience = setTimeout(() => answer.destroy(), BODY_TIMEOUT_MS);
   try {
     if (isDone(beginning)) return beginning.text;
     for await (const chunk of answer as AsyncIterable<Buffer>) {

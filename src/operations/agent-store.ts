@@ -1,13 +1,13 @@
 import type { Asked, RunSubject } from '../core/policy.ts';
 import type { EventFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
-import { descendantsOf, LONGEST_LINE } from '../core/runs/descendants.ts';
+import { descendantsOf, MAX_LINE_LENGTH } from '../core/runs/descendants.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Review } from '../schema/review.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentStore, Services } from './operation.ts';
 
-const EVERY = 100_000;
+const ALL_ROWS = 100_000;
 
 /** The store as one run has it: rows and events of others are not there. */
 export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: Sight): AgentStore {
@@ -27,7 +27,7 @@ export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: 
   async function runs(filter: RunFilter): Promise<Run[]> {
     if (filter.squadId !== undefined || filter.parentId !== undefined) return seen(await store.runs(filter));
     if (filter.lineageId !== undefined)
-      return (await seen(await store.runs({ ...filter, limit: EVERY }))).slice(0, filter.limit);
+      return (await seen(await store.runs({ ...filter, limit: ALL_ROWS }))).slice(0, filter.limit);
     const { workspace, status, hasWorktree, before = Number.POSITIVE_INFINITY, limit } = filter;
     return (await own())
       .filter(each => workspace === undefined || each.workspace === workspace)
@@ -41,12 +41,12 @@ export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: 
     (await run(coderId)) !== null || (await run(reviewerId)) !== null;
 
   async function reviews(filter: ReviewFilter): Promise<Review[]> {
-    const all = await store.reviews({ ...filter, limit: EVERY });
+    const all = await store.reviews({ ...filter, limit: ALL_ROWS });
     const verdicts = await Promise.all(all.map(reviewIsSeen));
     return all.filter((_, i) => verdicts[i]).slice(0, filter.limit);
   }
 
-  const squadIsSeen = async (squadId: SquadId) => (await runs({ squadId, limit: EVERY })).length > 0;
+  const squadIsSeen = async (squadId: SquadId) => (await runs({ squadId, limit: ALL_ROWS })).length > 0;
 
   async function isSeen({ runId, squadId }: Event): Promise<boolean> {
     if (runId !== null) return (await run(runId)) !== null;
@@ -81,7 +81,7 @@ export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: 
     liveRuns: async () => seen(await store.liveRuns()),
     leftWithError: async (filter, at) => seen(await store.leftWithError(filter, at)),
     spent: async ({ since = 0, until = Number.POSITIVE_INFINITY, squadId }) =>
-      (await (squadId === undefined ? own() : runs({ squadId, limit: EVERY })))
+      (await (squadId === undefined ? own() : runs({ squadId, limit: ALL_ROWS })))
         .filter(({ createdAt }) => createdAt >= since && createdAt < until)
         .reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0),
     figures: async ({ workspace, since = 0, limit }) =>
@@ -96,7 +96,7 @@ export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: 
     reviewLimit: async lineageId =>
       (await runs({ lineageId, limit: 1 })).length > 0 ? store.reviewLimit(lineageId) : null,
     turns: async id => ((await run(id)) ? store.turns(id) : []),
-    idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, EVERY), limit),
+    idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, ALL_ROWS), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
     onEvents: listener =>
       store.onEvents(told => {
@@ -123,7 +123,7 @@ export class Sight {
   sees(run: Run): boolean {
     const line: RunId[] = [run.id];
     let above = run.parentId;
-    while (above !== null && line.length < LONGEST_LINE) {
+    while (above !== null && line.length < MAX_LINE_LENGTH) {
       line.push(above);
       above = this.parents.get(above) ?? this.services.runner.current(above)?.parentId ?? null;
     }
@@ -142,7 +142,7 @@ export class Sight {
   /** The same, after looking up those above it. */
   async look(run: Run): Promise<boolean> {
     let above = run.parentId;
-    for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
+    for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
       const parent: RunId | null = this.parents.get(above) ?? (await this.parentOf(above));
       this.parents.set(above, parent);
       above = parent;

@@ -59,7 +59,7 @@ export async function recordToolCall(
   const at = clock.now();
   const body = {
     type: 'tool.called' as const,
-    tool: cut(tool, LONGEST_NAME),
+    tool: cut(tool, MAX_NAME_LENGTH),
     client: caller.client,
     ok: code === null,
     code,
@@ -72,16 +72,16 @@ export async function recordToolCall(
     .catch(() => {});
 }
 
-const LONGEST_NAME = 100;
-const LONGEST_MESSAGE = 2_000;
-const MOST_PROBLEMS = 5;
+const MAX_NAME_LENGTH = 100;
+const MAX_MESSAGE_LENGTH = 2_000;
+const MAX_PROBLEMS = 5;
 
 /** A message quotes what it was given, and that can be megabytes. */
 function shortened(error: SquadError): SquadError {
   const { code, message, suggestions, details } = error;
-  if ([message, ...suggestions].every(text => text.length <= LONGEST_MESSAGE)) return error;
-  return new SquadError(code, cut(message, LONGEST_MESSAGE), {
-    suggestions: suggestions.map(text => cut(text, LONGEST_MESSAGE)),
+  if ([message, ...suggestions].every(text => text.length <= MAX_MESSAGE_LENGTH)) return error;
+  return new SquadError(code, cut(message, MAX_MESSAGE_LENGTH), {
+    suggestions: suggestions.map(text => cut(text, MAX_MESSAGE_LENGTH)),
     details,
     cause: error,
   });
@@ -91,8 +91,8 @@ function parse(schema: z.ZodType, input: unknown): unknown {
   const parsed = schema.safeParse(input ?? {}, { error: problemWords });
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
-  const problems = issues.slice(0, MOST_PROBLEMS).map(problem);
-  if (issues.length > MOST_PROBLEMS) problems.push(`and ${issues.length - MOST_PROBLEMS} more`);
+  const problems = issues.slice(0, MAX_PROBLEMS).map(problem);
+  if (issues.length > MAX_PROBLEMS) problems.push(`and ${issues.length - MAX_PROBLEMS} more`);
   throw new SquadError('INVALID_INPUT', problems.join('\n'), {
     suggestions: ['Compare with the input schema of the tool. Nothing was done.'],
   });

@@ -30,7 +30,7 @@ interface Range {
 }
 
 /** No value of JSON that anybody means is deeper. */
-const DEEPEST = 500;
+const MAX_DEPTH = 500;
 
 export function createRedactor(secrets: readonly Secret[]): Redactor {
   const needles = needlesOf(secrets);
@@ -112,7 +112,7 @@ function deep(value: unknown, text: (raw: string) => string, depth: number): unk
   if (typeof value === 'string') return text(value);
   if (typeof value === 'number') return numberOrMark(value, text);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > DEEPEST) return '[too deep to be shown]';
+  if (depth > MAX_DEPTH) return '[too deep to be shown]';
   if (Array.isArray(value)) {
     const elements = value.map(element => deep(element, text, depth + 1));
     return elements.some((element, index) => element !== value[index]) ? elements : value;

@@ -3,12 +3,12 @@ import { percentDecoded } from '../base/text.ts';
 /** Characters that are looked at together, and how far apart. A needle of STEP + GRAM - 1 or more has such a place in it. */
 const GRAM = 4;
 const STEP = 3;
-export const SHORTEST_SECRET = STEP + GRAM - 1;
+export const MIN_SECRET_LENGTH = STEP + GRAM - 1;
 const BUCKETS = 1 << 14;
 
 /**
  * Looks for many texts at once, going over the long one only once: most results hold no secret, and that must be known
- * quickly. No needle may be shorter than SHORTEST_SECRET.
+ * quickly. No needle may be shorter than MIN_SECRET_LENGTH.
  */
 export function searchFor(needles: readonly string[]): (text: string) => boolean {
   const isTaken = new Uint8Array(BUCKETS);
@@ -48,14 +48,14 @@ export interface Form {
 }
 
 /** A line of a key in many lines that is worth hiding by itself. */
-const SHORTEST_LINE = 16;
+const MIN_LINE_LENGTH = 16;
 
 /** Every way a secret is written down by programs that mean no harm. */
 export function formsOf(value: string): Form[] {
   const forms = partsOf(value)
-    .filter(part => part.length >= SHORTEST_SECRET)
+    .filter(part => part.length >= MIN_SECRET_LENGTH)
     .flatMap(part => [...spellings(part).map(plain), ...base64Forms(part)])
-    .filter(({ text }) => text.length >= SHORTEST_SECRET);
+    .filter(({ text }) => text.length >= MIN_SECRET_LENGTH);
   return [...new Map(forms.map(form => [form.text, form])).values()];
 }
 
@@ -63,7 +63,7 @@ export function formsOf(value: string): Form[] {
 function partsOf(value: string): string[] {
   const lines = value
     .split(/\r\n|\n|\r/)
-    .filter(line => line.length >= SHORTEST_LINE && !/^-+[^-]+-+$/.test(line));
+    .filter(line => line.length >= MIN_LINE_LENGTH && !/^-+[^-]+-+$/.test(line));
   return [...new Set([value, value.trim(), ...lines, ...credentialsOf(value)])];
 }
 

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import { type LineReader, Lines } from './lines.ts';
 
 /** What may be read ahead while there is no hub to give it to. */
-const MOST_AHEAD = 1024 * 1024;
+const MAX_AHEAD = 1024 * 1024;
 
 /** The client's side of the relay: its lines as they come, no faster than they can be passed on. */
 export class ClientEnd {
@@ -90,7 +90,7 @@ export class ClientEnd {
     if (this.hasEnded) return;
     this.lines.push(chunk);
     if (!this.hub) this.ahead += chunk.length;
-    if (this.hub ? this.hub.writableNeedDrain : this.ahead > MOST_AHEAD) this.input.pause();
+    if (this.hub ? this.hub.writableNeedDrain : this.ahead > MAX_AHEAD) this.input.pause();
     this.onHeard();
   }
 }

@@ -1,6 +1,6 @@
 const NEWLINE = 10;
 /** The hub refuses longer lines itself; here they only must not pile up in memory. */
-const LONGEST_KEPT = 33 * 1024 * 1024;
+const MAX_KEPT_LENGTH = 33 * 1024 * 1024;
 
 export interface LineReader {
   /** A whole line, newline included. */
@@ -30,7 +30,7 @@ export class Lines {
     if (from === chunk.length) return;
     this.parts.push(chunk.subarray(from));
     this.length += chunk.length - from;
-    if (this.isLong || this.length > LONGEST_KEPT) this.emit(false);
+    if (this.isLong || this.length > MAX_KEPT_LENGTH) this.emit(false);
   }
 
   private emit(isEnd: boolean): void {

@@ -35,7 +35,7 @@ export interface RelayOptions extends ConnectOptions {
 const LAST_REPLIES_MS = 5_000;
 /** A newer hub that was promised and does not come: then one is started. */
 const HANDOVER_MS = 5_000;
-const MOST_CLOSED_DOORS = 5;
+const MAX_FAILED_CONNECTS = 5;
 /** Before the second try; twice as long before each further one. */
 const BACK_OFF_MS = 20;
 
@@ -167,7 +167,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   async function settle({ greeted, answered, refusal, bye }: Parting): Promise<void> {
     closedDoors = answered || bye ? 0 : closedDoors + 1;
     if (refusal) refuse(refusal);
-    else if (closedDoors > MOST_CLOSED_DOORS)
+    else if (closedDoors > MAX_FAILED_CONNECTS)
       refuse(((await launched?.lastWords()) as (Error & Trouble) | null | undefined) ?? CLOSED);
     else if (greeted && !bye?.idle) {
       traffic.hubLost();

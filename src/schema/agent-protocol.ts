@@ -19,7 +19,7 @@ export const AgentFailure = z.enum([
 export type AgentFailure = z.infer<typeof AgentFailure>;
 
 /** In bytes: what the hub reads as one line. */
-export const LONGEST_AGENT_LINE = 8 * 1024 * 1024;
+export const MAX_AGENT_LINE_LENGTH = 8 * 1024 * 1024;
 
 /** What `squad agent` prints: JSON, one event a line, `at` in milliseconds. Nothing else is on its standard output. */
 export const AgentLine = z.discriminatedUnion('type', [

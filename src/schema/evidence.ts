@@ -5,8 +5,8 @@ export const Verdict = z.enum(['verified', 'claimed', 'empty', 'contradicted']);
 export type Verdict = z.infer<typeof Verdict>;
 
 /** Lists in evidence are samples; the counts beside them are whole. */
-export const MOST_FILES_NAMED = 20;
-export const MOST_COMMITS_NAMED = 5;
+export const MAX_FILES_NAMED = 20;
+export const MAX_COMMITS_NAMED = 5;
 
 export const CommitMade = z.object({ id: z.string(), subject: z.string() });
 export type CommitMade = z.infer<typeof CommitMade>;
@@ -22,8 +22,8 @@ export const Evidence = z.object({
   toolDenials: z.number().nullable().default(null),
   toolEdits: z.number().nullable().default(null),
   /** Each file as `M src/a.ts`: A added, M changed, D deleted, T changed its type. */
-  filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MOST_FILES_NAMED) }).nullable(),
-  commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MOST_COMMITS_NAMED) }).nullable(),
+  filesChanged: z.object({ count: z.number(), files: z.array(z.string()).max(MAX_FILES_NAMED) }).nullable(),
+  commits: z.object({ count: z.number(), newest: z.array(CommitMade).max(MAX_COMMITS_NAMED) }).nullable(),
   /** Lines, where those of all files could be counted. Binary files have none. */
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   leftoversKilled: z.number(),

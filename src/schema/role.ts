@@ -10,7 +10,7 @@ const names = z.union([
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 /** Timers cannot be set further ahead. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 /** Minutes and hours are easier to read in a role than milliseconds: `90s`, `15m`, `2h`; a bare number is seconds. */
 const duration = z
@@ -20,7 +20,7 @@ const duration = z
     const [, amount, unit] = /^([\d.]+)(ms|s|m|h)?$/.exec(value) ?? [];
     return Number(amount) * UNITS[(unit ?? 's') as keyof typeof UNITS];
   })
-  .refine(ms => ms >= 1 && ms <= LONGEST_MS, 'must be from 1ms to 24 days')
+  .refine(ms => ms >= 1 && ms <= MAX_MS, 'must be from 1ms to 24 days')
   .transform(Math.round);
 
 /** The whole list of keys a role file may carry. */

@@ -188,12 +188,12 @@ export function shownRun({ tokenHash, options: { servers, ...options }, ...run }
   return { ...run, options };
 }
 
-const LONGEST_SUMMARY = 80;
+const MAX_SUMMARY_LENGTH = 80;
 
 /** What a run is about, on one short line: its title, or how its task begins. */
 export function runSummary({ title, task }: Pick<Run, 'title' | 'task'>): string {
   const line = (title ?? task).trim().split('\n', 1)[0] ?? '';
-  return line.length > LONGEST_SUMMARY ? `${line.slice(0, LONGEST_SUMMARY - 1).toWellFormed()}…` : line;
+  return line.length > MAX_SUMMARY_LENGTH ? `${line.slice(0, MAX_SUMMARY_LENGTH - 1).toWellFormed()}…` : line;
 }
 
 /** The same for who is told no name beside it. */

@@ -165,7 +165,7 @@ const VERSION_SAID = 'is not a version of the format that Squad knows: that is "
 const DURATION = /^((\d+(\.\d+)?(ms|s|m|h))+|\d+(\.\d+)?)?$/;
 const DURATION_SAID = 'must be a time of at most 24 days: 90s, 5m or 1h30m';
 /** Timers cannot be set further ahead. */
-const LONGEST_SECONDS = 2_147_483;
+const MAX_SECONDS = 2_147_483;
 const SERVER_NAME = /^(?!__proto__$).+/;
 
 export const SubagentIdentity = z.strictObject({
@@ -188,7 +188,7 @@ const DefaultFields = z.strictObject({
     .union(
       [
         z.string().regex(DURATION, DURATION_SAID),
-        z.number().min(0.001, DURATION_SAID).max(LONGEST_SECONDS, DURATION_SAID),
+        z.number().min(0.001, DURATION_SAID).max(MAX_SECONDS, DURATION_SAID),
       ],
       DURATION_SAID,
     )

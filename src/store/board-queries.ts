@@ -10,7 +10,7 @@ import type { Tables } from './tables.ts';
 type Db = Kysely<Tables>;
 type Runs = ExpressionBuilder<Tables, 'runs'>;
 
-const MOST_WORDS = 16;
+const MAX_TEXT_LENGTH = 16;
 /** More than databases take as values of one statement is never asked for; this is well below. */
 const AT_ONCE = 500;
 
@@ -165,7 +165,7 @@ function matching(eb: Runs, { workspace, squadId, q = '' }: BoardFilter): Expres
   const words = q
     .split(/\s+/)
     .filter(word => word !== '')
-    .slice(0, MOST_WORDS);
+    .slice(0, MAX_TEXT_LENGTH);
   return [
     ...(workspace === undefined ? [] : [eb('workspace', '=', workspace)]),
     ...(squadId === undefined ? [] : [eb('squad_id', '=', squadId)]),

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Failure } from './backend.ts';
 
 const FIRST_PAUSE_MS = 10;
-const LONGEST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 250;
 
 export interface Patience {
   failureOf(thrown: unknown): Failure;
@@ -14,7 +14,7 @@ export interface Patience {
 /** Tries again, with growing pauses in which the event loop is free, until it works or the window is over. */
 export async function patiently<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
   const giveUpAt = performance.now() + patience.windowMs;
-  for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, LONGEST_PAUSE_MS)) {
+  for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
     try {
       return await work();
     } catch (thrown) {

@@ -8,7 +8,7 @@ import type { Tables } from './tables.ts';
 /** How long a write that may wait lets others join its transaction. */
 const SHARE_MS = 30;
 /** A transaction holds up the event loop, so it has an upper size. */
-const MOST_AT_ONCE = 500;
+const MAX_AT_ONCE = 500;
 
 export interface Write {
   /** Runs inside the shared transaction, and again in another one if that was rolled back. Returns the numbers of its events. */
@@ -77,7 +77,7 @@ export class Writer {
 
   #schedule(): void {
     if (this.#state === 'writing' || this.#state === 'due' || this.#queue.length === 0) return;
-    const patient = this.#queue.length < MOST_AT_ONCE && this.#queue.every(write => write.mayWait);
+    const patient = this.#queue.length < MAX_AT_ONCE && this.#queue.every(write => write.mayWait);
     if (patient && this.#state === 'sharing') return;
     clearTimeout(this.#sharing);
     this.#state = patient ? 'sharing' : 'due';
@@ -87,7 +87,7 @@ export class Writer {
 
   async #writeSome(): Promise<void> {
     this.#state = 'writing';
-    const batch = this.#queue.slice(0, MOST_AT_ONCE);
+    const batch = this.#queue.slice(0, MAX_AT_ONCE);
     try {
       await patiently(() => this.#writeTogether(batch), {
         failureOf: thrown => this.#backend.failureOf(thrown),

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { LivePage } from './live-client.ts';
 
-const MOST_UNSENT = 256 * 1024;
+const MAX_UNSENT = 256 * 1024;
 const MESSAGE = Buffer.alloc(32 * 1024, 'x');
 
 let server: WebSocketServer;
@@ -22,7 +22,7 @@ async function connected() {
   ];
   const page = new LivePage(socket, {
     silentMs: 60_000,
-    mostUnsent: MOST_UNSENT,
+    mostUnsent: MAX_UNSENT,
     reset: () => Buffer.from('reset'),
   });
   const heard: string[] = [];
@@ -40,8 +40,8 @@ test('no more is kept for a page that does not read than the limit and one messa
     most = Math.max(most, socket.bufferedAmount);
     if (i % 50 === 0) await new Promise(setImmediate);
   }
-  expect(most).toBeGreaterThan(MOST_UNSENT);
-  expect(most).toBeLessThan(MOST_UNSENT + 2 * MESSAGE.length);
+  expect(most).toBeGreaterThan(MAX_UNSENT);
+  expect(most).toBeLessThan(MAX_UNSENT + 2 * MESSAGE.length);
   reader.resume();
   await expect.poll(() => heard.at(-1)).toBe('reset');
   expect(heard.filter(message => message !== 'reset')).toHaveLength(taken);

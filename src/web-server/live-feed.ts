@@ -11,8 +11,8 @@ export interface FeedOptions {
 }
 
 /** A page that has missed more asks for everything anew. */
-const MOST_AT_ONCE = 1_000;
-const LARGEST_FRAME = 4 * 1024 * 1024;
+const MAX_AT_ONCE = 1_000;
+const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
 /** What happens, to every open page alike: worked out once, while there is anybody to tell. */
 export class LiveFeed {
@@ -85,7 +85,7 @@ export class LiveFeed {
 
   private take(events: Event[]): void {
     this.pending.push(...events);
-    if (this.pending.length > MOST_AT_ONCE) {
+    if (this.pending.length > MAX_AT_ONCE) {
       this.isTooMuch = true;
       this.pending = this.pending.slice(-1);
     }
@@ -112,8 +112,8 @@ export class LiveFeed {
   private async since(after: number): Promise<LiveMessage> {
     const { last } = this;
     if (after > last) return { type: 'reset', last, why: 'That number was never given' };
-    const events = await this.ports.services.store.events({ after, limit: MOST_AT_ONCE + 1 });
-    if (events.length > MOST_AT_ONCE) return { type: 'reset', last, why: 'Too much happened meanwhile' };
+    const events = await this.ports.services.store.events({ after, limit: MAX_AT_ONCE + 1 });
+    if (events.length > MAX_AT_ONCE) return { type: 'reset', last, why: 'Too much happened meanwhile' };
     return this.changes(
       events.filter(({ seq }) => seq <= last),
       last,
@@ -135,7 +135,7 @@ export class LiveFeed {
 
   private bounded(message: LiveMessage): Buffer {
     const framed = frame(message);
-    return framed.length > LARGEST_FRAME ? this.reset('Too much changed at once') : framed;
+    return framed.length > MAX_FRAME_BYTES ? this.reset('Too much changed at once') : framed;
   }
 
   /** One thing at a time: what a page is sent on joining ends exactly where the next flush begins. */

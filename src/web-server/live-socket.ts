@@ -16,8 +16,8 @@ export interface LiveTimes {
   lookMs: number;
 }
 
-const MOST_UNSENT = 1024 * 1024;
-const LONGEST_MESSAGE = 4 * 1024;
+const MAX_UNSENT = 1024 * 1024;
+const MAX_MESSAGE_LENGTH = 4 * 1024;
 const FAREWELL_MS = 500;
 /** What a close says: the server goes; a message made no sense; the server is in trouble. */
 const GOING_AWAY = 1001;
@@ -28,7 +28,7 @@ const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'That is no handshake
 
 /** The WebSocket of every open page. */
 export class LiveSocket {
-  private readonly server = new WebSocketServer({ noServer: true, maxPayload: LONGEST_MESSAGE });
+  private readonly server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_LENGTH });
   private readonly ports: PagePorts;
   private readonly tickets: Tickets;
   private readonly times: LiveTimes;
@@ -76,7 +76,7 @@ export class LiveSocket {
   private serve(socket: WebSocket, after: number | null): void {
     const page = new LivePage(socket, {
       silentMs: this.times.silentMs,
-      mostUnsent: MOST_UNSENT,
+      mostUnsent: MAX_UNSENT,
       reset: () => this.feed.reset('This page was too slow to be told everything'),
     });
     socket.on('error', () => {}); // 'close' follows

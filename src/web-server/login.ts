@@ -5,7 +5,7 @@ import type { Errand, Tickets } from './tickets.ts';
 
 type Ports = Pick<PagePorts, 'sessions' | 'isOwnPeer' | 'log'>;
 
-const LONGEST_KEY_BODY = 1024;
+const MAX_KEY_BODY_LENGTH = 1024;
 const NONCE = /^[\w-]{16,128}$/;
 
 const KEY_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This key is not good, or not any more', [
@@ -58,7 +58,7 @@ export class FirstWords {
 
 /** What is no key at all is a wrong one. */
 async function keyIn(request: IncomingMessage): Promise<string> {
-  const body = await readBody(request, LONGEST_KEY_BODY).catch((thrown: HttpProblem) => {
+  const body = await readBody(request, MAX_KEY_BODY_LENGTH).catch((thrown: HttpProblem) => {
     throw thrown.status === 413 ? thrown : KEY_WRONG;
   });
   return typeof body.key === 'string' && Object.keys(body).length === 1 ? body.key : '';

@@ -18,7 +18,7 @@ interface Watched {
 
 type WatchServices = Pick<PagePorts['services'], 'files' | 'runner' | 'traces'>;
 
-const MOST_PER_PAGE = 8;
+const MAX_PER_PAGE = 8;
 
 /** Tells pages how large an output has become. Sizes are looked at only while somebody watches, and once for all who do. */
 export class OutputWatches {
@@ -38,7 +38,7 @@ export class OutputWatches {
     const key = keyOf(target);
     const entry = this.watched.get(key) ?? { target, pages: new Map() };
     const others = [...this.watched.values()].filter(each => each !== entry && each.pages.has(page));
-    if (others.length >= MOST_PER_PAGE) return false;
+    if (others.length >= MAX_PER_PAGE) return false;
     this.watched.set(key, entry);
     entry.pages.set(page, null);
     this.timer ??= setInterval(() => this.look(), this.everyMs).unref();

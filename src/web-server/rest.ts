@@ -40,7 +40,7 @@ const variants = (schema: JsonSchema): JsonSchema[] =>
 
 type Asked = Context<{ Bindings: HttpBindings }>;
 
-const LONGEST_WAIT_S = 3_600;
+const MAX_WAIT_S = 3_600;
 
 /** The operations table as a REST API. Whoever comes here has shown a token. */
 export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: HttpBindings }> {
@@ -164,5 +164,5 @@ function withPath(
 /** `Prefer: wait=30`: how many seconds an operation may wait; none unless asked for. */
 function waitOf(asked: Asked): number {
   const wanted = /(?:^|[,;\s])wait=(\d+)/i.exec(asked.req.header('prefer') ?? '')?.[1];
-  return Math.min(Number(wanted ?? 0), LONGEST_WAIT_S);
+  return Math.min(Number(wanted ?? 0), MAX_WAIT_S);
 }

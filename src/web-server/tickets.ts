@@ -16,7 +16,7 @@ export type Errand =
 
 /** Programs come at once; an address that is printed is for a human. */
 export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
-const MOST = 1_000;
+const MAX_TICKETS = 1_000;
 
 interface Issued {
   errand: Errand;
@@ -41,7 +41,7 @@ export class Tickets {
 
   issue(errand: Errand): { ticket: string; expiresAt: number } {
     const [oldest] = this.issued.keys();
-    if (this.issued.size >= MOST) this.forget(oldest!);
+    if (this.issued.size >= MAX_TICKETS) this.forget(oldest!);
     const ticket = randomBytes(32).toString('base64url');
     const lasts = TICKET_MS[errand.purpose];
     const expiring = setTimeout(() => this.forget(ticket), lasts).unref();

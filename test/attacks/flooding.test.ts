@@ -19,7 +19,7 @@ const FLOODS: Record<string, RegExp | null> = {
 };
 const MEBIBYTE = 1024 * 1024;
 /** 64 MiB more than before, and what a collector of garbage has not come to yet on a busy machine. */
-const MOST_GROWTH = (64 + 64) * MEBIBYTE;
+const MAX_GROWTH = (64 + 64) * MEBIBYTE;
 
 const squad = new TestSquad();
 let victim: Agent;
@@ -68,7 +68,7 @@ describe('a server that sends without measure', () => {
       }
       const good = (await upstreamsOf(squad)).find(({ server }) => server === 'good')!;
       expect(good).toMatchObject({ health: 'up', fault: null });
-      await until('the memory is back', async () => (await memory()) - before < MOST_GROWTH);
+      await until('the memory is back', async () => (await memory()) - before < MAX_GROWTH);
     },
   );
 });

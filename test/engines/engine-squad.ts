@@ -11,7 +11,7 @@ import { type ModelServer, startModelServer } from './model-server/server.ts';
 import { setUpClis } from './user-setup.ts';
 
 /** Real CLIs take seconds to start, and longer on a busy machine. */
-const PATIENCE_MS = 60_000;
+const END_TIMEOUT_MS = 60_000;
 
 interface Beginning {
   /** Role id → the text of its file. */
@@ -69,7 +69,7 @@ export class EngineSquad implements AsyncDisposable {
   }
 
   /** One call waits only as long as every client does. */
-  async end(spawn_id: string, patienceMs = PATIENCE_MS): Promise<RunResult> {
+  async end(spawn_id: string, patienceMs = END_TIMEOUT_MS): Promise<RunResult> {
     const giveUp = Date.now() + patienceMs;
     for (;;) {
       const result = await this.call('get_result', { spawn_id, wait_seconds: 30 });

@@ -9,7 +9,7 @@ import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock, type Step } from './model-server/script.ts';
 
-const PATIENCE_MS = 60_000;
+const WAIT_TIMEOUT_MS = 60_000;
 
 const ROLES = {
   careful: '---\npermission: read\napprovals: ask\n---\nYou look, and ask before all else.\n',
@@ -55,7 +55,7 @@ function inSquad(name: CliName) {
           const { items } = await it.squad.json<{ items: InboxItem[] }>(['inbox']);
           return items.find(item => item.runId === runId);
         },
-        PATIENCE_MS,
+        WAIT_TIMEOUT_MS,
       ),
     async answer(item: InboxItem, said: string) {
       const { code, stderr } = await it.squad.run(['answer', item.id, said]);

@@ -10,7 +10,7 @@ import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock, type Step } from './model-server/script.ts';
 
-const PATIENCE_MS = 60_000;
+const WAIT_TIMEOUT_MS = 60_000;
 const TOKEN = 'token-4hT9sLw0';
 /** As long as an id can be; its tools have names as long as they can be. */
 const LONG = 'a-server-with-a-long-id1';
@@ -138,7 +138,7 @@ describe.each(chosenClis())('%s', name => {
     const started = until(
       'its command runs',
       () => existsSync(join(it.squad.workspace, `started-${tag}`)),
-      PATIENCE_MS,
+      WAIT_TIMEOUT_MS,
     );
     await Promise.race([started, ended]);
     return async () => {

@@ -8,7 +8,7 @@ import { chosenClis } from './chosen-clis.ts';
 import { EngineSquad } from './engine-squad.ts';
 import { mock } from './model-server/script.ts';
 
-const PATIENCE_MS = 60_000;
+const WAIT_TIMEOUT_MS = 60_000;
 
 describe.each(chosenClis())('%s', name => {
   let it: EngineSquad;
@@ -37,7 +37,7 @@ describe.each(chosenClis())('%s', name => {
       await until(
         `the screen shows ${shows}`,
         () => screen.lines().some(line => shows.test(line)),
-        PATIENCE_MS,
+        WAIT_TIMEOUT_MS,
       );
     } finally {
       screen.close();
@@ -54,7 +54,7 @@ describe.each(chosenClis())('%s', name => {
     const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, {
       permission: 'edit',
     });
-    await until('it is at work', () => existsSync(join(it.squad.workspace, 'began')), PATIENCE_MS);
+    await until('it is at work', () => existsSync(join(it.squad.workspace, 'began')), WAIT_TIMEOUT_MS);
     await takeOver(spawn_id, /Remember pears\./);
     const { run } = await it.squad.json<{ run: object }>(['show', spawn_id]);
     expect(run).toMatchObject({

@@ -12,7 +12,7 @@ const WHOLE = 10_000;
 const AMOUNT = amountOf(WHOLE);
 const AT_ONCE = 40;
 const MAX_SECONDS = 60;
-const PATIENCE_MS = 180_000;
+const WAIT_TIMEOUT_MS = 180_000;
 
 test(
   `${AMOUNT} connections that are opened and abandoned leave neither a descriptor nor a session`,
@@ -107,7 +107,7 @@ class AbandonPlay {
     await until(
       `no sessions, and at most ${descriptors} descriptors`,
       async () => this.descriptors() <= descriptors && (await this.sessions()) === 0,
-      PATIENCE_MS,
+      WAIT_TIMEOUT_MS,
     );
     return (performance.now() - since) / 1_000;
   }

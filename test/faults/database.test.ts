@@ -16,7 +16,7 @@ import {
   started,
 } from './scenario.ts';
 
-const PATIENCE_MS = 40_000;
+const WAIT_TIMEOUT_MS = 40_000;
 /** Two agents at work and one that waits for a place; then something happens to the database, and they end. */
 async function threeRuns(home: FaultHome): Promise<[string, string, string]> {
   await home.set('limits.concurrency', 2);
@@ -59,14 +59,14 @@ test(
     const filler = `/proc/${home.hubPids()[0]}/root${small}/filler`;
     fillUp(filler);
     await bothEnded(home);
-    await until('the full disk to be noticed', () => isRefused(home, 'No space is left'), PATIENCE_MS);
+    await until('the full disk to be noticed', () => isRefused(home, 'No space is left'), WAIT_TIMEOUT_MS);
     const link = await home.hub();
     expect((await show(link, ids[0])).run.status).toBe('running');
     link.close();
     rmSync(filler);
     await expectTruth(home, ids);
   },
-  2 * PATIENCE_MS,
+  2 * WAIT_TIMEOUT_MS,
 );
 
 test(
@@ -76,11 +76,11 @@ test(
     const ids = await threeRuns(home);
     const release = await holdDatabase(join(home.home, 'squad.db'));
     await bothEnded(home);
-    await until('the lock to be noticed', () => isRefused(home, 'keeps the database'), PATIENCE_MS);
+    await until('the lock to be noticed', () => isRefused(home, 'keeps the database'), WAIT_TIMEOUT_MS);
     release();
     await expectTruth(home, ids);
   },
-  2 * PATIENCE_MS,
+  2 * WAIT_TIMEOUT_MS,
 );
 
 /** The hub sees the small disk in a namespace of its own; it is reached from here through /proc. */

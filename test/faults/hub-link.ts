@@ -11,7 +11,7 @@ interface Open {
   onItem?(item: unknown): void;
 }
 
-const PATIENCE_MS = 40_000;
+const ANSWER_TIMEOUT_MS = 40_000;
 
 /** A plain client on the hub's socket. It starts nothing and does not come back: what a dead hub does to it must show. */
 export class HubLink {
@@ -63,7 +63,7 @@ export class HubLink {
       this.open.set(id, { resolve: resolve as Open['resolve'], reject, onItem });
       this.socket.write(`${JSON.stringify({ id, operation, input, waitMs })}\n`);
     });
-    return onItem ? answer : within(PATIENCE_MS, operation, answer);
+    return onItem ? answer : within(ANSWER_TIMEOUT_MS, operation, answer);
   }
 
   close(): void {

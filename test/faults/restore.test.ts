@@ -20,7 +20,7 @@ import { until } from './patience.ts';
 import { createRandom, type Random } from './random.ts';
 import { ask, endOf, eventsOf, newHome, openHome, sideOf, started } from './scenario.ts';
 
-const PATIENCE_MS = 60_000;
+const WAIT_TIMEOUT_MS = 60_000;
 
 interface Listed {
   id: string;
@@ -121,7 +121,7 @@ describe('a database of which, after a kill,', () => {
       damage(home);
       await expectAll(home, ids);
     },
-    2 * PATIENCE_MS,
+    2 * WAIT_TIMEOUT_MS,
   );
 });
 
@@ -149,7 +149,7 @@ test(
     expect(event!.body).toMatchObject({ restored: 1, kept: join(home.home, kept!) });
     expect((await endOf(home, id!)).run.notes.join()).toContain('Restored from its folder');
   },
-  PATIENCE_MS,
+  WAIT_TIMEOUT_MS,
 );
 
 test(
@@ -167,7 +167,7 @@ test(
     expect(sideOf(home, 'held').filter(line => line.startsWith('start'))).toHaveLength(1);
     expect(sideOf(home, 'later')).toEqual([]);
   },
-  PATIENCE_MS,
+  WAIT_TIMEOUT_MS,
 );
 
 test(
@@ -195,7 +195,7 @@ test(
       expect(sideOf(home, tag).filter(line => line.startsWith('start'))).toHaveLength(1);
     expect(readdirSync(home.home).filter(name => /building|rebuilt/.test(name))).toEqual([]);
   },
-  2 * PATIENCE_MS,
+  2 * WAIT_TIMEOUT_MS,
 );
 
 test(
@@ -231,7 +231,7 @@ test(
     expect(rest.join('\n')).toContain(id);
     expect(rest.join('\n')).toContain('code 0');
   },
-  PATIENCE_MS,
+  WAIT_TIMEOUT_MS,
 );
 
 test(
@@ -267,7 +267,7 @@ test(
         ).toHaveLength(1);
     }
   },
-  4 * PATIENCE_MS,
+  4 * WAIT_TIMEOUT_MS,
 );
 
 /** Whole pages, lengths and files: bytes changed within a value are beyond what SQLite can see. */

@@ -10,7 +10,7 @@ import { type Clients, cancel, runsOf, submit, tagOf } from './requests.ts';
 import type { RoundPlan } from './round-plan.ts';
 
 export const CONCURRENCY = 12;
-const PATIENCE_MS = 60_000;
+const ROUND_TIMEOUT_MS = 60_000;
 
 export interface RoundReport {
   plan: RoundPlan;
@@ -103,7 +103,7 @@ async function allEnded(link: HubLink, plan: RoundPlan): Promise<void> {
     await delay(40);
     return open.length === 0;
   };
-  await until('every run to end', look, PATIENCE_MS).catch(error => {
+  await until('every run to end', look, ROUND_TIMEOUT_MS).catch(error => {
     const which = open.map(({ id, task, status }) => `${tagOf(task)} ${id} ${status}`);
     throw new Error(`${error.message}; still open: ${which.join(', ')}`);
   });

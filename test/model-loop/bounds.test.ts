@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { LONGEST_AGENT_LINE } from '../../src/schema/agent-protocol.ts';
+import { MAX_AGENT_LINE_LENGTH } from '../../src/schema/agent-protocol.ts';
 import { mock } from '../engines/model-server/script.ts';
 import { type StrangeProvider, startStrangeProvider, writeForEver } from './strange-provider.ts';
 import { TalkingAgent, WIRES } from './talking-agent.ts';
@@ -94,7 +94,7 @@ test('a prompt that is longer than a line gets to the model whole, and into the 
   const { end, messages, stdout } = await agent.ask('openai', prompt);
   expect(end).toMatchObject({ ok: true, answer: 'read' });
   expect(agent.model.requests[0]!.prompt).toBe(prompt);
-  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
   const [part] = messages[0]!.content;
   if (part?.type !== 'text') throw new Error('It is a text');
   const [, kept, all] = /\[(\d+) of (\d+) bytes kept\]$/.exec(part.text)!;
@@ -114,7 +114,7 @@ test('what a tool gives back and is longer than a line is cut there alone', asyn
   const steps = mock([{ calls: [{ call: 'long' }, { call: 'short' }] }, { text: 'done' }]);
   const { messages, stdout, end } = await agent.ask('anthropic', steps, { endpoint });
   expect(end).toMatchObject({ ok: true });
-  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
   const results = messages[2]!.content.filter(part => part.type === 'tool_result');
   expect(results.map(({ name }) => name)).toEqual(['long', 'short']);
   expect(results[0]!.output).toMatch(/^{"long":"y+\n\[\d+ of 9437195 bytes kept\]$/);
@@ -129,7 +129,7 @@ test.each(WIRES)(
     const whole = await agent.ask(type, mock([{ bytes: 4 * MIB - 1000 }]));
     expect(whole.end).toMatchObject({ ok: true, error: null });
     expect(Buffer.byteLength(whole.end!.answer)).toBe(4 * MIB - 1000);
-    expect(longestLine(whole.stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+    expect(longestLine(whole.stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
     const above = await agent.ask(type, mock([{ bytes: 4 * MIB + 1000 }]));
     expect(above.end).toMatchObject({
       ok: false,
@@ -150,7 +150,7 @@ test('an answer that would not fit into its line is refused, not cut', async () 
     error: expect.stringMatching(/it takes 12\.0 MiB as JSON, and the limit is 8\.0 MiB\. Ask for less/),
   });
   expect(exit).toBe(1);
-  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
 });
 
 test('an answer that fits only with the secrets in it is refused, also by its exit', async () => {
@@ -161,7 +161,7 @@ test('an answer that fits only with the secrets in it is refused, also by its ex
   const { end, exit, stdout } = await agent.ask('google', steps, { secrets });
   expect(end).toMatchObject({ ok: false, answer: '', code: 'OUTPUT_LIMIT' });
   expect(exit).toBe(1);
-  expect(longestLine(stdout)).toBeLessThanOrEqual(LONGEST_AGENT_LINE);
+  expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
 });
 
 test('a chat is added to, and what was being written when its agent was killed is not missed', async () => {

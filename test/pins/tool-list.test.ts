@@ -4,8 +4,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 
 /** What every client pays for in its context, in tokens: bytes of names, descriptions and schemas, by four. */
-const MOST_TOKENS = 2500;
-const MOST_INSTRUCTION_BYTES = 2048;
+const MAX_TOKENS = 2500;
+const MAX_INSTRUCTION_BYTES = 2048;
 
 const squad = new TestSquad();
 // Every tool there can be in the default set: those for one agent CLI are listed only where it is.
@@ -37,7 +37,7 @@ describe.each(['stateless', 'stateful'])('the %s tool list', mode => {
     const total = tools
       .flatMap(tool => [tool.name, tool.description, tool.inputSchema, tool.outputSchema])
       .reduce((sum: number, part) => sum + bytes(part), 0);
-    expect(total / 4).toBeLessThanOrEqual(MOST_TOKENS);
+    expect(total / 4).toBeLessThanOrEqual(MAX_TOKENS);
     expect(total).toBeGreaterThan(2000);
   });
 });
@@ -45,6 +45,6 @@ describe.each(['stateless', 'stateful'])('the %s tool list', mode => {
 test.each([false, true])('the instructions are short and name every tool (modern era: %s)', async modern => {
   const client = await squad.client({ modern, env: { PATH } });
   const instructions = client.getInstructions()!;
-  expect(bytes(instructions)).toBeLessThanOrEqual(MOST_INSTRUCTION_BYTES);
+  expect(bytes(instructions)).toBeLessThanOrEqual(MAX_INSTRUCTION_BYTES);
   for (const { name } of (await client.listTools()).tools) expect(instructions).toContain(name);
 });

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Json, Message } from './message.ts';
 
-const LONGEST_FRAME = 8 * 1024 * 1024;
-const DEEPEST = 1_000;
+const MAX_FRAME_LENGTH = 8 * 1024 * 1024;
+const MAX_DEPTH = 1_000;
 /** No server of ours needs more to say what it has to; a flood does. */
-const MOST_FRAMES = 200_000;
+const MAX_FRAMES = 200_000;
 
 /** A client that keeps to the protocol, takes nothing else, and needs none of our code: what it sees is what a server does. */
 export class StrictClient implements AsyncDisposable {
@@ -84,13 +84,13 @@ export class StrictClient implements AsyncDisposable {
     }
     this.pieces.push(chunk.subarray(from));
     this.held += chunk.length - from;
-    if (this.held > LONGEST_FRAME || this.frames > MOST_FRAMES) this.end();
+    if (this.held > MAX_FRAME_LENGTH || this.frames > MAX_FRAMES) this.end();
     else this.wake();
   }
 
   private take(line: string): void {
     this.frames++;
-    if (line.length > LONGEST_FRAME || line.includes('['.repeat(DEEPEST))) return;
+    if (line.length > MAX_FRAME_LENGTH || line.includes('['.repeat(MAX_DEPTH))) return;
     try {
       const message: unknown = JSON.parse(line);
       if (isMessage(message)) this.messages.push(message);

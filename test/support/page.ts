@@ -7,7 +7,7 @@ import { script } from './git-squad.ts';
 import { pageKey } from './page-key.ts';
 import type { TestSquad } from './squad.ts';
 
-const PATIENCE_MS = 20_000;
+const PAGE_TIMEOUT_MS = 20_000;
 
 export interface OpenOptions {
   width?: number;
@@ -68,7 +68,7 @@ export class Pages {
     const context =
       beside?.context() ??
       (await this.browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme }));
-    context.setDefaultTimeout(PATIENCE_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     this.#contexts.add(context);
     const page = await context.newPage();
     this.#watch(page);

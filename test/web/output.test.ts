@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
 
-const MOST_LINES = 5_000;
+const MAX_LINES = 5_000;
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
 let log: string;
@@ -141,7 +141,7 @@ test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is a
   });
   const page = await pages.open(`/r/${runIds[0]}/output`);
   await page.locator('.out-line', { hasText: /^flood line 50000$/ }).waitFor();
-  expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MOST_LINES);
+  expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MAX_LINES);
   await page.getByRole('link', { name: 'Details', exact: true }).click();
   await page.getByRole('heading', { name: 'Task' }).waitFor();
   await page.keyboard.press('c');
@@ -156,7 +156,7 @@ test('50,000 lines open at their end and are walked through, never more than 5,0
     const first = await firstLine(page);
     await page.locator('.out').evaluate(element => element.scrollTo(0, 0));
     await expect.poll(() => firstLine(page)).not.toBe(first);
-    expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MOST_LINES);
+    expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MAX_LINES);
   }
   await page.keyboard.press('f');
   await expect

@@ -7,7 +7,7 @@ import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfStatus } from '../ui/status-words.ts';
 
-const LONGEST = 140;
+const MAX_NOTICE_LENGTH = 140;
 const WANTED: readonly ShownStatus[] = ['error', 'timeout', 'lost', 'needs_you'];
 
 type Known = Pick<RunCard, 'roleId' | 'subagent' | 'engine' | 'title'> | undefined;
@@ -36,5 +36,5 @@ const nameOf = (run: Known): string => (run ? runName(run) : 'A run');
 
 function oneLine(text: string): string {
   const line = harmless(text).replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST ? `${line.slice(0, LONGEST - 1).toWellFormed()}…` : line;
+  return line.length > MAX_NOTICE_LENGTH ? `${line.slice(0, MAX_NOTICE_LENGTH - 1).toWellFormed()}…` : line;
 }

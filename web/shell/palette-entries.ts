@@ -16,14 +16,14 @@ import { askToDecide } from './review-action.tsx';
 import { askToCancel, askToRetry } from './run-action.tsx';
 import { VIEWS } from './views.ts';
 
-const MOST_RUNS = 8;
+const MAX_RUNS = 8;
 
 /** Everything that can be done or opened from here. Runs are looked for by the hub: there may be more than the page knows. */
 export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const { route } = useLocation();
   const { isAction, rest } = actionIn(typed);
   const here = workspace.value === null ? {} : { workspace: workspace.value };
-  const board = useQuery('list_board', { q: rest || undefined, ...here, limit: MOST_RUNS });
+  const board = useQuery('list_board', { q: rest || undefined, ...here, limit: MAX_RUNS });
   const reviews = useQuery('list_reviews', { ...here, isOpen: true });
   const workspaces = useQuery('list_workspaces', {});
   const runs = board.data?.runs ?? [];

@@ -6,7 +6,7 @@ import { useModal } from '../ui/modal.ts';
 import { usePaletteEntries } from './palette-entries.ts';
 import { type Entry, matching } from './palette-match.ts';
 
-const MOST_OF_GROUP = 8;
+const MAX_OF_GROUP = 8;
 const IS_MAC = /Mac|iP/.test(navigator.platform);
 
 export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
@@ -14,7 +14,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const [at, setAt] = useState(0);
   const list = useId();
   const dialog = useModal(onClose);
-  const entries = matching(usePaletteEntries(keys, typed), typed, MOST_OF_GROUP);
+  const entries = matching(usePaletteEntries(keys, typed), typed, MAX_OF_GROUP);
   const chosen = Math.min(at, entries.length - 1);
   useEffect(() => {
     document.getElementById(`${list}-${chosen}`)?.scrollIntoView({ block: 'nearest' });

@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals';
 import type { RunCard } from '../../src/schema/run-card.ts';
 
 /** Runs nobody looks at are forgotten beyond this many. */
-const MOST_KEPT = 2_000;
+const MAX_KEPT = 2_000;
 
 /** One signal for each run, so that a change touches one row. */
 export class Cards {
@@ -45,7 +45,7 @@ export class Cards {
   }
 
   #forget(): void {
-    if (this.#signals.size <= MOST_KEPT) return;
+    if (this.#signals.size <= MAX_KEPT) return;
     for (const id of this.#signals.keys()) {
       if (this.#watched.has(id)) continue;
       this.#signals.delete(id);

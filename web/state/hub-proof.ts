@@ -3,7 +3,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 /** The program that answers on our port: the hub of this token, a hub that says the session is over, another program, or none. */
 export type Answering = 'hub' | 'over' | 'stranger' | 'nobody';
 
-const PATIENCE_MS = 10_000;
+const PROOF_TIMEOUT_MS = 10_000;
 
 const strange = signal(false);
 const proved = signal(false);
@@ -54,7 +54,7 @@ async function ask(token: string): Promise<Answering> {
     const session = encodeURIComponent(token.split('.', 1)[0]!);
     const answer = await fetch(`/api/proof?session=${session}&nonce=${nonce}`, {
       cache: 'no-store',
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(PROOF_TIMEOUT_MS),
     });
     const value = (await answer.json().catch(() => null)) as {
       proof?: unknown;

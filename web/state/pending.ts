@@ -12,7 +12,7 @@ export interface Changes {
 }
 
 /** More than a page looks at in one go: then asking anew is cheaper. */
-const MOST_EVENTS = 2_000;
+const MAX_EVENTS = 2_000;
 
 /** What came in and was not shown yet. A page in the background shows nothing for a long time, so this has to stay small. */
 export class Pending {
@@ -25,7 +25,7 @@ export class Pending {
     for (const run of runs) this.#runs.set(run.id, run);
     for (const item of inbox) this.#inbox.set(item.id, item);
     for (const event of events) this.#events.push(event);
-    if (this.#events.length > MOST_EVENTS) this.reset();
+    if (this.#events.length > MAX_EVENTS) this.reset();
   }
 
   reset(): void {

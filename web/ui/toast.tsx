@@ -9,7 +9,7 @@ interface Toast {
 }
 
 const SHOWN_MS = 6_000;
-const MOST = 4;
+const MAX_TOASTS = 4;
 
 const toasts = signal<Toast[]>([]);
 let last = 0;
@@ -17,7 +17,7 @@ let last = 0;
 /** Says that something was done where it cannot be seen. */
 export function toast(text: string, { href }: { href?: string } = {}): void {
   const id = ++last;
-  toasts.value = [...toasts.value, { id, text: harmless(text), href }].slice(-MOST);
+  toasts.value = [...toasts.value, { id, text: harmless(text), href }].slice(-MAX_TOASTS);
   setTimeout(() => remove(id), SHOWN_MS);
 }
 

@@ -18,7 +18,7 @@ interface CostOptions {
   here?: boolean;
 }
 
-const MOST_SQUADS = 10;
+const MAX_SQUADS = 10;
 
 /** `squad cost`: what runs have cost, by day, by role and by squad. */
 export async function costCommand({ days, here }: CostOptions, context: CliContext): Promise<number> {
@@ -52,7 +52,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
     '',
     ...table(
       'squad',
-      squads.slice(0, MOST_SQUADS).map(each => row(`${each.squadId}  ${each.title}`, each)),
+      squads.slice(0, MAX_SQUADS).map(each => row(`${each.squadId}  ${each.title}`, each)),
       context,
     ),
     '',

@@ -9,7 +9,7 @@ import { asSquadError } from '../../schema/error.ts';
 import { refuseAgents, wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { backOff, closedDoor, HubClient, MOST_CLOSED_DOORS } from '../hub-client.ts';
+import { backOff, closedDoor, HubClient, MAX_FAILED_CONNECTS } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import { inProject, pageAddress } from './web-address.ts';
@@ -174,7 +174,7 @@ export async function upCommand(context: CliContext): Promise<number> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => settle('interrupted'));
   });
   let shown = '';
-  for (let closedDoors = 0; closedDoors <= MOST_CLOSED_DOORS; ) {
+  for (let closedDoors = 0; closedDoors <= MAX_FAILED_CONNECTS; ) {
     const since = performance.now();
     const client = await HubClient.start();
     try {

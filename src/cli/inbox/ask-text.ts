@@ -5,7 +5,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Style } from '../terminal/style.ts';
 import { displayWidth, truncate } from '../terminal/width.ts';
 
-const SHORTEST = 24;
+const MIN_WIDTH = 24;
 const GAP = '  ';
 
 const SETTLED: Record<InboxState, string> = {
@@ -31,12 +31,12 @@ export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choi
 /** The question with what to type; where both have no room, the question gives way. */
 export function askLine(item: InboxItem, room: number, style: Style): string {
   const hint = item.owner === 'user' ? answerHint(item) : item.owner;
-  const left = Math.max(SHORTEST, room - displayWidth(hint) - GAP.length);
+  const left = Math.max(MIN_WIDTH, room - displayWidth(hint) - GAP.length);
   return `${truncate(visibleLine(item.question), left)}${GAP}${style.dim(hint)}`;
 }
 
 export const settledLine = (item: InboxItem, room: number): string =>
-  truncate(settledWords(item), Math.max(SHORTEST, room));
+  truncate(settledWords(item), Math.max(MIN_WIDTH, room));
 
 /** `"yes" by you (page)`. */
 export function settledWords({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {

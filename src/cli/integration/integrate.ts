@@ -93,11 +93,11 @@ const isPlain = (message: string, conflicts: readonly string[]): boolean =>
     file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
   );
 
-const MOST_NUMBERS = 8;
+const MAX_NUMBERS = 8;
 
 function listed(numbers: readonly number[]): string {
-  const more = numbers.length - MOST_NUMBERS;
-  const shown = numbers.slice(0, MOST_NUMBERS).map(number => `#${number}`);
+  const more = numbers.length - MAX_NUMBERS;
+  const shown = numbers.slice(0, MAX_NUMBERS).map(number => `#${number}`);
   return shown.join(' ') + (more > 0 ? ` and ${more} more` : '');
 }
 

@@ -53,7 +53,7 @@ function runTable<R extends Listed>(
 
 type Board = Output<'list_board'>;
 
-const MOST_A_PAGE = 200;
+const MAX_PER_PAGE = 200;
 const NEED_WORDS: Record<Need, string> = {
   needs_you: 'need you',
   failed: 'failed',
@@ -90,7 +90,7 @@ async function board(
   const runs: RunCard[] = [];
   let cursor: string | undefined;
   for (;;) {
-    const limit = Math.min(MOST_A_PAGE, most - runs.length);
+    const limit = Math.min(MAX_PER_PAGE, most - runs.length);
     const page = await client.call('list_board', { ...filter, cursor, limit });
     runs.push(...page.runs);
     if (page.next === null || runs.length >= most) return { runs, counts: page.counts };

@@ -14,8 +14,8 @@ import type { RunView } from './run-view.ts';
 
 const CLOCK_WIDTH = 8;
 const WORD_WIDTH = 9;
-const SHORTEST_REASON = 24;
-const LONGEST_LABEL = 24;
+const MIN_REASON_LENGTH = 24;
+const MAX_LABEL_LENGTH = 24;
 const GAP = '  ';
 
 const STOPPING: Record<StopReason, string> = {
@@ -30,7 +30,7 @@ const STOPPING: Record<StopReason, string> = {
 
 /** How wide the column of names has to be for these runs to stand in line. */
 export const labelWidth = (runs: RunView[]): number =>
-  Math.min(LONGEST_LABEL, Math.max(0, ...runs.map(run => displayWidth(run.label))));
+  Math.min(MAX_LABEL_LENGTH, Math.max(0, ...runs.map(run => displayWidth(run.label))));
 
 /**
  * The line an event is worth in the scrollback, or null: most events only change the status block.
@@ -71,7 +71,7 @@ export function eventToLine(
       return line(
         name,
         style.yellow(padEnd('quiet', WORD_WIDTH)),
-        truncate(`${QUIET_WORDS[body.state]}: ${visibleLine(body.text)}`, Math.max(SHORTEST_REASON, room)),
+        truncate(`${QUIET_WORDS[body.state]}: ${visibleLine(body.text)}`, Math.max(MIN_REASON_LENGTH, room)),
       );
     case 'run.budget':
       return line(
@@ -103,7 +103,7 @@ export function eventToLine(
           [outcomeWord(body.outcome, style), `round ${body.iteration}`, visibleLine(body.reason ?? '')]
             .filter(Boolean)
             .join(' · '),
-          Math.max(SHORTEST_REASON, room),
+          Math.max(MIN_REASON_LENGTH, room),
         ),
       );
     case 'pull_request.opened':
@@ -141,7 +141,7 @@ function ending(run: RunView, columns: number, style: Style): string {
     const next = `${whyCommand(run.engine)} ${run.id}`;
     const beside = room - next.length - GAP.length;
     // What to type next is in the summary too; the reason in full is nowhere else.
-    if (displayWidth(reasonOf(run)) > Math.max(beside, SHORTEST_REASON)) return reasonOf(run, room);
+    if (displayWidth(reasonOf(run)) > Math.max(beside, MIN_REASON_LENGTH)) return reasonOf(run, room);
     return [reasonOf(run), style.dim(next)].filter(part => part !== '').join(GAP);
   }
   const tokens = { value: tokensOf(run.usage), isPartial: false };

@@ -102,7 +102,7 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
   }
 }
 
-const MOST_LINES = 8;
+const MAX_LINES = 8;
 const SPINNER = ['◐', '◓', '◑', '◒'];
 
 /** The live block: a line for each agent at work, as many as fit, and one with the whole. */
@@ -117,7 +117,7 @@ export function statusLines(
   const working = runs
     .filter(run => run.status === 'running')
     .sort((a, b) => Number(b.asks.length > 0) - Number(a.asks.length > 0));
-  const shown = working.slice(0, Math.max(1, Math.min(MOST_LINES, rows - 2)));
+  const shown = working.slice(0, Math.max(1, Math.min(MAX_LINES, rows - 2)));
   const width = labelWidth(shown);
   const spinner = SPINNER[Math.floor(now / 250) % SPINNER.length] ?? '';
   const lines = shown.map(run => {

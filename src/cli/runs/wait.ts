@@ -18,7 +18,7 @@ import { untilAnswered } from './follow.ts';
 import { type Logins, loginHints, nextStep, whyCommand } from './next-step.ts';
 import { reasonOf } from './run-lines.ts';
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 export interface WaitOptions {
   any?: boolean;
@@ -99,8 +99,8 @@ function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: Cli
     out.write(plainLine({ type: 'wait.timeout', open }));
     return;
   }
-  const named = open.slice(0, MOST_NAMED).map(shellWord).join(' ');
-  const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
+  const named = open.slice(0, MAX_NAMED).map(shellWord).join(' ');
+  const more = open.length > MAX_NAMED ? ` and ${open.length - MAX_NAMED} more` : '';
   err.write(
     `${style.yellow(`Not over after ${timeout}:`)} ${named}${more}\n  They go on. Wait again: squad wait ${named}\n`,
   );

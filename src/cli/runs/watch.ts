@@ -52,7 +52,7 @@ interface WatchBeginning {
 }
 
 /** As many as a list gives; whoever has more at work sees the others when something happens to them. */
-const MOST_LIVE = 200;
+const MAX_LIVE = 200;
 
 export async function readBeginning(
   client: Pick<HubClient, 'call'>,
@@ -62,7 +62,7 @@ export async function readBeginning(
   const { runs: live, last } = await client.call('list_board', {
     workspace,
     status: ['needs_you', 'running', 'queued'],
-    limit: MOST_LIVE,
+    limit: MAX_LIVE,
   });
   const runs: BegunRun[] =
     ids.length > 0
@@ -134,7 +134,7 @@ interface WatchOptions extends TellOptions {
   all?: boolean;
 }
 
-const MOST_IN_SUMMARY = 20;
+const MAX_IN_SUMMARY = 20;
 
 /** `squad watch [ID…]`: what happens to runs from now on; to named ones until they have ended. */
 export async function watchCommand(
@@ -205,7 +205,7 @@ export async function watchCommand(
 function partingLines(teller: RunTeller, beginning: WatchBeginning, { out, style }: CliContext): string[] {
   const shown = teller.shown();
   const ended = shown.filter(run => isEnd(run.status) && !beginning.hadEnded(run.id));
-  const kept = ended.slice(-MOST_IN_SUMMARY);
+  const kept = ended.slice(-MAX_IN_SUMMARY);
   const live = shown.filter(run => !isEnd(run.status)).length;
   const lines = summaryLines(kept, out.columns, style);
   if (ended.length > kept.length)

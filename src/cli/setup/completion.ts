@@ -11,18 +11,18 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
 import { statusWord } from '../terminal/status-text.ts';
 
-const MOST = 50;
+const MAX_IDS = 50;
 /** Somebody waits with a finger on the key. */
-const PATIENCE_MS = 1_000;
+const HUB_TIMEOUT_MS = 1_000;
 
 /** Ids of the newest runs or of open questions, of a hub that is there: none is started for this. */
 async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
-  const client = await HubClient.findOnly(PATIENCE_MS);
+  const client = await HubClient.findOnly(HUB_TIMEOUT_MS);
   if (!client) return [];
-  const impatience = setTimeout(() => client.close(), PATIENCE_MS);
+  const impatience = setTimeout(() => client.close(), HUB_TIMEOUT_MS);
   try {
     if (ids === 'item') return await openItems(client);
-    const { runs } = await client.call('list_runs', { limit: MOST });
+    const { runs } = await client.call('list_runs', { limit: MAX_IDS });
     const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
     return [
       ...runs.map(run => ({ word: run.id, what: wordsOf(run) })),
@@ -35,7 +35,7 @@ async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
 }
 
 async function openItems(client: HubClient): Promise<Candidate[]> {
-  const { items } = await client.call('list_inbox', { state: 'open', limit: MOST });
+  const { items } = await client.call('list_inbox', { state: 'open', limit: MAX_IDS });
   return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
 }
 

@@ -6,8 +6,8 @@
 import { read, writeSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { constants, createContext, Script } from 'node:vm';
-import { createFrameReader, MOST_FRAME_BYTES } from '../frames.ts';
-import { type HostMessage, MOST_CALL_BYTES, MOST_CALLS } from '../messages.ts';
+import { createFrameReader, MAX_FRAME_BYTES } from '../frames.ts';
+import { type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
 /** On the first line of the program, so that its lines keep their numbers. */
@@ -168,11 +168,11 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
     clearTimer: id => clearTimeout(timers.get(id)),
     tools,
     // As JSON a character is six bytes at most; the rest is for all else in that message.
-    mostChars: Math.min(mostChars, Math.floor(MOST_FRAME_BYTES / 8)),
+    mostChars: Math.min(mostChars, Math.floor(MAX_FRAME_BYTES / 8)),
     // In UTF-8 a character of JavaScript is three bytes at most.
-    mostArgumentChars: Math.floor((MOST_FRAME_BYTES - 4096) / 3),
-    mostCalls: MOST_CALLS,
-    mostCallChars: Math.floor(MOST_CALL_BYTES / 3),
+    mostArgumentChars: Math.floor((MAX_FRAME_BYTES - 4096) / 3),
+    mostCalls: MAX_CALLS,
+    mostCallChars: Math.floor(MAX_CALL_BYTES / 3),
   };
   const { createRealm } = new Script(REALM_SOURCE).runInContext(context);
   realm = createRealm(outside) as Realm;

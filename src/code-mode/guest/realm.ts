@@ -44,7 +44,7 @@ export function createCalls(room: CallRoom) {
 
 const PLAIN = ['log', 'info', 'warn', 'error', 'debug', 'dir', 'table', 'trace'];
 /** A message may not be longer than the host takes. */
-const LONGEST_PIECE = 256 * 1024;
+const MAX_PIECE_LENGTH = 256 * 1024;
 
 /** The console of a program: a line each, in the order they come. */
 export function createConsole(print: (line: string) => void, show: Show): Record<string, unknown> {
@@ -52,7 +52,7 @@ export function createConsole(print: (line: string) => void, show: Show): Record
 
   function line(values: unknown[]): void {
     const text = `${indent}${values.map(show.value).join(' ')}\n`;
-    for (let at = 0; at < text.length; at += LONGEST_PIECE) print(text.slice(at, at + LONGEST_PIECE));
+    for (let at = 0; at < text.length; at += MAX_PIECE_LENGTH) print(text.slice(at, at + MAX_PIECE_LENGTH));
   }
 
   const counts = new Map<string, number>();
@@ -218,9 +218,9 @@ interface Pending {
   error: Error;
 }
 
-const LONGEST_ERROR = 8000;
+const MAX_ERROR_LENGTH = 8000;
 /** Told of those that nobody caught. */
-const MOST_REJECTIONS = 10;
+const MAX_REJECTIONS = 10;
 const STUCK = 'The program waits for a promise that will never be settled.';
 
 /** Called by the outside: what the script of the realm evaluates to has it. */
@@ -256,7 +256,7 @@ export function createRealm(given: Outside): Realm {
     say(type, fields);
   }
 
-  const text = (thrown: unknown): string => show.error(thrown).slice(0, LONGEST_ERROR);
+  const text = (thrown: unknown): string => show.error(thrown).slice(0, MAX_ERROR_LENGTH);
 
   function call(tool: string, input: unknown = {}): Promise<unknown> {
     // Made here, where the program's own line is on the stack.
@@ -330,7 +330,7 @@ export function createRealm(given: Outside): Realm {
     rejected: (promise, reason) => void rejections.set(promise, text(reason)),
     handled: promise => void rejections.delete(promise),
     look() {
-      const lost = [...rejections.values()].slice(0, MOST_REJECTIONS);
+      const lost = [...rejections.values()].slice(0, MAX_REJECTIONS);
       if (result !== null)
         end('done', `${result}"rejections":[${lost.map(each => stringify(each)).join(',')}]`);
       else if (calls.inFlight() === 0 && timers.count() === 0)

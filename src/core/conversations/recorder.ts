@@ -80,13 +80,13 @@ interface TracesPorts {
 }
 
 /** What may be on its way to the store. More is not kept: it is read again from the output when there is room. */
-const MOST_BYTES = 16 * 1024 * 1024;
-const MOST_MESSAGES = 5_000;
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_MESSAGES = 5_000;
 /** A transaction holds up the event loop, so it has an upper size. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_MESSAGES = 100;
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 120_000;
+const MAX_PAUSE_MS = 120_000;
 const AT_A_START = 1_000;
 
 interface Waiting {
@@ -203,10 +203,7 @@ export class Traces {
   private save(turn: TracedTurn, message: TraceMessage, { position, bytes }: MessagePlace): void {
     if (turn.has(position) || this.isClosed) return;
     const { underWay } = this;
-    if (
-      underWay.messages > 0 &&
-      (underWay.messages >= MOST_MESSAGES || underWay.bytes + bytes > MOST_BYTES)
-    ) {
+    if (underWay.messages > 0 && (underWay.messages >= MAX_MESSAGES || underWay.bytes + bytes > MAX_BYTES)) {
       turn.isMissing = true;
       return;
     }
@@ -260,7 +257,7 @@ export class Traces {
       );
     this.trouble = error;
     this.readSoon(this.pauseMs);
-    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+    this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
   }
 
   private onSuccess(): void {
@@ -306,7 +303,7 @@ export class Traces {
     this.isReading = true;
     for (const turns of [...this.turns.values()])
       for (const turn of turns.values()) {
-        if (!turn.isMissing || this.isClosed || this.underWay.bytes >= MOST_BYTES) continue;
+        if (!turn.isMissing || this.isClosed || this.underWay.bytes >= MAX_BYTES) continue;
         turn.isMissing = false;
         await this.ports
           .readMessages(turn.run, turn.number, (message, place) => this.save(turn, message, place))

@@ -4,7 +4,7 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type RunOptions } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Store } from '../ports/store.ts';
-import { descendantsOf, LONGEST_LINE } from '../runs/descendants.ts';
+import { descendantsOf, MAX_LINE_LENGTH } from '../runs/descendants.ts';
 
 export type BudgetScope = 'run' | 'squad' | 'day';
 
@@ -87,7 +87,7 @@ export async function moneyLeft(id: RunId, { store, spentBy }: MoneyLeftPorts): 
   const asking = new Set<RunId>();
   let left: number | null = null;
   let above: RunId | null = id;
-  for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
+  for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
     const run: Run | null = await store.run(above);
     if (!run) break;
     asking.add(run.id);

@@ -8,7 +8,7 @@ import type { LiveRun } from '../runs/live-run.ts';
 import { parseJson } from '../text.ts';
 
 /** An agent is not kept waiting longer than this for a look at its folder: in a huge repository the look comes late, and the evidence says so. */
-const PATIENCE_MS = 150;
+const BASELINE_TIMEOUT_MS = 150;
 const FILE = 'before.json';
 
 /** Runs that start together in one folder are looked at together. */
@@ -34,7 +34,7 @@ export async function keepBaseline(
 ): Promise<Baseline | null> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<null>(settle => {
-    timer = setTimeout(settle, PATIENCE_MS, null);
+    timer = setTimeout(settle, BASELINE_TIMEOUT_MS, null);
   });
   const baseline = await Promise.race([look, late]);
   clearTimeout(timer);

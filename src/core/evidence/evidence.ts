@@ -3,8 +3,8 @@ import {
   type Baseline,
   type ChangedFile,
   type Evidence,
-  MOST_COMMITS_NAMED,
-  MOST_FILES_NAMED,
+  MAX_COMMITS_NAMED,
+  MAX_FILES_NAMED,
   type WorkChanges,
 } from '../../schema/evidence.ts';
 import type { EndStatus, Run, RunError } from '../../schema/run.ts';
@@ -48,8 +48,8 @@ export function evidenceOf(seen: Observed): Evidence {
     toolFailures: tools?.failures ?? null,
     toolDenials: tools?.denials ?? null,
     toolEdits: tools?.edits ?? null,
-    filesChanged: files && { count: files.length, files: files.slice(0, MOST_FILES_NAMED).map(nameOf) },
-    commits: commits && { count: commits.count, newest: commits.newest.slice(0, MOST_COMMITS_NAMED) },
+    filesChanged: files && { count: files.length, files: files.slice(0, MAX_FILES_NAMED).map(nameOf) },
+    commits: commits && { count: commits.count, newest: commits.newest.slice(0, MAX_COMMITS_NAMED) },
     diff: changes?.lines ?? null,
     leftoversKilled: (earlier?.leftoversKilled ?? 0) + seen.leftoversKilled,
     note: noteOf({ ...seen, tools }, isLate),
@@ -122,7 +122,7 @@ export interface Ending {
 
 /** Enough to see whether an output is more than white space. */
 const PEEK_BYTES = 4_096;
-const MOST_OTHERS = 1_000;
+const MAX_OTHERS = 1_000;
 
 /** Looks at what a turn that has ended left, and makes evidence of it. */
 export async function gatherEvidence(
@@ -177,7 +177,7 @@ async function countOthers(
   const root = baseline?.snapshot?.root ?? null;
   const isNear = (other: Run) =>
     root === null ? sharesFolder(run, other) : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
-  const ended = await store.endedSince(run.startedAt, MOST_OTHERS);
+  const ended = await store.endedSince(run.startedAt, MAX_OTHERS);
   const others = [...ended, ...liveRuns()].filter(
     other =>
       other.id !== run.id && other.startedAt !== null && other.startedAt <= end.endedAt && isNear(other),

@@ -10,8 +10,8 @@ interface Found {
 }
 
 /** More than any honest call has; beyond it nobody can say what is inside. */
-const MOST_STEPS = 100_000;
-const DEEPEST = 64;
+const MAX_STEPS = 100_000;
+const MAX_DEPTH = 64;
 
 /** Thrown where the arguments are too many or too deep to be looked at. */
 class Unsearchable extends Error {}
@@ -71,7 +71,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 function counter(): (depth: number) => void {
   let steps = 0;
   return depth => {
-    if (++steps > MOST_STEPS || depth > DEEPEST) throw new Unsearchable();
+    if (++steps > MAX_STEPS || depth > MAX_DEPTH) throw new Unsearchable();
   };
 }
 

@@ -3,13 +3,13 @@ import { canonicalJson } from '../../base/json.ts';
 import type { Definition } from '../ports/gateway.ts';
 import { cutText, withoutHidden } from '../text.ts';
 
-const LONGEST_NAME = 128;
+const MAX_NAME_LENGTH = 128;
 /** A schema inside a schema counts as one level, whatever it is kept in. */
-const DEEPEST_SCHEMA = 32;
-const MOST_SCHEMAS = 2_000;
+const MAX_SCHEMA_DEPTH = 32;
+const MAX_SCHEMAS = 2_000;
 /** Lists and values that are no schemas. */
-const DEEPEST = 100;
-const MOST_PARTS = 50_000;
+const MAX_DEPTH = 100;
+const MAX_PARTS = 50_000;
 /** Keywords whose value holds schemas by name: no schema itself. */
 const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
 
@@ -53,7 +53,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
   const { _meta, ...fields } = raw as Record<string, unknown>;
   const { name } = fields;
   if (typeof name !== 'string' || name === '') return 'it has no name';
-  if (name.length > LONGEST_NAME) return `its name has more than ${LONGEST_NAME} characters`;
+  if (name.length > MAX_NAME_LENGTH) return `its name has more than ${MAX_NAME_LENGTH} characters`;
   // The server knows it by this name and no other, so it cannot be mended.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
@@ -85,16 +85,16 @@ function clean(
   seen: { schemas: number; parts: number },
   redact: Redact,
 ): unknown {
-  if (++seen.parts > MOST_PARTS || place.depth > DEEPEST) throw new Excess('it is too large or too deep');
+  if (++seen.parts > MAX_PARTS || place.depth > MAX_DEPTH) throw new Excess('it is too large or too deep');
   if (typeof value === 'string') return redact(withoutHidden(value));
   if (typeof value !== 'object' || value === null) return value;
   const depth = place.depth + 1;
   if (Array.isArray(value))
     return value.map(element => clean(element, { ...place, depth, isMap: false }, seen, redact));
   const level = place.isMap ? place.level : place.level + 1;
-  if (level - 1 > DEEPEST_SCHEMA) throw new Excess(`its schemas are more than ${DEEPEST_SCHEMA} deep`);
-  if (!place.isMap && ++seen.schemas > MOST_SCHEMAS)
-    throw new Excess(`it has more than ${MOST_SCHEMAS} schemas`);
+  if (level - 1 > MAX_SCHEMA_DEPTH) throw new Excess(`its schemas are more than ${MAX_SCHEMA_DEPTH} deep`);
+  if (!place.isMap && ++seen.schemas > MAX_SCHEMAS)
+    throw new Excess(`it has more than ${MAX_SCHEMAS} schemas`);
   const fields = Object.entries(value)
     .filter(([key]) => key !== '__proto__')
     .map(([key, field]) => {

@@ -11,8 +11,8 @@ export interface Unavailable {
 }
 
 /** More names than this tell an agent nothing that its list of tools does not. */
-const MOST_TOOLS = 8;
-const MOST_SERVERS = 6;
+const MAX_TOOLS = 8;
+const MAX_SERVERS = 6;
 
 /** What an agent reads instead of a result. */
 export function unavailable(state: Unavailable): string {
@@ -53,9 +53,9 @@ export const troubleNote = (server: string, trouble: Trouble, fault: string): st
 function ways({ others, ownTools }: Unavailable): string[] {
   const routes = others.filter(({ tools, isStarting }) => isStarting || tools.length > 0);
   const words = routes
-    .slice(0, MOST_SERVERS)
+    .slice(0, MAX_SERVERS)
     .map(
-      ({ server, tools, isStarting }) => `${server} (${isStarting ? 'starting' : someOf(tools, MOST_TOOLS)})`,
+      ({ server, tools, isStarting }) => `${server} (${isStarting ? 'starting' : someOf(tools, MAX_TOOLS)})`,
     );
   const more = routes.length - words.length;
   return [

@@ -1,5 +1,5 @@
 import { isRefusedHost } from '../../base/network.ts';
-import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
+import { MIN_SECRET_LENGTH } from '../../redaction/secret-forms.ts';
 import type { Server } from '../../schema/mcp-config.ts';
 import type { ConfigFinding, KnownToLint } from './lint-config.ts';
 import { unknownTools } from './lint-references.ts';
@@ -67,11 +67,11 @@ function lintText(path: Path, text: string, env: KnownToLint['env'], whenUnset: 
         },
         suggestion: `Set ${name} in the environment of the program that starts Squad.`,
       });
-    else if (value.length < SHORTEST_SECRET && !isOrdinaryVariable(name))
+    else if (value.length < MIN_SECRET_LENGTH && !isOrdinaryVariable(name))
       findings.push({
         level: 'warning',
         path,
-        message: `The value of ${name} has fewer than ${SHORTEST_SECRET} characters, so it cannot be kept out of what agents read`,
+        message: `The value of ${name} has fewer than ${MIN_SECRET_LENGTH} characters, so it cannot be kept out of what agents read`,
       });
   }
   return findings;
@@ -82,7 +82,7 @@ function literalSecrets(server: Server, at: Path, texts: [Path, string][]): Conf
   return texts.flatMap(([path, text]): ConfigFinding[] => {
     const [key, place] = path;
     const name = typeof place === 'string' ? place : null;
-    const isNamed = name !== null && looksSecret(name) && text.length >= SHORTEST_SECRET;
+    const isNamed = name !== null && looksSecret(name) && text.length >= MIN_SECRET_LENGTH;
     const isArgument =
       'command' in server && key === 'args' && isSecretArgument(server.args, place as number);
     if (!looksSecretValue(text) && !isArgument && !(isNamed && namesIn(text).length === 0)) return [];

@@ -85,7 +85,7 @@ function distinct(listed: readonly Definition[]) {
 /** Lines around a change that are shown with it. */
 const CONTEXT = 3;
 /** Two definitions that have less than this in common are shown one after the other: to compare them would take for ever. */
-const MOST_EDITS = 2_000;
+const MAX_EDITS = 2_000;
 
 /** What waits for approval, each with what is otherwise than it was. */
 export function pendingChanges(server: string, pins: readonly Pin[]): PendingChange[] {
@@ -103,7 +103,7 @@ export function pendingChanges(server: string, pins: readonly Pin[]): PendingCha
 
 function lineDiff(before: Definition | undefined, after: Definition): string[] {
   const [old, now] = [before ? linesOf(before) : [], linesOf(after)];
-  const changes = diffArrays(old, now, { maxEditLength: MOST_EDITS }) ?? [
+  const changes = diffArrays(old, now, { maxEditLength: MAX_EDITS }) ?? [
     { removed: true, value: old },
     { added: true, value: now },
   ];

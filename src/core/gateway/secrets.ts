@@ -1,6 +1,6 @@
 import { percentDecoded } from '../../base/text.ts';
 import type { Secret } from '../../redaction/redactor.ts';
-import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
+import { MIN_SECRET_LENGTH } from '../../redaction/secret-forms.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 import { MODEL_PROVIDERS } from '../../schema/subagent-names.ts';
 import {
@@ -47,7 +47,7 @@ export function isSecretArgument(args: readonly string[], index: number): boolea
   if (name === undefined || value === undefined || !looksSecretName(name)) return false;
   // `--token-file /run/token` and `--key ./server.pem` say where it is.
   return (
-    value.length >= SHORTEST_SECRET &&
+    value.length >= MIN_SECRET_LENGTH &&
     !/^[-./~]/.test(value) &&
     !/file|path|env/i.test(name) &&
     namesIn(value).length === 0
@@ -94,7 +94,7 @@ export function keyAsUser(address: string): Secret[] {
 }
 
 /** A model on one's own machine wants some key, and gets a word: to hide that would hide what is talked about. */
-const SHORTEST_KEY = 8;
+const MIN_KEY_LENGTH = 8;
 
 /** What nobody but the provider of a model is to see: its key, and what goes into the headers and the address of its requests. */
 export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, string>>): Secret[] {
@@ -110,7 +110,7 @@ export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, stri
       .map(name => ({ name, value: env[name] ?? '' })),
     // `Bearer abc`: the scheme is no secret, and what follows may turn up without it.
     ...literal.map(([name, text]) => ({ name, value: text.replace(/^\S+ (?=\S+$)/, '') })),
-  ].filter(({ value }) => value.length >= SHORTEST_KEY);
+  ].filter(({ value }) => value.length >= MIN_KEY_LENGTH);
   return [...sent, ...addressSecrets(model, env).filter(({ value }) => value !== '')];
 }
 

@@ -23,7 +23,7 @@ export function matchesWildcard(pattern: string, text: string): boolean {
 }
 
 /** Clients take 63 characters and put `mcp__squad__` before them. */
-const LONGEST = 51;
+const MAX_NAME_LENGTH = 51;
 const HASH_DIGITS = 8;
 
 /**
@@ -32,13 +32,13 @@ const HASH_DIGITS = 8;
  */
 export function exposedName(server: string, tool: string): string {
   const whole = `${plainId(server)}__${tool}`;
-  const isPlain = whole.length <= LONGEST && /^[A-Za-z0-9_-]+$/.test(whole);
+  const isPlain = whole.length <= MAX_NAME_LENGTH && /^[A-Za-z0-9_-]+$/.test(whole);
   if (isPlain && plainId(server) === server) return whole;
   const hash = createHash('sha256')
     .update(JSON.stringify([server, tool]))
     .digest('hex')
     .slice(0, HASH_DIGITS);
-  const readable = whole.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, LONGEST - HASH_DIGITS - 1);
+  const readable = whole.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, MAX_NAME_LENGTH - HASH_DIGITS - 1);
   return `${readable}_${hash}`;
 }
 

@@ -10,7 +10,7 @@ type Limits = Pick<
   'isInteger' | 'minimum' | 'maximum' | 'minLength' | 'maxLength' | 'pattern' | 'format'
 >;
 
-const LONGEST_PATTERN = 500;
+const MAX_PATTERN_LENGTH = 500;
 /** Of processor time. On a busy machine a harmless pattern can take as long by the clock, so time-outs are repeated until this is used up. */
 const PATTERN_CPU_MS = 50;
 const MAX_PATTERN_TRIES = 20;
@@ -38,7 +38,7 @@ export function limitsOf(schema: Json): Limits {
     ...length('minLength'),
     ...length('maxLength'),
     ...(typeof pattern === 'string' &&
-      pattern.length <= LONGEST_PATTERN &&
+      pattern.length <= MAX_PATTERN_LENGTH &&
       isPattern(pattern) && { pattern }),
     ...(typeof format === 'string' && Object.hasOwn(FORMATS, format) && { format }),
   };
@@ -91,17 +91,20 @@ const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text));
 
 type Asked = Pick<InboxItem, 'kind' | 'choices' | 'fields'>;
 
-const LONGEST = 64_000;
-const LONGEST_SHOWN = 60;
-const LONGEST_WRONG = 200;
+const MAX_ANSWER_LENGTH = 64_000;
+const MAX_SHOWN_LENGTH = 60;
+const MAX_WRONG_LENGTH = 200;
 const YESES = new Set([YES, 'y', 'ok', 'okay', 'true', 'approve', 'allow', 'accept']);
 const NOES = new Set([NO, 'n', 'false', 'deny', DECLINE, 'reject']);
 
 /** What is written down for what somebody said. Throws ANSWER_INVALID and INVALID_TEXT. */
 export function answerText(item: Asked, said: string): string {
   checkText(said, 'The answer');
-  if (said.length > LONGEST)
-    throw refused(`The answer has ${said.length} characters; at most ${LONGEST} are taken`, 'Say less.');
+  if (said.length > MAX_ANSWER_LENGTH)
+    throw refused(
+      `The answer has ${said.length} characters; at most ${MAX_ANSWER_LENGTH} are taken`,
+      'Say less.',
+    );
   const words = said.trim();
   if (words === '') throw refused('The answer is empty', waysToAnswer(item));
   if (item.fields.length > 0)
@@ -185,7 +188,7 @@ function fieldValue(field: InboxField, value: unknown): unknown {
   throw refused(
     isMissing
       ? `"${shown(field.name)}" is missing`
-      : `"${shown(field.name)}" ${wrong === null ? `cannot be ${shown(JSON.stringify(value))}` : oneLine(visibleText(wrong), LONGEST_WRONG)}`,
+      : `"${shown(field.name)}" ${wrong === null ? `cannot be ${shown(JSON.stringify(value))}` : oneLine(visibleText(wrong), MAX_WRONG_LENGTH)}`,
     `It is ${fieldInWords(field)}.`,
   );
 }
@@ -218,7 +221,7 @@ function fieldInWords({ name, type, choices, isRequired }: InboxField): string {
   return `"${shown(name)}" (${what}${isRequired ? '' : ', may be left out'})`;
 }
 
-const shown = (text: string) => oneLine(visibleText(text), LONGEST_SHOWN);
+const shown = (text: string) => oneLine(visibleText(text), MAX_SHOWN_LENGTH);
 
 const refused = (message: string, suggestion: string) =>
   new SquadError('ANSWER_INVALID', message, { suggestions: [suggestion] });

@@ -26,9 +26,9 @@ export interface Ask {
 type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'>;
 
 /** In characters; whoever has to answer reads all of it. */
-const LONGEST = { question: 8_000, details: 40_000, choice: 200 };
-const MOST_CHOICES = 20;
-const MOST_FIELDS = 50;
+const MAX_LENGTH = { question: 8_000, details: 40_000, choice: 200 };
+const MAX_CHOICES = 20;
+const MAX_FIELDS = 50;
 
 /** Throws INVALID_INPUT and INVALID_TEXT. */
 export function wordingOf(ask: Ask): Wording {
@@ -43,7 +43,7 @@ export function wordingOf(ask: Ask): Wording {
   checkLength(question, 'question');
   if (details !== null) checkLength(details, 'details');
   checkChoices(choices);
-  if (fields.length > MOST_FIELDS) throw invalid(`A form has at most ${MOST_FIELDS} fields`, 'Ask for less.');
+  if (fields.length > MAX_FIELDS) throw invalid(`A form has at most ${MAX_FIELDS} fields`, 'Ask for less.');
   return {
     kind,
     source,
@@ -87,9 +87,9 @@ function checkLength(text: string, what: 'question' | 'details'): void {
   if (what === 'question' && text.trim() === '')
     throw invalid('The question is empty', 'Ask in a sentence or more what you need to know.');
   checkText(text, `The ${what}`);
-  if (text.length > LONGEST[what])
+  if (text.length > MAX_LENGTH[what])
     throw invalid(
-      `The ${what} has ${text.length} characters; at most ${LONGEST[what]} are taken`,
+      `The ${what} has ${text.length} characters; at most ${MAX_LENGTH[what]} are taken`,
       'Keep to what a person needs to decide, and name files instead of quoting them. Nobody was asked.',
     );
 }
@@ -97,15 +97,15 @@ function checkLength(text: string, what: 'question' | 'details'): void {
 function checkChoices(choices: readonly string[]): void {
   for (const choice of choices) {
     checkText(choice, 'A choice');
-    if (choice === '' || choice.length > LONGEST.choice)
+    if (choice === '' || choice.length > MAX_LENGTH.choice)
       throw invalid(
-        `A choice has 1 to ${LONGEST.choice} characters`,
+        `A choice has 1 to ${MAX_LENGTH.choice} characters`,
         'Say what each means in the question or in details.',
       );
   }
   const count = choices.length;
-  if (count > MOST_CHOICES)
-    throw invalid(`There are ${count} choices; at most ${MOST_CHOICES} are taken`, 'Ask without choices.');
+  if (count > MAX_CHOICES)
+    throw invalid(`There are ${count} choices; at most ${MAX_CHOICES} are taken`, 'Ask without choices.');
   if (count === 1 || new Set(choices.map(choice => lookOf(choice).toLowerCase())).size < count)
     throw invalid('Choices are two or more, all different', 'Leave choices out for an answer in words.');
 }
@@ -114,21 +114,23 @@ const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
 
 /** In characters. What is to be allowed is shown as far as a result has room for it, and line by line. */
-const ROOM = { toKnow: 300, toAllow: 1_000 };
+const MAX_SHOWN_LENGTH = { toKnow: 300, toAllow: 1_000 };
 
-export const ROOM_FOR_QUESTION = 600;
+export const MAX_SHOWN_QUESTION_LENGTH = 600;
 
 /** Details as a model's result has them, and how many characters of what is to be allowed are not in it. */
 export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind' | 'question' | 'details'>): {
   text: string | null;
   hidden: number;
 } {
-  if (kind === 'question') return { text: details && oneLine(visibleText(details), ROOM.toKnow), hidden: 0 };
+  if (kind === 'question')
+    return { text: details && oneLine(visibleText(details), MAX_SHOWN_LENGTH.toKnow), hidden: 0 };
   const characters = [...visibleText(details ?? '')];
   const hidden =
-    Math.max(0, characters.length - ROOM.toAllow) + Math.max(0, [...question].length - ROOM_FOR_QUESTION);
+    Math.max(0, characters.length - MAX_SHOWN_LENGTH.toAllow) +
+    Math.max(0, [...question].length - MAX_SHOWN_QUESTION_LENGTH);
   if (hidden === 0) return { text: details && characters.join(''), hidden };
-  const shown = characters.slice(0, ROOM.toAllow).join('');
+  const shown = characters.slice(0, MAX_SHOWN_LENGTH.toAllow).join('');
   return { text: `${shown}… (${hidden} characters not shown: ${SEEN_WHOLE})`, hidden };
 }
 

@@ -24,8 +24,8 @@ interface Form {
 }
 
 /** In characters, but the whole of it in bytes. Whatever is beyond is nothing a person could be asked. */
-const LONGEST = { name: 100, title: 200, description: 1_000, choice: 200, whole: 64 * 1024 };
-const MOST = { fields: 50, choices: 200 };
+const MAX_LENGTH = { name: 100, title: 200, description: 1_000, choice: 200, whole: 64 * 1024 };
+const MAX = { fields: 50, choices: 200 };
 
 /**
  * A server's `elicitation/create` as something a person can be asked. Null: it cannot be put so, or asks for what looks like a
@@ -35,13 +35,13 @@ export function formOf({ mode = 'form', message, requestedSchema }: Json): Form 
   if (mode !== 'form' || typeof message !== 'string' || message.trim() === '') return null;
   const { properties, required } = isObject(requestedSchema) ? requestedSchema : {};
   const named = Object.entries(isObject(properties) ? properties : {});
-  if (named.length > MOST.fields) return null;
+  if (named.length > MAX.fields) return null;
   const fields = named.map(([name, schema]) =>
     fieldOf(name, isObject(schema) ? schema : {}, Array.isArray(required) && required.includes(name)),
   );
   if (!fields.every(field => field !== null)) return null;
   if (fields.some(isTyped) && looksSecret(message)) return null;
-  if (Buffer.byteLength(JSON.stringify([message, fields])) > LONGEST.whole) return null;
+  if (Buffer.byteLength(JSON.stringify([message, fields])) > MAX_LENGTH.whole) return null;
   return { kind: fields.length > 0 ? 'question' : 'approval', question: message, fields };
 }
 
@@ -70,11 +70,11 @@ const isTyped = ({ type }: InboxField): boolean => type === 'text' || type === '
 
 function canBeShown({ name, title, description, choices }: InboxField): boolean {
   return (
-    isText(name, LONGEST.name) &&
-    isText(title, LONGEST.title) &&
-    isText(description ?? '', LONGEST.description) &&
-    choices.length <= MOST.choices &&
-    choices.every(choice => isText(choice, LONGEST.choice)) &&
+    isText(name, MAX_LENGTH.name) &&
+    isText(title, MAX_LENGTH.title) &&
+    isText(description ?? '', MAX_LENGTH.description) &&
+    choices.length <= MAX.choices &&
+    choices.every(choice => isText(choice, MAX_LENGTH.choice)) &&
     new Set(choices.map(lookOf)).size === choices.length
   );
 }
@@ -97,14 +97,14 @@ function choicesIn(schema: Json): string[] {
   const values: unknown[] = Array.isArray(of.enum)
     ? of.enum
     : named.map(each => isObject(each) && each.const);
-  return values.slice(0, MOST.choices + 1).filter(value => typeof value === 'string');
+  return values.slice(0, MAX.choices + 1).filter(value => typeof value === 'string');
 }
 
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A call to another server ends after half an hour, and the server still has to do something with the answer. */
-const LONGEST_MINUTES = 25;
+const MAX_MINUTES = 25;
 
 export interface ServerAsk {
   run: Run;
@@ -123,7 +123,7 @@ export async function askForServer(
 ): Promise<Elicited> {
   const form = formOf(params);
   if (form === null) return { action: 'decline' };
-  const minutes = Math.min(usualMinutes, LONGEST_MINUTES);
+  const minutes = Math.min(usualMinutes, MAX_MINUTES);
   const item = await inbox.ask({ run, source: server, ...form, minutes }).catch((thrown: unknown) => {
     // It is too long, or too much of it is open: the server is refused, as a person would.
     if (thrown instanceof SquadError) return null;

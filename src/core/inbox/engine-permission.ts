@@ -14,12 +14,12 @@ export interface ToolUse {
 /** In the words of the engine, for the model. */
 export type Leave = { isGiven: true } | { isGiven: false; why: string };
 
-const LONGEST_DETAILS = 30_000;
-const LONGEST_NAME = 100;
+const MAX_DETAILS_LENGTH = 30_000;
+const MAX_NAME_LENGTH = 100;
 
 /** What the user is asked: always the user, since an agent that may not do something is not to be allowed it by another. */
 export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omit<Ask, 'run'> {
-  const name = oneLine(tool, LONGEST_NAME) || 'a tool without a name';
+  const name = oneLine(tool, MAX_NAME_LENGTH) || 'a tool without a name';
   return {
     kind: 'permission',
     source: name,
@@ -64,10 +64,10 @@ const inOrder = (input: ToolUse['input']): ToolUse['input'] =>
 
 /** Said before the rest, so that nobody allows what they have not seen without knowing. */
 function bounded(text: string): string {
-  if (text.length <= LONGEST_DETAILS) return text;
-  const cut = text.slice(0, LONGEST_DETAILS).toWellFormed();
+  if (text.length <= MAX_DETAILS_LENGTH) return text;
+  const cut = text.slice(0, MAX_DETAILS_LENGTH).toWellFormed();
   const hash = hashOf(text).slice(0, 16);
-  return `Only the first ${LONGEST_DETAILS} of ${text.length} characters are shown (SHA-256 of all: ${hash}…).\n\n${cut}`;
+  return `Only the first ${MAX_DETAILS_LENGTH} of ${text.length} characters are shown (SHA-256 of all: ${hash}…).\n\n${cut}`;
 }
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

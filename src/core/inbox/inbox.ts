@@ -48,10 +48,10 @@ interface InboxPorts extends HandedOutPorts {
 }
 
 /** An agent that asks without end is not one that waits for answers. */
-const MOST_OPEN_OF_RUN = 20;
+const MAX_OPEN_OF_RUN = 20;
 /** Of a run, the newest that are looked through for an answer it did not hear. */
 const LOOKED_THROUGH = 100;
-const EVERY = 100_000;
+const ALL_ITEMS = 100_000;
 const AGAIN_MS = 5_000;
 
 /** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
@@ -93,7 +93,7 @@ export class Inbox {
     return this.queue.run(run.id, async () => {
       const known = await this.askedBefore(run.id, wording);
       if (known) return known;
-      if (this.openOf(run.id).length >= MOST_OPEN_OF_RUN) throw full(run.id, MOST_OPEN_OF_RUN);
+      if (this.openOf(run.id).length >= MAX_OPEN_OF_RUN) throw full(run.id, MAX_OPEN_OF_RUN);
       const now = this.ports.clock.now();
       const item: InboxItem = {
         ...{ id: newInboxId(), runId: run.id, squadId: run.squadId },
@@ -200,7 +200,7 @@ export class Inbox {
 
   /** What an earlier hub left open: whose run is gone is withdrawn, whose time is up expires, the rest waits on. */
   async recover(): Promise<void> {
-    const items = await this.ports.store.inboxItems({ state: 'open', limit: EVERY });
+    const items = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
     for (const item of items.toReversed()) this.keep(item);
     for (const item of items) {
       // The call of a server that asked broke off with that hub.

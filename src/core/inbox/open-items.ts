@@ -5,7 +5,7 @@ import type { InboxId, RunId } from '../../schema/ids.ts';
 import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Store } from '../ports/store.ts';
-import { LONGEST_LINE } from '../runs/descendants.ts';
+import { MAX_LINE_LENGTH } from '../runs/descendants.ts';
 
 /** What is open, in memory, and who wants to hear of it. */
 export class OpenItems {
@@ -82,7 +82,7 @@ export class OpenItems {
 
   private isBelow(runId: RunId, wanted: ReadonlySet<RunId>): boolean {
     let above: RunId | null = runId;
-    for (let i = 0; above !== null && i < LONGEST_LINE; i++) {
+    for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
       if (wanted.has(above)) return true;
       above = this.current(above)?.parentId ?? null;
     }

@@ -84,7 +84,7 @@ export function targetOf(candidates: readonly Candidate[], into: string | undefi
   });
 }
 
-const LONGEST_SUMMARY = 60;
+const MAX_SUMMARY_LENGTH = 60;
 
 type Named = NamedRun & Pick<Run, 'id' | 'title' | 'task'>;
 
@@ -96,7 +96,7 @@ export const mergeMessage = (run: Named): string =>
 const leftWorkMessage = (run: Named): string =>
   `Work of ${run.id}: ${aboutOf(run)}\n\nIt had ended without committing this.\n`;
 
-const aboutOf = (run: Named): string => oneLine(runSummary(run), LONGEST_SUMMARY);
+const aboutOf = (run: Named): string => oneLine(runSummary(run), MAX_SUMMARY_LENGTH);
 
 /** A candidate with what its branch holds, the work it had not committed included. */
 export interface Ready extends Candidate {

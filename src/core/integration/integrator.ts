@@ -32,7 +32,7 @@ export interface Integrated {
 type IntegrateIntent = Extract<Intent, { kind: 'integrate' }>;
 
 /** A plan is for one sitting: what it was made on moves on. */
-const MOST_PLANS = 20;
+const MAX_PLANS = 20;
 
 /** Brings branches of runs together: a plan that changes nothing, then exactly that plan carried out. One thing at a time. */
 export class Integrator {
@@ -54,7 +54,7 @@ export class Integrator {
         return { ...made.plan, planId: null };
       const planId = randomUUID();
       this.#plans.set(planId, made);
-      for (const id of [...this.#plans.keys()].slice(0, -MOST_PLANS)) this.#plans.delete(id);
+      for (const id of [...this.#plans.keys()].slice(0, -MAX_PLANS)) this.#plans.delete(id);
       return { ...made.plan, planId };
     });
   }

@@ -19,19 +19,19 @@ async function checkerFor({ $schema = addressOf(NEWEST) }: JsonSchema) {
   const [, draft = ''] = /^https?:\/\/json-schema\.org\/(.+)\/schema#?$/.exec(named) ?? [];
   if (Object.hasOwn(CHECKERS, draft)) return CHECKERS[draft as keyof typeof CHECKERS]();
   throw new Error(
-    `its "$schema" is ${JSON.stringify($schema).slice(0, LONGEST_SHOWN)}, which is no draft that answers can be checked by; those are ${KNOWN}`,
+    `its "$schema" is ${JSON.stringify($schema).slice(0, MAX_SHOWN_LENGTH)}, which is no draft that answers can be checked by; those are ${KNOWN}`,
   );
 }
 
 const addressOf = (draft: string): string => `https://json-schema.org/${draft}/schema`;
 
-const LONGEST_SHOWN = 200;
+const MAX_SHOWN_LENGTH = 200;
 const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
 
-const MOST_PROBLEMS = 5;
+const MAX_PROBLEMS = 5;
 /** Both take milliseconds on a quiet machine. A pattern that backtracks would take for ever, and everybody would wait for it. */
-const LONGEST_COMPILE_MS = 3_000;
-const LONGEST_CHECK_MS = 1_000;
+const MAX_COMPILE_MS = 3_000;
+const MAX_CHECK_MS = 1_000;
 /** Compiling takes time with the square of their number. */
 const MAX_PATTERNS = 500;
 
@@ -49,7 +49,7 @@ async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => vo
     const Checker = await checkerFor(schema);
     // Without formats: what a reference looks like matters to nobody who can follow it.
     const ajv = new Checker({ ...OPTIONS, validateFormats: false });
-    if (bounded(() => ajv.validateSchema(withoutDialect(schema)), LONGEST_COMPILE_MS) !== true)
+    if (bounded(() => ajv.validateSchema(withoutDialect(schema)), MAX_COMPILE_MS) !== true)
       return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');
     await compile(schema, onUnknownFormat);
     return null;
@@ -63,7 +63,7 @@ export async function checkValue(schema: JsonSchema, value: unknown): Promise<st
   try {
     const check = await compile(schema);
     // Anything but true is no yes: a schema can be written so that the check gives a promise.
-    if (bounded(() => check(value), LONGEST_CHECK_MS) === true) return null;
+    if (bounded(() => check(value), MAX_CHECK_MS) === true) return null;
     return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
     return `it could not be checked (${wordsOf(thrown)})`;
@@ -77,9 +77,9 @@ interface Problem {
 
 function problemsOf(problems: Problem[], whole: string): string {
   const words = problems
-    .slice(0, MOST_PROBLEMS)
+    .slice(0, MAX_PROBLEMS)
     .map(({ instancePath, message }) => `${instancePath || whole} ${message}`);
-  const more = problems.length - MOST_PROBLEMS;
+  const more = problems.length - MAX_PROBLEMS;
   return words.join('; ') + (more > 0 ? ` and ${more} more` : '');
 }
 
@@ -103,7 +103,7 @@ async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => vo
   };
   const ajv = new Checker({ ...OPTIONS, logger: { log() {}, warn, error() {} } });
   formats.default(ajv);
-  return bounded(() => ajv.compile(withoutDialect(schema)), LONGEST_COMPILE_MS);
+  return bounded(() => ajv.compile(withoutDialect(schema)), MAX_COMPILE_MS);
 }
 
 function hasAsyncPart(part: unknown): boolean {

@@ -10,8 +10,8 @@ import type { Change } from '../ports/store.ts';
 import { descendantsOf } from '../runs/descendants.ts';
 import { nextStatus } from '../runs/run-state.ts';
 import type { Deadlines } from '../runs/turn-limits.ts';
-import { finishFeedback, SOON_MS } from './give-feedback.ts';
-import { EVERY_REVIEW, eventOf, type ReviewPorts, runNow } from './ports.ts';
+import { BRANCH_LOCK_TIMEOUT_MS, finishFeedback } from './give-feedback.ts';
+import { ALL_REVIEWS, eventOf, type ReviewPorts, runNow } from './ports.ts';
 import { coderPrompt } from './prompts.ts';
 import { takeBackRequest } from './request-review.ts';
 import {
@@ -30,7 +30,7 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
   const { store, clock } = ports;
   const intent: AbandonIntent = { id: randomUUID(), kind: 'abandon', at: clock.now(), lineageId, why };
   const closed: Change[] = [];
-  for (const review of await store.reviews({ lineageId, limit: EVERY_REVIEW })) {
+  for (const review of await store.reviews({ lineageId, limit: ALL_REVIEWS })) {
     const coder = review.outcome === null ? await runNow(ports, review.coderId) : null;
     if (coder) closed.push(closing(review, { outcome: 'cancelled', reason: why }, coder, clock));
   }
@@ -59,7 +59,7 @@ async function finishAbandoning(
       if (child.lineageId !== lineageId) await runner.stop(child.id, 'cancel');
     checkpoint('abandon:2');
   }
-  const undecided = (await store.runs({ lineageId, limit: EVERY_REVIEW })).filter(isAtReviewLimit);
+  const undecided = (await store.runs({ lineageId, limit: ALL_REVIEWS })).filter(isAtReviewLimit);
   const given = undecided.map(run => givenUp(run, why));
   const events = given.map(run => eventOf(clock, run, endOf(run)));
   await store.commit({ runs: given, intentsDone: [intentId], events });
@@ -129,7 +129,7 @@ export async function settleLineage(
   deadlines: Deadlines<string>,
 ): Promise<number | null> {
   const onTheirWay = await finishLeft(lineageId, ports);
-  const reviews = await ports.store.reviews({ lineageId, limit: EVERY_REVIEW });
+  const reviews = await ports.store.reviews({ lineageId, limit: ALL_REVIEWS });
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
     const isOpen = review.outcome === null;
@@ -182,14 +182,14 @@ function howItIsOver(
 
 /** Why a reviewer that wanted to end its review could not, as far as its last such call tells. */
 async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Refusal | null> {
-  const calls = await store.events({ runId: id, types: ['tool.called'], limit: MOST_CALLS, reverse: true });
+  const calls = await store.events({ runId: id, types: ['tool.called'], limit: MAX_CALLS, reverse: true });
   for (const { body } of calls)
     if (body.type === 'tool.called' && ENDS_A_REVIEW.includes(body.tool))
       return body.ok ? null : { tool: body.tool, code: body.code };
   return null;
 }
 
-const MOST_CALLS = 200;
+const MAX_CALLS = 200;
 const ENDS_A_REVIEW: readonly string[] = ['send_feedback', 'create_pull_request'];
 
 /**
@@ -247,7 +247,7 @@ export async function finishIntents(ports: ReviewPorts): Promise<void> {
 async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
   switch (intent.kind) {
     case 'request_review':
-      return takeBackRequest(intent, ports, SOON_MS);
+      return takeBackRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
     case 'send_feedback':
       await finishFeedback(intent, ports);
       return;
@@ -261,16 +261,16 @@ async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
 }
 
 /** As far back as it is worth looking. */
-const MOST = { runs: 1_000, events: 10_000 };
+const MAX = { runs: 1_000, events: 10_000 };
 
 /** Runs whose work trees were to be removed at their end, and nobody has tried yet. */
 export async function worktreesLeft({ store }: ReviewPorts): Promise<Run[]> {
-  const runs = await store.runs({ hasWorktree: true, limit: MOST.runs });
+  const runs = await store.runs({ hasWorktree: true, limit: MAX.runs });
   const done = runs.filter(run => isEnd(run.status) && (run.reviewOf !== null || run.status === 'abandoned'));
   if (done.length === 0) return [];
   const tried = await store.events({
     types: ['worktree.removed', 'worktree.kept'],
-    limit: MOST.events,
+    limit: MAX.events,
     reverse: true,
   });
   const seen = new Set(tried.map(({ runId }) => runId));

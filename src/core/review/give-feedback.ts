@@ -31,7 +31,7 @@ export async function whileMoving<T>(act: () => Promise<T>): Promise<T> {
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
 /** How long another git is waited for by what can be tried again later. */
-export const SOON_MS = 500;
+export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
 /** Puts the words of a reviewer, or of a person in its place, on the coder's branch and closes the review: both, or neither. Returns the review as it is then. */
 export async function giveFeedback(
@@ -69,19 +69,19 @@ export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts)
   try {
     if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is not known any more`);
     const coder = await waitingCoder(review, ports);
-    const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, SOON_MS).then(
+    const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, BRANCH_LOCK_TIMEOUT_MS).then(
       () => true,
       thrown => {
         if (asSquadError(thrown).code !== 'BRANCH_MOVED') throw thrown;
         return false;
       },
     );
-    if (!isThere) await putOnBranch(intent, review, ports, SOON_MS);
+    if (!isThere) await putOnBranch(intent, review, ports, BRANCH_LOCK_TIMEOUT_MS);
     await closeWith(intent, review, coder, ports);
   } catch (thrown) {
     if (asSquadError(thrown).code === 'GIT_BUSY') return false;
     ports.warn(`Feedback for review ${intent.reviewId} could not be given`, thrown);
-    await takeBackFeedback(intent, ports, SOON_MS);
+    await takeBackFeedback(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
   }
   return true;
 }

@@ -31,7 +31,7 @@ export interface PlannedReview {
 }
 
 /** More rounds than any task has. */
-export const EVERY_REVIEW = 10_000;
+export const ALL_REVIEWS = 10_000;
 
 export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: EventBody): NewEvent => ({
   at: clock.now(),

@@ -49,10 +49,10 @@ async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts):
 }
 
 /** More than a run can create. */
-const EVERY_EVENT = 10_000;
+const ALL_EVENTS = 10_000;
 
 async function createdBefore({ id }: Run, store: Store): Promise<Map<string, CreatedAs>> {
-  const events = await store.events({ runId: id, types: ['issues.created'], limit: EVERY_EVENT });
+  const events = await store.events({ runId: id, types: ['issues.created'], limit: ALL_EVENTS });
   const issues = events.flatMap(({ body }) => (body.type === 'issues.created' ? body.issues : []));
   return new Map(issues.map(issue => [issue.title, issue]));
 }
@@ -226,7 +226,7 @@ function worktreeOf({ id, worktree }: Run): Worktree {
 }
 
 /** Clients wait while a hub starts. */
-const PATIENCE_MS = 3_000;
+const RECOVERY_TIMEOUT_MS = 3_000;
 
 /**
  * What an earlier hub was in the middle of. A pull request that is there is written down; a branch that was not pushed is put
@@ -251,7 +251,7 @@ async function askHost(
   { runId, ofRunId, tree, move }: ProposalIntent,
   { files, forge, branches }: ProposalPorts,
 ): Promise<{ isThere: boolean; pull: PullRequest | null }> {
-  const access = { ...(await forgeAccess([runId, ofRunId], files)), patienceMs: PATIENCE_MS };
+  const access = { ...(await forgeAccess([runId, ofRunId], files)), patienceMs: RECOVERY_TIMEOUT_MS };
   const repository = await forge.repository(tree.repository, access);
   const tip = await forge.remoteTip(tree, repository, access);
   const isThere = tip !== null && tip === (move?.to ?? (await branches.tip(tree)));

@@ -5,7 +5,7 @@ import type { BranchMove, Intent, Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { whileMoving } from './give-feedback.ts';
-import { EVERY_REVIEW, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
+import { ALL_REVIEWS, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
 import { reviewerPrompt } from './prompts.ts';
 import type { ReviewAsk } from './review-input.ts';
 import { worktreeNeeded } from './reviewer-role.ts';
@@ -35,7 +35,7 @@ export async function requestReview(
 ): Promise<RequestedReview> {
   const { store, clock, branches, worktrees, runner, sessions, checkpoint } = ports;
   const [before, ownLimit] = await Promise.all([
-    store.reviews({ lineageId: coder.lineageId, limit: EVERY_REVIEW }),
+    store.reviews({ lineageId: coder.lineageId, limit: ALL_REVIEWS }),
     store.reviewLimit(coder.lineageId),
     takeBackOthers(coder, ports),
   ]);

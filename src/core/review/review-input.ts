@@ -15,9 +15,9 @@ export interface Feedback {
 }
 
 /** In bytes of UTF-8, all of it together. It is read whole by the coder, again and again. */
-const LONGEST_FEEDBACK = 64 * 1024;
-const LONGEST_PRIORITY = 100;
-const MOST_ITEMS = 100;
+const MAX_FEEDBACK_LENGTH = 64 * 1024;
+const MAX_PRIORITY_LENGTH = 100;
+const MAX_ITEMS = 100;
 
 export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk): void {
   for (const [name, text] of Object.entries({
@@ -27,7 +27,7 @@ export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk)
     if (text === null) continue;
     checkText(text, `The ${name}`);
     const bytes = Buffer.byteLength(text);
-    if (bytes > LONGEST_FEEDBACK) throw tooLong(`The ${name} is`, bytes);
+    if (bytes > MAX_FEEDBACK_LENGTH) throw tooLong(`The ${name} is`, bytes);
   }
 }
 
@@ -44,19 +44,22 @@ export function checkFeedback({ feedback, priority, actionableItems }: Feedback)
   const all = [feedback, priority ?? '', ...actionableItems];
   for (const text of all) checkText(text, 'The feedback');
   const bytes = all.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (bytes > LONGEST_FEEDBACK) throw tooLong('The feedback is', bytes);
-  if (priority !== null && priority.length > LONGEST_PRIORITY)
-    throw invalid(`The priority is longer than ${LONGEST_PRIORITY} characters`, 'One word is enough: high.');
-  if (actionableItems.length > MOST_ITEMS)
+  if (bytes > MAX_FEEDBACK_LENGTH) throw tooLong('The feedback is', bytes);
+  if (priority !== null && priority.length > MAX_PRIORITY_LENGTH)
     throw invalid(
-      `There are ${actionableItems.length} actionable items; at most ${MOST_ITEMS} are taken`,
+      `The priority is longer than ${MAX_PRIORITY_LENGTH} characters`,
+      'One word is enough: high.',
+    );
+  if (actionableItems.length > MAX_ITEMS)
+    throw invalid(
+      `There are ${actionableItems.length} actionable items; at most ${MAX_ITEMS} are taken`,
       'Keep those that matter, or put them together.',
     );
 }
 
 const tooLong = (what: string, bytes: number) =>
   invalid(
-    `${what} ${bytes} bytes long; at most ${LONGEST_FEEDBACK} are taken`,
+    `${what} ${bytes} bytes long; at most ${MAX_FEEDBACK_LENGTH} are taken`,
     'Keep to what matters and name files and lines instead of quoting them. Nothing was sent.',
   );
 

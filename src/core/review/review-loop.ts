@@ -16,7 +16,7 @@ import {
   worktreesLeft,
 } from './close-lineage.ts';
 import { giveFeedback } from './give-feedback.ts';
-import { EVERY_REVIEW, eventOf, type ReviewPorts } from './ports.ts';
+import { ALL_REVIEWS, eventOf, type ReviewPorts } from './ports.ts';
 import { pullRequestOpened } from './pull-request-opened.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
@@ -160,7 +160,7 @@ export class ReviewLoop {
 
   async rounds(lineageId: RunId): Promise<Rounds> {
     const { store, settings } = this.ports;
-    const reviews = await store.reviews({ lineageId, limit: EVERY_REVIEW });
+    const reviews = await store.reviews({ lineageId, limit: ALL_REVIEWS });
     return roundsOf(reviews, await store.reviewLimit(lineageId), settings());
   }
 
@@ -194,7 +194,7 @@ export class ReviewLoop {
     try {
       // A run that a reviewer started may have outlived that reviewer. Most runs are part of no review, and there may be thousands.
       for (const lineageId of await store.reviewedLineages()) lineages.add(lineageId);
-      const open = await store.reviews({ isOpen: true, limit: EVERY_REVIEW });
+      const open = await store.reviews({ isOpen: true, limit: ALL_REVIEWS });
       const left = await lineagesLeft(this.ports);
       for (const lineageId of [...open.map(review => review.lineageId), ...left]) lineages.add(lineageId);
     } finally {
@@ -257,7 +257,7 @@ export class ReviewLoop {
     if (!lineageId || this.held) return;
     const { store, warn } = this.ports;
     void this.queue.run(lineageId, async () => {
-      const chosen = runs ?? (await store.runs({ lineageId, hasWorktree: true, limit: EVERY_REVIEW }));
+      const chosen = runs ?? (await store.runs({ lineageId, hasWorktree: true, limit: ALL_REVIEWS }));
       for (const run of chosen) {
         if (this.isClosed || !run.worktree) return;
         const { path } = run.worktree;

@@ -44,7 +44,7 @@ export interface BoardPage {
 }
 
 /** More people than this leaf at the same time only where nobody means to. */
-const MOST_KEPT = 64;
+const MAX_KEPT = 64;
 
 /** Lists that somebody is leafing through, the newest. */
 export class BoardPages {
@@ -54,7 +54,7 @@ export class BoardPages {
   keep(page: BoardPage): string {
     const name = randomBytes(6).toString('base64url');
     this.kept.set(name, page);
-    for (const oldest of this.kept.keys()) if (this.kept.size > MOST_KEPT) this.kept.delete(oldest);
+    for (const oldest of this.kept.keys()) if (this.kept.size > MAX_KEPT) this.kept.delete(oldest);
     return name;
   }
 

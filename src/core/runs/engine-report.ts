@@ -37,7 +37,7 @@ export class ToolTally {
 }
 
 /** Enough of it to see how far it came. */
-const LONGEST_SAID = 64 * 1024;
+const MAX_TEXT_LENGTH = 64 * 1024;
 
 /** Events that come only after the model has answered. */
 const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
@@ -125,7 +125,7 @@ export class EngineReport {
       if (event.retry) this.retry = { ...event.retry, text: event.text };
       if (event.isForResult) this.notes.add(event.text);
     } else if (event.type === 'text')
-      this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-LONGEST_SAID);
+      this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-MAX_TEXT_LENGTH);
     else if (event.type === 'usage') {
       this.usage = event.usage;
       this.runningTotals = event.runningTotals ?? [];
@@ -135,7 +135,7 @@ export class EngineReport {
 
 type Activity = Extract<EventBody, { type: 'run.activity' }>;
 
-const LONGEST = 300;
+const MAX_ACTIVITY_LENGTH = 300;
 /** So many at once, and so many a second after that. */
 const AT_ONCE = 50;
 const A_SECOND = 5;
@@ -184,4 +184,5 @@ function describe(event: EngineEvent): Activity | null {
   return null;
 }
 
-const cut = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST).toWellFormed()}…` : text);
+const cut = (text: string) =>
+  text.length > MAX_ACTIVITY_LENGTH ? `${text.slice(0, MAX_ACTIVITY_LENGTH).toWellFormed()}…` : text;

@@ -8,7 +8,7 @@ export interface Activity {
   at: number;
 }
 
-const LONGEST = 160;
+const MAX_TEXT_LENGTH = 160;
 
 /** What each run at work did last. Kept in memory, because lists ask for it again and again; what was before this hub is looked up once. */
 export class LastActivity {
@@ -44,4 +44,4 @@ export class LastActivity {
   }
 }
 
-const told = ({ at }: Event, text: string): Activity => ({ at, text: oneLine(text, LONGEST) });
+const told = ({ at }: Event, text: string): Activity => ({ at, text: oneLine(text, MAX_TEXT_LENGTH) });

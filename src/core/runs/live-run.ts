@@ -14,7 +14,7 @@ import { wallTimeOf } from './admission.ts';
 import { ActivityPace, EngineReport } from './engine-report.ts';
 
 /** setTimeout's own ceiling; a longer deadline is reached in steps. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** What a run needs on its way in, kept in memory so that starting it reads nothing back. */
 export interface RunMaterial {
@@ -247,8 +247,8 @@ export class LiveRun {
   private after(leftMs: number, act: () => void): void {
     this.stopTimer();
     this.timer = setTimeout(
-      () => (leftMs > LONGEST_TIMER_MS ? this.after(leftMs - LONGEST_TIMER_MS, act) : act()),
-      Math.max(0, Math.min(leftMs, LONGEST_TIMER_MS)),
+      () => (leftMs > MAX_TIMER_MS ? this.after(leftMs - MAX_TIMER_MS, act) : act()),
+      Math.max(0, Math.min(leftMs, MAX_TIMER_MS)),
     );
   }
 

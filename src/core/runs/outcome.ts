@@ -121,10 +121,11 @@ const lastFailure = ({ text }: Retry): string =>
 const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 
 /** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
-const LONGEST_MESSAGE = 2_000;
+const MAX_MESSAGE_LENGTH = 2_000;
 
 function failed(code: string, text: string): Outcome {
-  const message = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE).toWellFormed()}…` : text;
+  const message =
+    text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…` : text;
   return { step: 'fail', error: { code, message } };
 }
 
@@ -149,7 +150,7 @@ export async function outcomeInReview(
     if (stop === 'budget' || stop === 'output_limit') return outcome;
     if (spending && (run.options.stopAtBudget || spending.scope !== 'run'))
       return { step: 'fail', error: { code: 'BUDGET_EXCEEDED', message: overBudget(spending) } };
-    const last = (await store.reviews({ coderId: run.id, limit: MOST })).at(-1);
+    const last = (await store.reviews({ coderId: run.id, limit: MAX_REVIEWS })).at(-1);
     return last?.outcome === 'pull_request' ? { step: 'complete', error: null } : 'waits';
   }
   if (run.reviewOf === null) {
@@ -169,11 +170,11 @@ interface ReviewFacts {
 async function leftUndecided(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
   if (run.type !== 'coding') return null;
   const { id: runId, lineageId } = run;
-  const reviews = await store.reviews({ lineageId, limit: MOST });
+  const reviews = await store.reviews({ lineageId, limit: MAX_REVIEWS });
   if (reviews.length === 0) return null;
   const [proposed, calls] = await Promise.all([
     store.events({ runId, types: ['pull_request.opened'], limit: 1 }),
-    store.events({ runId, types: ['tool.called'], limit: MOST, reverse: true }),
+    store.events({ runId, types: ['tool.called'], limit: MAX_REVIEWS, reverse: true }),
   ]);
   if (proposed.length > 0) return null;
   const rounds = roundsOf(reviews, await store.reviewLimit(lineageId), settings());
@@ -182,7 +183,7 @@ async function leftUndecided(run: Run, { store, settings }: ReviewFacts): Promis
   return limitReached(rounds, runId, { last, wasRefused });
 }
 
-const MOST = 1_000;
+const MAX_REVIEWS = 1_000;
 
 const isDelivered = (outcome: string | null): boolean =>
   outcome === 'pull_request' || FeedbackType.safeParse(outcome).success;

@@ -68,9 +68,9 @@ const COMMAND_FILE = 'command.json';
 const Arguments = z.array(z.string());
 
 /** Of a schema or a text that a template puts there, this much says which it is. */
-const LONGEST = 500;
+const MAX_ARGUMENT_LENGTH = 500;
 /** A task as short as that is in arguments which have nothing to do with it. */
-const SHORTEST_TASK = 8;
+const MIN_TASK_LENGTH = 8;
 
 type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;
 
@@ -122,8 +122,10 @@ function withoutPrompt(argument: string, { prompt, task }: Given): string {
   if (plain !== '' && plain === prompt.trim()) return '[prompt]';
   if (plain !== '' && plain === task.trim()) return '[task]';
   const rest = prompt === '' ? argument : argument.replaceAll(prompt, '[prompt]');
-  return task.length < SHORTEST_TASK ? rest : rest.replaceAll(task, '[task]');
+  return task.length < MIN_TASK_LENGTH ? rest : rest.replaceAll(task, '[task]');
 }
 
 const cut = (text: string): string =>
-  text.length <= LONGEST ? text : `${text.slice(0, LONGEST).toWellFormed()}… (${text.length} characters)`;
+  text.length <= MAX_ARGUMENT_LENGTH
+    ? text
+    : `${text.slice(0, MAX_ARGUMENT_LENGTH).toWellFormed()}… (${text.length} characters)`;

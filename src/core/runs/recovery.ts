@@ -13,7 +13,7 @@ import { storedEngine } from './run-record.ts';
 import { cancelNote, type Runner } from './runner.ts';
 
 /** Whoever allows more in a minute than this does not mean to be held. */
-const MOST_RECALLED = 5_000;
+const MAX_RECALLED = 5_000;
 
 export interface Recovered {
   watched: number;
@@ -65,7 +65,7 @@ async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Pr
       .filter(({ at }) => at > now - MINUTE_MS && at <= now)
       .map(({ at }) => monotonicOf(clock, at));
   if ((await newest(1)).length === 0) return [];
-  return newest(Math.min(settings()['limits.spawns_per_minute'], MOST_RECALLED));
+  return newest(Math.min(settings()['limits.spawns_per_minute'], MAX_RECALLED));
 }
 
 async function recoverRun(

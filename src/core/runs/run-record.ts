@@ -45,7 +45,7 @@ export const RECORDED_EVENTS = [
   'branch.integrated',
 ] as const satisfies EventBody['type'][];
 
-const EVERY = 1_000;
+const ALL_ROWS = 1_000;
 
 /**
  * The same store, with a record in the run's folder after each commit that concerns the run. The record follows the commit,
@@ -166,8 +166,8 @@ async function recordInStore(store: Store, id: RunId): Promise<RunRecord | null>
   const [turns, chat, reviews, events] = await Promise.all([
     store.turns(id),
     run.chatId === null ? null : store.chat(run.chatId),
-    store.reviews({ coderId: id, limit: EVERY }),
-    store.events({ runId: id, types: [...RECORDED_EVENTS], limit: EVERY }),
+    store.reviews({ coderId: id, limit: ALL_ROWS }),
+    store.events({ runId: id, types: [...RECORDED_EVENTS], limit: ALL_ROWS }),
   ]);
   return {
     ...{ squad, run, turns, reviews },

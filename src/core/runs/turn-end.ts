@@ -21,9 +21,9 @@ export interface TurnEndPorts extends LedgerPorts {
 
 const READ_TRIES = 5;
 /** An agent can write into its files without end; what it said last is enough to know how it ended. */
-const MOST_OF_A_FILE = 64 * 1024;
+const MAX_FILE_BYTES = 64 * 1024;
 /** A value larger than this is a file, not an answer. */
-const LONGEST_STRUCTURED = 4 * 1024 * 1024;
+const MAX_STRUCTURED_LENGTH = 4 * 1024 * 1024;
 /** For what is read once more only to know how it ended, and what was said. */
 export const untold = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): Telling => ({
   activity: () => {},
@@ -49,7 +49,7 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
   entry.tellRest();
   const turn = { runId: run.id, number: entry.turnNumber };
   const events = await entry.report
-    .finish(exitCode, name => files.readEnd(turn, name, MOST_OF_A_FILE))
+    .finish(exitCode, name => files.readEnd(turn, name, MAX_FILE_BYTES))
     .catch(thrown => {
       warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
       return [];
@@ -134,7 +134,7 @@ async function checkAnswer(
   const { outputSchema } = run.options;
   if (outputSchema === null) return null;
   const turn = { runId: run.id, number: turnNumber };
-  const said = report.end?.answer ?? (await files.page(turn, 'stdout', 0, LONGEST_STRUCTURED)).text;
+  const said = report.end?.answer ?? (await files.page(turn, 'stdout', 0, MAX_STRUCTURED_LENGTH)).text;
   const checked = await structuredAnswer(outputSchema, said, report.end?.structured);
   if ('error' in checked) return checked.error;
   await ledger.retry('a structured answer', () => files.saveStructured(run.id, checked.value));

@@ -16,11 +16,11 @@ import { storedRun } from './run-record.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 
 /** Opening a chat is bookkeeping, not work: a command that takes longer hangs. */
-const PATIENCE_MS = 60_000;
+const CREATE_CHAT_TIMEOUT_MS = 60_000;
 /** It has nothing to save that would need longer. */
 const STOP_GRACE_MS = 1_000;
 /** An id comes back in results, which have a size to keep. In characters of JSON. */
-export const LONGEST_CHAT_ID = 1_000;
+export const MAX_CHAT_ID_LENGTH = 1_000;
 /** The turn before the first: it has its own folder, so its output is never mistaken for the agent's. */
 const CHAT_TURN = 0;
 
@@ -37,7 +37,7 @@ async function openChat(
   const turn = { runId: run.id, number: CHAT_TURN };
   const command = await engine.newChat.command(turnInput(run, material, null, turnFiles(files, turn, run)));
   await files.prepare(turn, material.prompt);
-  const limitMs = Math.min(PATIENCE_MS, run.timeoutMs);
+  const limitMs = Math.min(CREATE_CHAT_TIMEOUT_MS, run.timeoutMs);
   const process = await executor.start(
     {
       ...turn,
@@ -87,8 +87,8 @@ async function endWithin(limitMs: number, process: LiveTurn): Promise<{ end: Tur
 function faultOf(id: string | null): string | null {
   if (id === null) return 'it printed no id';
   const length = jsonLength(id);
-  if (length > LONGEST_CHAT_ID)
-    return `the id it printed is ${length} characters of JSON; at most ${LONGEST_CHAT_ID} fit`;
+  if (length > MAX_CHAT_ID_LENGTH)
+    return `the id it printed is ${length} characters of JSON; at most ${MAX_CHAT_ID_LENGTH} fit`;
   if (/\p{Cc}/u.test(id)) return 'the id it printed holds a control character';
   // What cannot be read comes as this character: the id would not be the one that was printed.
   if (id.includes('\ufffd')) return 'the id it printed is not UTF-8';

@@ -1,8 +1,8 @@
 import type { MarkdownLine } from '../../base/markdown.ts';
 import {
   isCode,
-  MOST_ENTRIES,
-  MOST_NOTES,
+  MAX_ENTRIES,
+  MAX_NOTES,
   plainWords,
   sectionsOf,
   teamLines,
@@ -59,9 +59,9 @@ export function backlogIn(
       if (!isExample && indent !== undefined && mark !== undefined && words !== undefined) {
         keepNotes(item);
         const of = itemOf(words, mark);
-        if (!/[ xX]/.test(mark) && notes.length < MOST_NOTES)
+        if (!/[ xX]/.test(mark) && notes.length < MAX_NOTES)
           notes.push(`"[${mark}]" before "${of.title}" is read as open: a done one has [x].`);
-        if (++count <= MOST_ENTRIES) {
+        if (++count <= MAX_ENTRIES) {
           group.items.push(of);
           onItem(of, line);
         }
@@ -77,9 +77,9 @@ export function backlogIn(
     keepNotes(item);
     group.text = trimmedText(free) || null;
     // The title of the file and what introduces it are not a state.
-    if ((group.items.length > 0 || level === 2) && groups.length < MOST_ENTRIES) groups.push(group);
+    if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES) groups.push(group);
   }
-  if (count > MOST_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MOST_ENTRIES} are read.`);
+  if (count > MAX_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MAX_ENTRIES} are read.`);
   return { groups, notes };
 }
 

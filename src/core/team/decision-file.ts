@@ -53,14 +53,14 @@ export interface NewDecision {
 }
 
 /** Longer than anybody will read, shorter than anything that hurts. */
-const MOST = { title: 200, text: 8_000, by: 120, slug: 48 };
+const MAX_LENGTH = { title: 200, text: 8_000, by: 120, slug: 48 };
 
 /** A decision as the file that holds it: nobody's words in it can be taken for another entry or another author. */
 export function decisionText({ title, what, why, by }: NewDecision, at: Date): string {
   return [
     `### ${at.toISOString().slice(0, 19)}Z: ${headingWords(title)}`,
     '',
-    `**By:** ${oneLineOf(by, MOST.by)}`,
+    `**By:** ${oneLineOf(by, MAX_LENGTH.by)}`,
     '',
     `**What:** ${asBody(what)}`,
     '',
@@ -71,12 +71,12 @@ export function decisionText({ title, what, why, by }: NewDecision, at: Date): s
 
 /** Without its ending, so that a number can come between. */
 export function decisionFileName({ title, author }: NewDecision, at: Date): string {
-  const parts = [at.toISOString().slice(0, 10), slug(author, 32), slug(title, MOST.slug)];
+  const parts = [at.toISOString().slice(0, 10), slug(author, 32), slug(title, MAX_LENGTH.slug)];
   return parts.filter(part => part !== '').join('-');
 }
 
 export const headingWords = (title: string): string =>
-  oneLineOf(title.replace(/^[\s#]+/, ''), MOST.title)
+  oneLineOf(title.replace(/^[\s#]+/, ''), MAX_LENGTH.title)
     .replace(/\s+#+$/, '')
     .trim() || '(no title)';
 
@@ -100,7 +100,8 @@ const oneLineOf = (text: string, most: number): string => {
 /** A heading, a comment or the name of a field would change what the file says, and so would code that is never closed. */
 function asBody(text: string): string {
   const whole = clean(text).trim().replaceAll('<!--', '&lt;!--');
-  const kept = whole.length > MOST.text ? `${whole.slice(0, MOST.text - 1).toWellFormed()}…` : whole;
+  const kept =
+    whole.length > MAX_LENGTH.text ? `${whole.slice(0, MAX_LENGTH.text - 1).toWellFormed()}…` : whole;
   const [first, ...rest] = teamLines(`\n${kept}`)
     .slice(1)
     .map(line => ({ line, text: harmless(line) }));

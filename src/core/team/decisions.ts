@@ -3,7 +3,7 @@ import { type FieldName, fieldIn, fieldNamed } from './decision-file.ts';
 import {
   dateIn,
   isCode,
-  MOST_ENTRIES,
+  MAX_ENTRIES,
   plainWords,
   startsWithDate,
   type TeamSection,
@@ -48,10 +48,10 @@ type Found = Omit<Decision, 'id'>;
 export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
   const notes: string[] = [];
   const inMain = main ? entriesIn(main, true) : [];
-  const merged = inMain.slice(-MOST_ENTRIES).flatMap(entry => decisionOf(entry, main!.file, true) ?? []);
-  if (inMain.length > MOST_ENTRIES)
+  const merged = inMain.slice(-MAX_ENTRIES).flatMap(entry => decisionOf(entry, main!.file, true) ?? []);
+  if (inMain.length > MAX_ENTRIES)
     notes.push(
-      `${main!.file} has ${inMain.length} decisions: the last ${MOST_ENTRIES} are read. Move old ones into another file.`,
+      `${main!.file} has ${inMain.length} decisions: the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
     );
   if (main && merged.length === 0 && hasOwnWords(main.text))
     notes.push(
@@ -62,10 +62,10 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
     const found = entriesIn(file, false).flatMap(entry => decisionOf(entry, file.file, false) ?? []);
     if (found.length === 0) notes.push(`${file.file} is empty.`);
     waiting.push(...found);
-    if (waiting.length <= MOST_ENTRIES) continue;
-    waiting.length = MOST_ENTRIES;
+    if (waiting.length <= MAX_ENTRIES) continue;
+    waiting.length = MAX_ENTRIES;
     notes.push(
-      `The inbox has more than ${MOST_ENTRIES} decisions: the others are left out, from ${file.file} on.`,
+      `The inbox has more than ${MAX_ENTRIES} decisions: the others are left out, from ${file.file} on.`,
     );
     break;
   }
@@ -128,9 +128,9 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
   if (shown === '' && merged) return { ...EMPTY, title: '(no title)', date, text, file, merged };
   if (shown === '') return null;
   return {
-    title: cut(shown, LONGEST_TITLE),
+    title: cut(shown, MAX_TITLE_LENGTH),
     date,
-    by: fields.by ? cut(plainWords(fields.by), LONGEST_TITLE) || null : null,
+    by: fields.by ? cut(plainWords(fields.by), MAX_TITLE_LENGTH) || null : null,
     what: fields.what || null,
     why: fields.why || null,
     ...{ text, file, merged },
@@ -138,7 +138,7 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
 }
 
 const EMPTY = { by: null, what: null, why: null };
-const LONGEST_TITLE = 300;
+const MAX_TITLE_LENGTH = 300;
 
 /** What stands after each name, up to the next: in lines of their own, or as sections. The first of a kind counts. */
 function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, string>> {

@@ -2,7 +2,7 @@ import type { MarkdownLine } from '../../base/markdown.ts';
 import {
   dateIn,
   isCode,
-  MOST_ENTRIES,
+  MAX_ENTRIES,
   plainWords,
   type TeamSection,
   teamSections,
@@ -38,7 +38,7 @@ export function readHistory(text: string): HistoryEntry[] {
     open = { level: section.level, entry };
     entries.push(entry);
   }
-  return entries.slice(-MOST_ENTRIES);
+  return entries.slice(-MAX_ENTRIES);
 }
 
 const linesOf = ({ own }: TeamSection): string[] => own.map(line => line.text);

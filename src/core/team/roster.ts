@@ -1,5 +1,5 @@
 import type { MarkdownLine } from '../../base/markdown.ts';
-import { isCode, MOST_ENTRIES, MOST_NOTES, plainWords, teamSections } from './team-markdown.ts';
+import { isCode, MAX_ENTRIES, MAX_NOTES, plainWords, teamSections } from './team-markdown.ts';
 
 interface MarkdownTable {
   columns: string[];
@@ -87,7 +87,7 @@ export function readRoster(text: string): Roster {
       for (const row of table.rows) {
         const member = memberOf(row, columns, table, plainWords(title) || null);
         if (member) members.push(member);
-        else if (notes.length < MOST_NOTES)
+        else if (notes.length < MAX_NOTES)
           notes.push(`A row of the table under "${title}" has no name: ${row.join(' | ').slice(0, 100)}`);
       }
     }
@@ -95,9 +95,9 @@ export function readRoster(text: string): Roster {
     notes.push(
       'team.md has no table of members: it needs the columns Name and Role, and may have Charter and Status.',
     );
-  if (members.length > MOST_ENTRIES) {
-    notes.push(`team.md has ${members.length} members: the first ${MOST_ENTRIES} are read.`);
-    members.length = MOST_ENTRIES;
+  if (members.length > MAX_ENTRIES) {
+    notes.push(`team.md has ${members.length} members: the first ${MAX_ENTRIES} are read.`);
+    members.length = MAX_ENTRIES;
   }
   return { members, notes };
 }

@@ -78,13 +78,13 @@ function newest(log: string): string {
 }
 
 /** As many as the file shows. */
-const MOST = 100;
+const MAX_RUNS = 100;
 
 /** Who is at work in a workspace, and what was done there last. */
 export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
   const [active, recent] = await Promise.all([
-    store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MOST }),
-    store.runs({ workspace, limit: MOST }),
+    store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MAX_RUNS }),
+    store.runs({ workspace, limit: MAX_RUNS }),
   ]);
   return {
     at: clock.now(),
@@ -168,11 +168,11 @@ export interface TeamState {
   recent: RecentRun[];
 }
 
-const LONGEST_SUMMARY = 120;
-const LONGEST_NAME = 40;
-const LONGEST_RESULT = 200;
-const MOST_ACTIVE = 100;
-const MOST_RECENT = 25;
+const MAX_SUMMARY_LENGTH = 120;
+const MAX_NAME_LENGTH = 40;
+const MAX_RESULT_LENGTH = 200;
+const MAX_ACTIVE = 100;
+const MAX_RECENT = 25;
 
 /** One start or end, on one line. Task and result come last, where they can be mistaken for nothing else. */
 export function entryLine(entry: TeamEntry): string {
@@ -185,7 +185,7 @@ export function entryLine(entry: TeamEntry): string {
     ...(entry.kind === 'end' ? [entry.status, duration(entry), cost(entry), ...tokens(entry)] : []),
     summaryOf(entry),
   ];
-  const result = entry.kind === 'end' ? asMarkdownText(firstSentence(entry.result), LONGEST_RESULT) : '';
+  const result = entry.kind === 'end' ? asMarkdownText(firstSentence(entry.result), MAX_RESULT_LENGTH) : '';
   return `- ${fields.join(' · ')}${result === '' ? '' : ` → ${result}`}`;
 }
 
@@ -199,17 +199,17 @@ export function stateText({ at, active, recent }: TeamState): string {
       : table(
           ['Run', 'Squad', 'Agent', 'Status', 'Since', 'Task'],
           active
-            .slice(0, MOST_ACTIVE)
+            .slice(0, MAX_ACTIVE)
             .map(run => [...idsOf(run), run.status, time(run.since), summaryOf(run)]),
         ),
-    ...(active.length > MOST_ACTIVE ? [`And ${active.length - MOST_ACTIVE} more.`] : []),
+    ...(active.length > MAX_ACTIVE ? [`And ${active.length - MAX_ACTIVE} more.`] : []),
     '## Recent runs',
     recent.length === 0
       ? 'No run has ended yet.'
       : table(
           ['Run', 'Squad', 'Agent', 'Status', 'Ended', 'Duration', 'Cost', 'Task'],
           recent
-            .slice(0, MOST_RECENT)
+            .slice(0, MAX_RECENT)
             .map(run => [
               ...[...idsOf(run), run.status, time(run.endedAt)],
               ...[duration(run), cost(run), summaryOf(run)],
@@ -219,9 +219,9 @@ export function stateText({ at, active, recent }: TeamState): string {
 }
 
 const idsOf = (run: TeamRun): string[] => [word(run.runId), word(run.squadId), whoOf(run)];
-const word = (text: string): string => asMarkdownText(text, LONGEST_NAME);
+const word = (text: string): string => asMarkdownText(text, MAX_NAME_LENGTH);
 const summaryOf = ({ summary }: TeamRun): string =>
-  asMarkdownText(summary, LONGEST_SUMMARY) || '(no summary)';
+  asMarkdownText(summary, MAX_SUMMARY_LENGTH) || '(no summary)';
 
 function whoOf({ name, engine, model }: TeamRun): string {
   const way = [engine, ...(model === null ? [] : [model])].map(word).join(', ');

@@ -45,10 +45,10 @@ export function plainWords(text: string): string {
 }
 
 /** What of a team's files is taken in. Anybody can write them, and everybody's hub reads them. */
-export const MOST_BYTES = 1024 * 1024;
-export const MOST_LINES = 40_000;
-export const MOST_ENTRIES = 5_000;
-export const MOST_NOTES = 50;
+export const MAX_BYTES = 1024 * 1024;
+export const MAX_LINES = 40_000;
+export const MAX_ENTRIES = 5_000;
+export const MAX_NOTES = 50;
 
 export interface Part {
   text: string;

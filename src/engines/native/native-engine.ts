@@ -23,7 +23,7 @@ export interface NativeSurroundings {
 type NativeSpec = Omit<Extract<EngineSpec, { kind: 'native' }>, 'kind'>;
 
 /** An ordinary run may go on for long; its time and its budget end it. */
-const MOST_TURNS = 200;
+const MAX_TURNS = 200;
 
 /** Squad's own agent: a model and the tools of MCP servers, with nothing of its own on the machine. */
 export function createNativeEngine(
@@ -54,7 +54,7 @@ export function createNativeEngine(
         inputs: input.continues ? [] : inputs,
         outputSchema: input.options.outputSchema,
         codeMode: subagent?.codeMode ?? null,
-        maxTurns: subagent?.maxTurns ?? MOST_TURNS,
+        maxTurns: subagent?.maxTurns ?? MAX_TURNS,
         endpoint: endpointOf(input),
         endsWithHub: isSubagentCall(input),
         chatFile,

@@ -19,7 +19,7 @@ const TOOLS: ToolTable = {
   Skill: ['skill'],
 };
 
-const EVERY = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
+const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
 /** A sub-agent may have permissions of its own in the user's configuration. */
 const CHANGING = ['edit', 'bash', 'task'];
 
@@ -28,12 +28,12 @@ const CHANGING = ['edit', 'bash', 'task'];
  * Every name is written out, because a name in the user's own configuration outranks a general rule of ours.
  */
 export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
-  const granted = new Set(tools === null ? EVERY : ownTools(tools, 'opencode', TOOLS));
+  const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));
   if (permission === 'read') for (const name of CHANGING) granted.delete(name);
   const say = (yes: boolean) => (yes ? 'allow' : 'deny');
   return {
     '*': say(tools === null && permission !== 'read'),
-    ...Object.fromEntries(EVERY.map(name => [name, say(granted.has(name))])),
+    ...Object.fromEntries(ALL_TOOLS.map(name => [name, say(granted.has(name))])),
     external_directory: say(permission === 'full'),
     doom_loop: 'deny',
     question: 'deny',

@@ -50,13 +50,13 @@ function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
 
 /** With the steps of files where they are followed. Read when it is their turn: an earlier step may have written them. */
 async function* inOrder(steps: Step[], depth = 0): AsyncGenerator<Step> {
-  if (depth > DEEPEST) throw new Failed(`Scripts follow each other more than ${DEEPEST} deep`);
+  if (depth > MAX_DEPTH) throw new Failed(`Scripts follow each other more than ${MAX_DEPTH} deep`);
   for (const step of steps)
     if (step.verb === 'follow') yield* inOrder(parseScript(await readFile(step.rest, 'utf8')), depth + 1);
     else yield step;
 }
 
-const DEEPEST = 10;
+const MAX_DEPTH = 10;
 
 async function perform(step: Step, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   switch (step.verb) {

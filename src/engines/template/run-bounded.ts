@@ -1,7 +1,7 @@
 import { type Context, compileFunction, createContext, Script } from 'node:vm';
 
 /** A template takes microseconds. One that takes this long does not end, and everybody waits for it. */
-const LONGEST_RUN_MS = 250;
+const MAX_RUN_MS = 250;
 
 export class RanTooLong extends Error {}
 
@@ -22,12 +22,12 @@ export function compileBounded(
   return (...values) => {
     place.run = () => void run(...values);
     try {
-      CALL.runInContext(place, { timeout: LONGEST_RUN_MS });
+      CALL.runInContext(place, { timeout: MAX_RUN_MS });
     } catch (thrown) {
       if ((thrown as { code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw thrown;
       // What it still has to do would go on with the next one.
       room = null;
-      throw new RanTooLong(`ran longer than ${LONGEST_RUN_MS} ms`);
+      throw new RanTooLong(`ran longer than ${MAX_RUN_MS} ms`);
     } finally {
       place.run = null;
     }

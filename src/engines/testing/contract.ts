@@ -16,7 +16,7 @@ export const ENDPOINT: RunEndpoint = {
 const SCHEMA = { type: 'object', properties: { verdict: { type: 'string' } }, required: ['verdict'] };
 
 /** Every permission with every kind of list, and each of the other limits asked for or not. */
-export const EVERY_OPTION: RunOptions[] = (['read', 'edit', 'full'] as const).flatMap(permission =>
+export const ALL_OPTIONS: RunOptions[] = (['read', 'edit', 'full'] as const).flatMap(permission =>
   [null, [], ['Read'], ['Bash', 'Read', 'Glob', 'Grep'], ['Edit', 'Write', 'WebFetch']].flatMap(tools =>
     [null, SCHEMA].flatMap(outputSchema =>
       [null, 'high'].flatMap(effort =>

@@ -3,8 +3,8 @@ import type { Audit, AuditEntry } from '../../core/ports/gateway.ts';
 import type { Run } from '../../schema/run.ts';
 import type { LongCalls } from '../upstream/call-limit.ts';
 
-const MOST_NAMES = 50;
-const LONGEST_NAME = 100;
+const MAX_NAMES = 50;
+const MAX_NAME_LENGTH = 100;
 
 export type CallEntry = Pick<AuditEntry, 'server' | 'kind' | 'name' | 'decision' | 'outcome'> &
   Partial<AuditEntry>;
@@ -50,9 +50,9 @@ export function argumentShape(args: unknown, redact: (text: string) => string): 
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return JSON.stringify(typeOf(args));
   const entries = Object.entries(args);
   const shape = entries
-    .slice(0, MOST_NAMES)
-    .map(([name, value]) => [redact(name).slice(0, LONGEST_NAME), typeOf(value)]);
-  if (entries.length > MOST_NAMES) shape.push(['…', `${entries.length - MOST_NAMES} more`]);
+    .slice(0, MAX_NAMES)
+    .map(([name, value]) => [redact(name).slice(0, MAX_NAME_LENGTH), typeOf(value)]);
+  if (entries.length > MAX_NAMES) shape.push(['…', `${entries.length - MAX_NAMES} more`]);
   return JSON.stringify(Object.fromEntries(shape));
 }
 

@@ -5,7 +5,7 @@ import type { Timers } from '../timers.ts';
 import type { CallAudit, CallEntry } from './call-audit.ts';
 import type { RunServers } from './run-servers.ts';
 
-const LONGEST_NAME = 300;
+const MAX_NAME_LENGTH = 300;
 
 /** Stands for all of them when an agent asks for very many. */
 const MORE = '(more names)';
@@ -34,8 +34,8 @@ export class Denials {
   deny(kind: AskedKind, asked: string, guess: { server: string; own: string } | null): null {
     const own = guess && this.#ownName(kind, asked, guess);
     const { server, outcome } = this.#why(kind, guess && { ...guess, own: own ?? guess.own });
-    const name = (own ?? asked).slice(0, LONGEST_NAME);
-    this.#write(asked.slice(0, LONGEST_NAME), { server, kind, name, decision: 'denied', outcome });
+    const name = (own ?? asked).slice(0, MAX_NAME_LENGTH);
+    this.#write(asked.slice(0, MAX_NAME_LENGTH), { server, kind, name, decision: 'denied', outcome });
     return null;
   }
 
@@ -94,7 +94,7 @@ export class Denials {
 
 const WINDOW_MS = 1_000;
 /** Of one run at a time; what more of them it asks for is told together. */
-const MOST_NAMES = 200;
+const MAX_NAMES = 200;
 const OTHER_NAMES = '';
 
 /** One thing that was denied, told at once and then once for each second in which it was denied again. */
@@ -116,7 +116,7 @@ export class DenialTally {
   /** `tellMore` is for whatever there are too many names of. Throws what the telling throws. */
   count(runId: RunId, name: string, tell: (count: number) => void, tellMore: (count: number) => void): void {
     const names = this.#namesOf(runId);
-    const isNamed = names.has(name) || names.size < MOST_NAMES;
+    const isNamed = names.has(name) || names.size < MAX_NAMES;
     const key = isNamed ? name : OTHER_NAMES;
     const told = names.get(key);
     if (told !== undefined) {

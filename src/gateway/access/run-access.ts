@@ -32,7 +32,7 @@ import { Finder, Offers } from './offers.ts';
 import { faultOf, hasOwnServers, ownStartMs, type RunServer, RunServers, Standing } from './run-servers.ts';
 
 /** How long a list waits for servers nobody has seen yet. */
-const PATIENCE_MS = 5_000;
+const LIST_TIMEOUT_MS = 5_000;
 
 /** The lists of one run. Each waits a moment for what nobody can know yet; what comes later is told with a change notice. */
 class RunLists {
@@ -81,7 +81,7 @@ class RunLists {
       await Promise.all(servers.list.filter(isUnknown).map(({ pooled }) => pooled?.upstream.start()));
     });
     // Each has its own time to start in.
-    await (this.#isOwn ? all : atMost(this.#timers, PATIENCE_MS, all));
+    await (this.#isOwn ? all : atMost(this.#timers, LIST_TIMEOUT_MS, all));
   }
 }
 
@@ -109,13 +109,13 @@ function refuseUnmatched(servers: RunServers): void {
 }
 
 const MAX_NAMES = 30;
-const LONGEST_COMMAND = 120;
+const MAX_COMMAND_LENGTH = 120;
 
 /** As its file says it, without the values of variables. */
 function shown({ config, pooled }: RunServer): string {
   const written = 'command' in config ? [config.command, ...config.args].join(' ') : config.url;
   const words = pooled?.redactor.text(written) ?? written;
-  return words.length > LONGEST_COMMAND ? `${words.slice(0, LONGEST_COMMAND).toWellFormed()}…` : words;
+  return words.length > MAX_COMMAND_LENGTH ? `${words.slice(0, MAX_COMMAND_LENGTH).toWellFormed()}…` : words;
 }
 
 const isUnlisted =

@@ -9,26 +9,27 @@ export interface Link {
 
 export const START: Link = { seq: 0, hash: '0'.repeat(64) };
 
-const LONGEST_NAME = 200;
-const LONGEST_SHAPE = 500;
-const LONGEST_PATH = 4096;
+const MAX_NAME_LENGTH = 200;
+const MAX_SHAPE_LENGTH = 500;
+const MAX_PATH_LENGTH = 4096;
 /** More than the longest line there can be, every character of it escaped. */
-export const LONGEST_LINE = 64 * 1024;
+export const MAX_LINE_LENGTH = 64 * 1024;
 
 /** The entry as the inside of a JSON object, cut to size. Read at once, so that a later change of the entry is no matter. */
 export function fieldsOf(entry: AuditEntry): string {
   return oneLine(
     JSON.stringify({
       runId: entry.runId,
-      roleId: entry.roleId === null ? null : cut(entry.roleId, LONGEST_NAME),
-      subagent: entry.subagent === undefined ? undefined : cut(entry.subagent, LONGEST_NAME),
-      workspace: cut(entry.workspace, LONGEST_PATH),
-      server: entry.server === null ? null : cut(entry.server, LONGEST_NAME),
-      kind: cut(entry.kind, LONGEST_NAME),
-      name: cut(entry.name, LONGEST_NAME),
+      roleId: entry.roleId === null ? null : cut(entry.roleId, MAX_NAME_LENGTH),
+      subagent: entry.subagent === undefined ? undefined : cut(entry.subagent, MAX_NAME_LENGTH),
+      workspace: cut(entry.workspace, MAX_PATH_LENGTH),
+      server: entry.server === null ? null : cut(entry.server, MAX_NAME_LENGTH),
+      kind: cut(entry.kind, MAX_NAME_LENGTH),
+      name: cut(entry.name, MAX_NAME_LENGTH),
       decision: entry.decision,
-      outcome: cut(entry.outcome, LONGEST_NAME),
-      argumentShape: entry.argumentShape === undefined ? undefined : cut(entry.argumentShape, LONGEST_SHAPE),
+      outcome: cut(entry.outcome, MAX_NAME_LENGTH),
+      argumentShape:
+        entry.argumentShape === undefined ? undefined : cut(entry.argumentShape, MAX_SHAPE_LENGTH),
       argumentHash: entry.argumentHash,
       resultBytes: entry.resultBytes,
       resultHash: entry.resultHash,

@@ -200,7 +200,7 @@ describe('files', () => {
 
 describe('a disk that fails', () => {
   const fates: Exclude<Fate, 'works'>[] = ['ENOSPC', 'EIO', 'EROFS', 'short', 'slow'];
-  const MOST_CHANGES = 400;
+  const MAX_CHANGES = 400;
 
   test.each(fates)(
     'with %s at any one change loses nothing, writes nothing twice, and the chain holds',
@@ -225,7 +225,7 @@ describe('a disk that fails', () => {
         await log.close();
         expect(await verifyAudit(folder)).toMatchObject({ problem: null, entries: 8 });
         all = changes();
-        total = Math.min(MOST_CHANGES, all);
+        total = Math.min(MAX_CHANGES, all);
       }
       expect(total).toBeGreaterThan(20);
       figure('R22', {

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { AuditFilter, AuditPage } from '../../core/ports/gateway.ts';
 import { type AuditBreak, AuditRecord, type AuditVerdict } from '../../schema/audit.ts';
-import { checkLine, type Link, LONGEST_LINE, START } from './audit-chain.ts';
+import { checkLine, type Link, MAX_LINE_LENGTH, START } from './audit-chain.ts';
 import { auditDisk, currentFile, type Head, headFile, olderFiles, readHead } from './audit-files.ts';
 
 const CHUNK = 256 * 1024;
@@ -27,7 +27,7 @@ async function* linesOf(file: FileHandle): AsyncGenerator<ReadLine> {
       yield { bytes: chunk.subarray(from, to), isWhole: true };
       from = to + 1;
     }
-    rest = chunk.subarray(from, from + LONGEST_LINE);
+    rest = chunk.subarray(from, from + MAX_LINE_LENGTH);
   }
   if (rest.length > 0) yield { bytes: rest, isWhole: false };
 }
@@ -49,7 +49,7 @@ async function* linesBackwards(file: FileHandle): AsyncGenerator<Buffer> {
       isAfterEnd = false;
       to = at;
     }
-    rest = chunk.subarray(Math.max(0, to - LONGEST_LINE), to);
+    rest = chunk.subarray(Math.max(0, to - MAX_LINE_LENGTH), to);
   }
   if (!isAfterEnd) yield rest;
 }

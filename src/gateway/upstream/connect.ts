@@ -7,7 +7,7 @@ import { openHttpLink } from '../../wire/upstream/http-link.ts';
 import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
 import { openStdioLink } from '../../wire/upstream/stdio-link.ts';
 
-const MOST = 400;
+const MAX_LINE_LENGTH = 400;
 
 /** The fault with the last a server wrote to its log, where mostly stands why. One line, and not too long. */
 export function withLastWords(fault: UpstreamFault, tail: string): UpstreamFault {
@@ -25,10 +25,10 @@ const MAX_LINES = 6;
 
 function lastWords(tail: string): string {
   const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
-  return line.length > MOST ? `…${line.slice(-MOST).toWellFormed()}` : line;
+  return line.length > MAX_LINE_LENGTH ? `…${line.slice(-MAX_LINE_LENGTH).toWellFormed()}` : line;
 }
 
-const MOST_KEPT = 256 * 1024;
+const MAX_KEPT = 256 * 1024;
 
 interface TextTail {
   add(line: string): void;
@@ -36,7 +36,7 @@ interface TextTail {
 }
 
 /** The last lines of something that may never end. */
-export function createTextTail(mostKept = MOST_KEPT): TextTail {
+export function createTextTail(mostKept = MAX_KEPT): TextTail {
   let lines: string[] = [];
   let first = 0;
   let size = 0;

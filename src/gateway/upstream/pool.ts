@@ -22,9 +22,9 @@ import { type PinBook, unpinned } from './pins.ts';
 import { type AskPerson, ServerQuestions } from './server-questions.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
-const MOST_CALLS = { inAll: 32, ofOneRun: 8 };
+const MAX_CALLS = { inAll: 32, ofOneRun: 8 };
 /** Nobody else waits for a server that is a run's own, and a program of its model may well ask it fifty things at once. */
-const MOST_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
+const MAX_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
 
 const LIST_CHANGES = new Map<string, ListKind>([
   ['notifications/tools/list_changed', 'tools'],
@@ -86,7 +86,7 @@ export class PooledServer {
     this.#startMs = options.startMs;
     this.redactor = redactor;
     this.book = book;
-    this.inFlight = createInFlight(options.isOwn ? MOST_OWN_CALLS : MOST_CALLS, options.timers);
+    this.inFlight = createInFlight(options.isOwn ? MAX_OWN_CALLS : MAX_CALLS, options.timers);
     const questions =
       config.instance === 'shared'
         ? null

@@ -6,8 +6,8 @@ import type { Redactor } from '../../redaction/redactor.ts';
 import { type Json, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
 import type { ListKind } from './catalogue.ts';
 
-const MOST_PAGES = 100;
-const MOST_ITEMS = 10_000;
+const MAX_PAGES = 100;
+const MAX_ITEMS = 10_000;
 
 /**
  * Every page of a list, as it came. A server that goes on for ever is cut off. Null: it answers that it cannot, on whatever
@@ -22,11 +22,11 @@ export async function listPages(
   const items: unknown[] = [];
   const seen = new Set<string>();
   let cursor: string | null = null;
-  for (let page = 0; page < MOST_PAGES && items.length < MOST_ITEMS; page++) {
+  for (let page = 0; page < MAX_PAGES && items.length < MAX_ITEMS; page++) {
     const answer: Json | null = await ask(link, method, cursor, timeoutMs);
     if (answer === null) return null;
     const found = answer[field];
-    if (Array.isArray(found)) for (const item of found.slice(0, MOST_ITEMS - items.length)) items.push(item);
+    if (Array.isArray(found)) for (const item of found.slice(0, MAX_ITEMS - items.length)) items.push(item);
     const next = answer.nextCursor;
     if (typeof next !== 'string' || seen.has(next)) break;
     seen.add(next);
@@ -49,7 +49,7 @@ async function ask(
   }
 }
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** Something a server has: its own name for it (of a resource the URI), and its definition as agents see it. */
 export interface Item {
@@ -132,7 +132,7 @@ function items(
 function nameFor(raw: unknown, redactor: Redactor): string {
   const name = typeof raw === 'object' && raw !== null && 'name' in raw ? raw.name : null;
   const shown = typeof name === 'string' ? redactor.text(withoutHidden(name)).trim() : '';
-  return shown === '' ? '(no name)' : shown.slice(0, LONGEST_NAME).toWellFormed();
+  return shown === '' ? '(no name)' : shown.slice(0, MAX_NAME_LENGTH).toWellFormed();
 }
 
 /** By code units: the same order on every machine. */
@@ -145,7 +145,7 @@ export interface RefusedDefinition {
 }
 
 /** A server may list any number of them, and nobody reads more. */
-const MOST = 20;
+const MAX_REJECTED = 20;
 
 /** What one server lists and nobody is shown, as it was last listed. Each is told of once. */
 export class Refused {
@@ -158,7 +158,7 @@ export class Refused {
 
   take(kind: ListKind, refused: readonly RefusedDefinition[]): void {
     const before = this.list(kind);
-    const kept = refused.slice(0, MOST);
+    const kept = refused.slice(0, MAX_REJECTED);
     this.#byKind.set(kind, kept);
     for (const one of kept)
       if (!before.some(({ name, reason }) => name === one.name && reason === one.reason)) this.#onNew(one);
@@ -166,6 +166,6 @@ export class Refused {
 
   list(kind?: ListKind): RefusedDefinition[] {
     const all = kind === undefined ? [...this.#byKind.values()].flat() : (this.#byKind.get(kind) ?? []);
-    return all.slice(0, MOST);
+    return all.slice(0, MAX_REJECTED);
   }
 }

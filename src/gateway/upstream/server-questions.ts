@@ -13,7 +13,7 @@ const QUESTIONS = new Map([
 export type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
 
 /** A server that asks more often than this is not getting on. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 const NEVER = new AbortController().signal;
 
 /** What a result asks for, where that is nothing but forms. */
@@ -86,7 +86,7 @@ export class ServerQuestions {
     declared: Json | undefined,
   ): Promise<Json> {
     let result = await request(params);
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       const forms = declared?.elicitation === undefined ? formsIn(result) : null;
       if (forms === null) return result;
       const answers = forms.map(async ([key, form]) => [

@@ -160,7 +160,7 @@ class Departures {
 
 const PROBE_MS = 5_000;
 /** As often as this in a row, answering a probe does not make up for it. */
-const MOST_LATE = 3;
+const MAX_LATE_CALLS = 3;
 
 interface LinkJudge {
   /** A call ran out of time: nothing new is to be asked until it is known whether the server answers at all. */
@@ -234,7 +234,7 @@ class LinkInUse {
     if (this.#isProbing) return;
     // A call from before the last probe tells nothing that the probe was not about.
     if (clearedBefore === this.#cleared) this.#late += 1;
-    if (this.#late < MOST_LATE) this.#judge.onDoubt(fault);
+    if (this.#late < MAX_LATE_CALLS) this.#judge.onDoubt(fault);
     else this.#judge.onFault(fault);
     void this.#probe(fault);
   }

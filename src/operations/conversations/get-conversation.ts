@@ -11,7 +11,7 @@ import { operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
 /** Enough of a piece to see what it is about. */
-const LONGEST = 4_000;
+const MAX_PART_LENGTH = 4_000;
 
 /** A message for a list: of a long piece its beginning, of a long value the beginning of its text. */
 const ShownMessage = StoredMessage.extend({
@@ -37,13 +37,13 @@ function shortened(part: TracePart): ShownPart {
 }
 
 function begun(text: string): { text: string; left: number } {
-  if (text.length <= LONGEST) return { text, left: 0 };
-  const kept = text.slice(0, LONGEST).toWellFormed();
+  if (text.length <= MAX_PART_LENGTH) return { text, left: 0 };
+  const kept = text.slice(0, MAX_PART_LENGTH).toWellFormed();
   return { text: kept, left: text.length - kept.length };
 }
 
-const MOST = 500;
-const MOST_NESTED = 200;
+const MAX_MESSAGES = 500;
+const MAX_NESTED = 200;
 /** Whole messages can be megabytes each. */
 const READ_AT_ONCE = 8;
 const WHOLE_BYTES = 4 * 1024 * 1024;
@@ -59,7 +59,7 @@ export const getConversation = operation({
     run: z.string(),
     /** How many messages are known already. */
     after: z.number().int().min(0).default(0),
-    limit: z.number().int().min(1).max(MOST).default(200),
+    limit: z.number().int().min(1).max(MAX_MESSAGES).default(200),
     /** Long pieces whole, not their beginning; then fewer may come at once. */
     isWhole: z.boolean().default(false),
     /** Only this message, whole. */
@@ -94,7 +94,7 @@ export const getConversation = operation({
     const run = await findRun(services, runOfLabel(given));
     const [total, started] = await Promise.all([
       conversations.countMessages(run.id),
-      store.runs({ parentId: run.id, limit: MOST_NESTED }),
+      store.runs({ parentId: run.id, limit: MAX_NESTED }),
     ]);
     const messages =
       message !== undefined

@@ -6,7 +6,7 @@ import { runSummary, ShownStatus } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
 
-const MOST = 500;
+const MAX_CONVERSATIONS = 500;
 
 /** What models were asked and said, run by run, newest first. */
 export const listConversations = operation({
@@ -21,7 +21,7 @@ export const listConversations = operation({
     subagent: z.string().optional(),
     /** Only those that began before this moment. */
     before: z.number().optional(),
-    limit: z.number().int().min(1).max(MOST).default(50),
+    limit: z.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
   }),
   output: z.object({
     conversations: z.array(

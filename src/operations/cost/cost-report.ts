@@ -12,9 +12,9 @@ import { SquadId } from '../../schema/ids.ts';
 import { isEnd, runSummary } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 
-const MOST_RUNS = 1_000_000;
-const MOST_SQUADS = 50;
-const LONGEST_TITLE = 80;
+const MAX_RUNS = 1_000_000;
+const MAX_SQUADS = 50;
+const MAX_TITLE_LENGTH = 80;
 
 const Cost = z.object({
   /** Null: nobody reported any. */
@@ -58,7 +58,7 @@ export const costReport = operation({
   async run({ services }, { days: count, workspace }) {
     const { store, clock, settings } = services;
     const days = lastDays(clock.now(), count);
-    const rows = await store.figures({ workspace, since: days[0]!, limit: MOST_RUNS });
+    const rows = await store.figures({ workspace, since: days[0]!, limit: MAX_RUNS });
     const runs = rows.map(row => asOfNow(services, row));
     const byDay = Map.groupBy(runs, run => dayOf(run.createdAt));
     const ofDays = days.map(day => ({ day: dayOf(day), ...costOf(byDay.get(dayOf(day)) ?? []) }));
@@ -71,7 +71,7 @@ export const costReport = operation({
       roles: [...byRole.values()]
         .map(some => ({ roleId: some[0]!.roleId, subagent: some[0]!.subagent, ...costOf(some) }))
         .sort(dearestFirst),
-      squads: await titled(services, squads.sort(dearestFirst).slice(0, MOST_SQUADS)),
+      squads: await titled(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
         squadUsd: all['budget.squad_usd'] ?? null,
@@ -117,7 +117,7 @@ async function titled<T extends { squadId: SquadId; runs: number }>({ store }: S
       ]);
       // Forgotten a moment ago.
       if (!squad || !first) return null;
-      const title = oneLine(runSummary(first), LONGEST_TITLE);
+      const title = oneLine(runSummary(first), MAX_TITLE_LENGTH);
       return { ...each, title, createdAt: squad.createdAt };
     }),
   );

@@ -9,7 +9,7 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 
 /** What is different in a run's folder from before it. Throws DIFF_UNAVAILABLE. */
 export const diffRun = operation({
@@ -53,7 +53,7 @@ export const diffRun = operation({
         notes: [...new Set([...notes, ...more])],
       };
     }
-    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MOST_BYTES });
+    const diff = await services.workTree.diff(directory, before, { ...run, maxBytes: MAX_BYTES });
     return { ...shown, ...diff, files: null, lines: null, notes };
   },
 });
@@ -90,7 +90,7 @@ async function diffOfBranch(
         ...nothing,
         branch,
         notes,
-        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MOST_BYTES })),
+        ...(await workTree.commitDiff(repository, before, tip, { maxBytes: MAX_BYTES })),
       };
 }
 

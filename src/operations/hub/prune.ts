@@ -6,7 +6,7 @@ import { removeWorktree } from '../worktrees/prune-worktrees.ts';
 
 const DAY_MS = 86_400_000;
 const BATCH = 200;
-const EVERY = 1_000_000;
+const ALL_RUNS = 1_000_000;
 
 /** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
 export const prune = operation({
@@ -73,7 +73,7 @@ async function withWorktree(services: UserServices, old: Run[], saved: Saved[]):
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];
   // Replies go on in the same one, and so do runs that an agent in it started.
-  const rows = await services.store.runs({ hasWorktree: true, limit: EVERY });
+  const rows = await services.store.runs({ hasWorktree: true, limit: ALL_RUNS });
   const stayed: Run[] = [];
   for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
     if (!all.every(run => going.has(run.id))) continue;

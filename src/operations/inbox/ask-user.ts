@@ -8,7 +8,7 @@ import { withHeartbeat } from '../runs/wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;
 /** Less than this, and nobody could have answered. */
-const SHORTEST_MINUTES = 0.5;
+const MIN_MINUTES = 0.5;
 
 const Input = z.strictObject({
   question: z.string().optional(),
@@ -16,7 +16,7 @@ const Input = z.strictObject({
   choices: z.array(z.string()).optional(),
   details: z.string().optional().describe('What to know before answering'),
   default: z.string().optional().describe('Counts when nobody answers'),
-  minutes: z.number().min(SHORTEST_MINUTES).max(WEEK_IN_MINUTES).optional(),
+  minutes: z.number().min(MIN_MINUTES).max(WEEK_IN_MINUTES).optional(),
   to: z.enum(['user', 'lead']).optional().describe('lead: the run that started you'),
   id: z.string().optional(),
 });

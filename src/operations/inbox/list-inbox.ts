@@ -6,7 +6,7 @@ import { runName } from '../../schema/run-text.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-const MOST = 1_000;
+const MAX_ITEMS = 1_000;
 const USUAL = 100;
 
 /** An item with what is to be known of who asks. */
@@ -33,7 +33,7 @@ export const listInbox = operation({
     /** Only this one, whatever became of it: its id or the beginning of it. */
     item: z.string().optional(),
     /** Of open ones all that can be listed, of others 100, unless it says so. */
-    limit: z.number().int().min(1).max(MOST).optional(),
+    limit: z.number().int().min(1).max(MAX_ITEMS).optional(),
   }),
   output: z.object({
     items: z.array(ShownItem),
@@ -46,7 +46,7 @@ export const listInbox = operation({
     const runId = given === undefined ? undefined : (await findRun(services, given)).id;
     const { items, total } =
       state === 'open'
-        ? openItems(services, runId, limit ?? MOST)
+        ? openItems(services, runId, limit ?? MAX_ITEMS)
         : await storedItems(services, { runId, isSettled: state === 'settled' }, limit ?? USUAL);
     return { items: await Promise.all(items.map(item => shownItem(services, item))), total };
   },

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { oneLine, visibleText } from '../../base/text.ts';
-import { ROOM_FOR_QUESTION, shortDetails } from '../../core/inbox/ask.ts';
+import { MAX_SHOWN_QUESTION_LENGTH, shortDetails } from '../../core/inbox/ask.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Services } from '../operation.ts';
 
 /** Results have a size to keep: this is in characters of JSON. */
-const ROOM_FOR_ALL = 4_000;
-const MOST_FIELDS = 10;
-const ROOM = { choice: 40, name: 40 };
+const MAX_TOTAL_LENGTH = 4_000;
+const MAX_FIELDS = 10;
+const MAX_LENGTH = { choice: 40, name: 40 };
 
 /** An open question as a result has it. */
 export const ShownAsk = z.object({
@@ -34,7 +34,7 @@ export function asksOf(
   if (open.length === 0) return {};
   const now = services.clock.now();
   const shown = open.map(item => shownAsk(item, shortDetails(item).text, now));
-  return { asks: firstThatFit(shown, ROOM_FOR_ALL) };
+  return { asks: firstThatFit(shown, MAX_TOTAL_LENGTH) };
 }
 
 /** The same, as a model is told what to do about it. */
@@ -52,18 +52,18 @@ const shownAsk = (item: InboxItem, details: string | null, now: number): ShownAs
   item: item.id,
   spawn_id: item.runId,
   kind: item.kind,
-  question: oneLine(visibleText(item.question), ROOM_FOR_QUESTION),
+  question: oneLine(visibleText(item.question), MAX_SHOWN_QUESTION_LENGTH),
   ...(details !== null && { details }),
   ...(item.choices.length > 0 && {
-    choices: item.choices.map(choice => oneLine(visibleText(choice), ROOM.choice)),
+    choices: item.choices.map(choice => oneLine(visibleText(choice), MAX_LENGTH.choice)),
   }),
   ...(item.fields.length > 0 && {
-    fields: item.fields.slice(0, MOST_FIELDS).map(({ name, type, isRequired }) => ({
-      name: oneLine(visibleText(name), ROOM.name),
+    fields: item.fields.slice(0, MAX_FIELDS).map(({ name, type, isRequired }) => ({
+      name: oneLine(visibleText(name), MAX_LENGTH.name),
       type,
       isRequired,
     })),
   }),
-  default: item.default === null ? null : oneLine(visibleText(item.default), ROOM.choice),
+  default: item.default === null ? null : oneLine(visibleText(item.default), MAX_LENGTH.choice),
   seconds_left: Math.max(0, Math.round((item.deadlineAt - now) / 1000)),
 });

@@ -7,8 +7,8 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
 import { runsOfRepository, type TreeRun } from '../worktrees/known-worktrees.ts';
 
-const MOST_RUNS = 500;
-const MOST_FILES = 1_000;
+const MAX_RUNS = 500;
+const MAX_FILES = 1_000;
 
 /** Which work trees of this repository have changed the same files, before anybody merges them. */
 export const findOverlap = operation({
@@ -52,9 +52,9 @@ export const findOverlap = operation({
     const files = overlaps.flatMap(overlap => overlap.files);
     return {
       runs: shown.filter(({ files: count }) => count !== 0),
-      files: files.slice(0, MOST_FILES),
+      files: files.slice(0, MAX_FILES),
       pairs: overlaps.flatMap(overlap => overlap.pairs),
-      moreFiles: Math.max(0, files.length - MOST_FILES),
+      moreFiles: Math.max(0, files.length - MAX_FILES),
     };
   },
 });
@@ -70,5 +70,5 @@ async function looked(services: Services, workspace: string): Promise<TreeRun[]>
     const tips = await services.integration.tips(repository, null).catch(() => null);
     found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
   }
-  return found.slice(-MOST_RUNS);
+  return found.slice(-MAX_RUNS);
 }

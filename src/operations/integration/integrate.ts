@@ -32,7 +32,7 @@ export const integrate = operation({
   run: ({ services }, { approve, remove }) => services.integrator.carryOut(approve, { remove }),
 });
 
-const MOST_RUNS = 1_000;
+const MAX_RUNS = 1_000;
 const CHECK_MS = 15 * 60_000;
 
 /** What merging the branches of ended runs would come to: order, conflicts, what the check says. No branch is changed. */
@@ -87,7 +87,7 @@ async function considered(services: Services, workspace: string, named: readonly
   const ofRepository = await runsOfRepository(services, workspace);
   const lineages = new Set(named.map(({ lineageId }) => lineageId));
   const related = await Promise.all(
-    [...lineages].map(lineageId => services.store.runs({ lineageId, limit: MOST_RUNS })),
+    [...lineages].map(lineageId => services.store.runs({ lineageId, limit: MAX_RUNS })),
   );
   const all = new Map<RunId, Run>(named.map(run => [run.id, run]));
   for (const row of related.flat()) if (!all.has(row.id)) all.set(row.id, await asItIsNow(services, row));

@@ -25,9 +25,9 @@ const AnsweredQuestion = z.object({
 });
 type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
 
-const MOST_MESSAGES = 500;
+const MAX_MESSAGES = 500;
 /** Of all rounds of a review together. A run's own diff has the limit of its operation. */
-const MOST_IN_ROUNDS = 16 * 1024 * 1024;
+const MAX_IN_ROUNDS = 16 * 1024 * 1024;
 
 /** Each question of the pages of a run and of its squad, asked as they ask it. */
 async function answersAbout(
@@ -44,12 +44,12 @@ async function answersAbout(
   ]);
   const leftOut: string[] = [];
   if (engine === NATIVE) {
-    const all = { after: 0, limit: MOST_MESSAGES, isWhole: true };
+    const all = { after: 0, limit: MAX_MESSAGES, isWhole: true };
     const said = await getConversation.run(call, { ...run, ...all });
     answers.push({ name: 'get_conversation', input: run, answer: { ...said, next: null } });
     if (said.next !== null) leftOut.push(`what was said after the first ${said.next} messages`);
   }
-  let room = MOST_IN_ROUNDS;
+  let room = MAX_IN_ROUNDS;
   for (const { id: review, iteration } of rounds.reviews.toReversed()) {
     const one = await answered('diff_review', { review }, input => diffReview.run(call, input));
     room -= JSON.stringify(one).length;
@@ -96,8 +96,8 @@ const SavedOutput = z.object({
 });
 type SavedOutput = z.infer<typeof SavedOutput>;
 
-const MOST_OF_ONE = 5 * 1024 * 1024;
-const MOST_OF_ALL = 40 * 1024 * 1024;
+const MAX_OF_ONE = 5 * 1024 * 1024;
+const MAX_OF_ALL = 40 * 1024 * 1024;
 const COUNT_MS = 2_000;
 
 /** Of every turn, the newest first: when there is no more room, it is older ones that are left out. */
@@ -107,10 +107,10 @@ async function savedOutputs(
 ): Promise<{ outputs: SavedOutput[]; leftOut: string[] }> {
   const outputs: SavedOutput[] = [];
   const leftOut: string[] = [];
-  let room = MOST_OF_ALL;
+  let room = MAX_OF_ALL;
   for (let turn = run.turn; turn >= 1; turn--)
     for (const stream of ['stdout', 'stderr'] as const) {
-      const output = await savedOutput(services, { run, turn, stream, room: Math.min(room, MOST_OF_ONE) });
+      const output = await savedOutput(services, { run, turn, stream, room: Math.min(room, MAX_OF_ONE) });
       room -= Buffer.byteLength(output.text);
       outputs.push(output);
       if (output.leftOut > 0)
@@ -152,7 +152,7 @@ const wordsOf = (text: string, words: (line: string) => string[]): (string | nul
     .slice(0, -1)
     .map(line => words(line).join('\n') || null);
 
-const MOST_EVENTS = 20_000;
+const MAX_EVENTS = 20_000;
 
 /** A run with all that its pages show, bounded, for one file that needs no hub. */
 export const exportRun = operation({
@@ -198,12 +198,10 @@ export const exportRun = operation({
       savedAt: services.clock.now(),
       version: services.hub.status().version,
       answers: answers.answers,
-      events: events.slice(0, MOST_EVENTS),
+      events: events.slice(0, MAX_EVENTS),
       outputs: outputs.outputs,
       leftOut: [
-        ...(events.length > MOST_EVENTS
-          ? [`events before the last ${MOST_EVENTS.toLocaleString('en')}`]
-          : []),
+        ...(events.length > MAX_EVENTS ? [`events before the last ${MAX_EVENTS.toLocaleString('en')}`] : []),
         ...outputs.leftOut,
         ...answers.leftOut,
       ],
@@ -212,4 +210,4 @@ export const exportRun = operation({
 });
 
 const newestEvents = ({ services }: Call, { id }: Run) =>
-  services.store.events({ runId: id, limit: MOST_EVENTS + 1, reverse: true });
+  services.store.events({ runId: id, limit: MAX_EVENTS + 1, reverse: true });

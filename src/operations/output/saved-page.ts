@@ -61,14 +61,14 @@ const asData = (value: unknown): string =>
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-const LONGEST_TITLE = 80;
+const MAX_TITLE_LENGTH = 80;
 
 function titleOf(words: string): string {
   const line = words
     .trim()
     .split('\n', 1)[0]!
     .replace(/\p{Cc}/gu, '');
-  return `${line.length > LONGEST_TITLE ? `${line.slice(0, LONGEST_TITLE - 1).toWellFormed()}…` : line} · Squad`;
+  return `${line.length > MAX_TITLE_LENGTH ? `${line.slice(0, MAX_TITLE_LENGTH - 1).toWellFormed()}…` : line} · Squad`;
 }
 
 const asText = (text: string): string =>

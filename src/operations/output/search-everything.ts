@@ -8,10 +8,10 @@ import { listBoard } from '../runs/list-board.ts';
 import { searchDecisions } from '../team/decisions.ts';
 import { searchTurn } from './search-output.ts';
 
-const MOST_RUNS = 50;
-const MOST_MS = 2_000;
+const MAX_RUNS = 50;
+const MAX_MS = 2_000;
 /** Of one output: whoever wants more looks into it. */
-const MOST_LINES = 3;
+const MAX_LINES = 3;
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
 interface FoundOutput {
@@ -50,27 +50,27 @@ interface Wanted {
 export async function searchNewest(services: Services, wanted: Wanted): Promise<FoundOutputs> {
   const { q, workspace, limit, signal } = wanted;
   const { clock, store } = services;
-  const until = clock.monotonic() + MOST_MS;
-  const runs = await store.runs({ workspace, limit: MOST_RUNS + 1 });
+  const until = clock.monotonic() + MAX_MS;
+  const runs = await store.runs({ workspace, limit: MAX_RUNS + 1 });
   const found: FoundOutput[] = [];
   let whole = 0;
   const answer = (stoppedBy: FoundOutputs['searched']['stoppedBy']): FoundOutputs => ({
     found,
     searched: { runs: whole, since: runs[whole - 1]?.createdAt ?? null, stoppedBy },
   });
-  for (const run of runs.slice(0, MOST_RUNS)) {
+  for (const run of runs.slice(0, MAX_RUNS)) {
     for (const place of outputsOf(run)) {
       const budgetMs = until - clock.monotonic();
       if (budgetMs <= 0 || signal.aborted) return answer('time');
       if (found.length >= limit) return answer('enough');
-      const query = { q, isRegex: false, isCaseSensitive: false, after: 0, limit: MOST_LINES, budgetMs };
+      const query = { q, isRegex: false, isCaseSensitive: false, after: 0, limit: MAX_LINES, budgetMs };
       const { matches, next } = await searchTurn(services, run, { ...place, readable: true }, query);
       if (matches.length > 0) found.push(foundIn(run, place, matches, next !== null));
-      if (next !== null && matches.length < MOST_LINES) return answer('time');
+      if (next !== null && matches.length < MAX_LINES) return answer('time');
     }
     whole++;
   }
-  return answer(runs.length > MOST_RUNS ? 'count' : null);
+  return answer(runs.length > MAX_RUNS ? 'count' : null);
 }
 
 type Place = Pick<FoundOutput, 'turn' | 'stream'>;

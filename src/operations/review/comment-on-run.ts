@@ -11,7 +11,7 @@ import { replyTo } from '../runs/reply-to-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { coderOf } from './steer-review.ts';
 
-const LONGEST_TEXT = 20_000;
+const MAX_TEXT_LENGTH = 20_000;
 
 const Comment = z.strictObject({
   path: z.string().min(1).max(4096),
@@ -19,7 +19,7 @@ const Comment = z.strictObject({
   side: z.enum(['old', 'new']),
   /** The line itself. */
   quote: z.string().max(2000).optional(),
-  text: z.string().trim().min(1).max(LONGEST_TEXT),
+  text: z.string().trim().min(1).max(MAX_TEXT_LENGTH),
 });
 
 /** Comments on lines of a run's changes, as one message to whoever made them: in the review that is under way, or as a reply. */
@@ -32,7 +32,7 @@ export const commentOnRun = operation({
     run: z.string(),
     comments: z.array(Comment).min(1).max(200),
     /** Said before them, instead of a sentence of ours. */
-    message: z.string().max(LONGEST_TEXT).optional(),
+    message: z.string().max(MAX_TEXT_LENGTH).optional(),
   }),
   output: z.object({
     way: z.enum(['reply', 'feedback']),

@@ -3,7 +3,7 @@ import { ownRun } from '../agent-services.ts';
 import { operation } from '../operation.ts';
 
 /** What GitHub takes. */
-const LONGEST = { title: 256, body: 65_536 };
+const MAX_LENGTH = { title: 256, body: 65_536 };
 
 /** One line that says something. */
 const filled = (name: string, longest: number) =>
@@ -29,8 +29,8 @@ export const createPullRequest = operation({
     toolset: 'team',
   },
   input: z.strictObject({
-    title: filled('title', LONGEST.title),
-    description: z.string().max(LONGEST.body),
+    title: filled('title', MAX_LENGTH.title),
+    description: z.string().max(MAX_LENGTH.body),
     base_branch: z
       .string()
       .min(1)
@@ -50,7 +50,7 @@ export const createPullRequest = operation({
 });
 
 /** More would meet GitHub's own limit half-way. */
-const MOST = { issues: 50, labels: 100, label: 50 };
+const MAX = { issues: 50, labels: 100, label: 50 };
 
 export const createIssues = operation({
   name: 'create_issues',
@@ -68,13 +68,13 @@ export const createIssues = operation({
     issues: z
       .array(
         z.strictObject({
-          title: filled('title', LONGEST.title),
-          body: z.string().max(LONGEST.body),
-          labels: z.array(filled('label', MOST.label)).max(MOST.labels).optional(),
+          title: filled('title', MAX_LENGTH.title),
+          body: z.string().max(MAX_LENGTH.body),
+          labels: z.array(filled('label', MAX.label)).max(MAX.labels).optional(),
         }),
       )
       .min(1)
-      .max(MOST.issues),
+      .max(MAX.issues),
   }),
   output: z.object({ issues: z.array(z.object({ issue_number: z.number(), issue_url: z.string() })) }),
   async run(call, { issues }) {

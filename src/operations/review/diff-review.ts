@@ -5,8 +5,8 @@ import { ReviewId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
 import { operation, type Services } from '../operation.ts';
 
-const MOST_BYTES = 8 * 1024 * 1024;
-const MOST_ROUNDS = 10_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_ROUNDS = 10_000;
 
 /** What changed from one round of reviews to the next; for the first, since the work began. Throws DIFF_UNAVAILABLE. */
 export const diffReview = operation({
@@ -42,7 +42,7 @@ export const diffReview = operation({
         ? `since round ${before.iteration} (${from.slice(0, 12)})`
         : `the first round: since ${from.slice(0, 12)}, where its branch began`,
     ];
-    const { text, isTruncated } = await workTree.commitDiff(repository, from, to, { maxBytes: MOST_BYTES });
+    const { text, isTruncated } = await workTree.commitDiff(repository, from, to, { maxBytes: MAX_BYTES });
     return { text, isTruncated, from, to, notes };
   },
 });
@@ -51,7 +51,7 @@ async function findReview({ store }: Services, given: string): Promise<Review> {
   const id = ReviewId.safeParse(given).data;
   const found = id && (await store.review(id));
   if (found) return found;
-  const recent = (await store.reviews({ limit: MOST_ROUNDS })).map(each => each.id);
+  const recent = (await store.reviews({ limit: MAX_ROUNDS })).map(each => each.id);
   const near = nearest(given, recent);
   throw new SquadError('REVIEW_UNKNOWN', `There is no review ${given}`, {
     suggestions: [
@@ -62,7 +62,7 @@ async function findReview({ store }: Services, given: string): Promise<Review> {
 
 /** A task that was retried began on another branch: what was reviewed there is nothing to compare with. */
 async function roundBefore({ store }: Services, review: Review, branch: string): Promise<Review | null> {
-  const rounds = await store.reviews({ lineageId: review.lineageId, limit: MOST_ROUNDS });
+  const rounds = await store.reviews({ lineageId: review.lineageId, limit: MAX_ROUNDS });
   const earlier = rounds.filter(({ iteration }) => iteration < review.iteration).toReversed();
   for (const round of earlier)
     if ((await store.run(round.coderId))?.worktree?.branch === branch) return round;

@@ -12,7 +12,7 @@ import { ShownRounds } from './show-review.ts';
 
 /** A stopped agent has its grace to end in, and its work tree is looked after then. */
 const SETTLE_MS = 15_000;
-const MOST_RUNS = 1_000;
+const MAX_RUNS = 1_000;
 
 /** What a person decides about the reviews of a run, which may be named by its reviewer too. */
 export const steerReview = operation({
@@ -95,7 +95,7 @@ async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
   await reviews.abandon(coder, 'The user gave the task up.');
   await waitForEnds(call, atWork, SETTLE_MS);
   await reviews.untilSettled(coder.lineageId);
-  const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MOST_RUNS });
+  const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MAX_RUNS });
   const coders = runs.filter(({ reviewOf }) => reviewOf === null);
   // A reply goes on in the work tree of the run before.
   const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];

@@ -59,7 +59,7 @@ export async function stopBelow(
 
 /** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
 const SETTLE_MS = 15_000;
-const ROOM_FOR_REST = 100;
+const REST_LENGTH = 100;
 const MAX_FOLDERS = 3;
 
 export const cancelRun = operation({
@@ -96,7 +96,7 @@ export const cancelRun = operation({
       status: shownStatus(run),
       was_running: wasRunning,
     }));
-    const shown = firstThatFit(ended, RESULT_LIMIT - ROOM_FOR_REST);
+    const shown = firstThatFit(ended, RESULT_LIMIT - REST_LENGTH);
     const started = below.length + late.length;
     const notes = [
       ...(note === null ? [] : [note]),

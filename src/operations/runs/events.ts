@@ -46,7 +46,7 @@ export const listEvents = operation({
 });
 
 /** A reader this far behind is cut off and told so: it asks again from where it was. */
-const MOST_AT_ONCE = 1000;
+const MAX_AT_ONCE = 1000;
 
 /** Emits every event after `after`, first the stored ones, then each as it happens, until the caller goes away. */
 export const followEvents = operation({
@@ -78,12 +78,12 @@ export const followEvents = operation({
     let last = after;
     try {
       for (;;) {
-        const stored = await store.events({ after: last, squadId, runId, limit: MOST_AT_ONCE });
+        const stored = await store.events({ after: last, squadId, runId, limit: MAX_AT_ONCE });
         for (const event of stored) {
           if (await isOfPlace(event)) emit(event);
           last = event.seq;
         }
-        if (stored.length < MOST_AT_ONCE) break;
+        if (stored.length < MAX_AT_ONCE) break;
       }
       while (live && !signal.aborted) {
         for (const event of fresh.splice(0)) {

@@ -71,8 +71,8 @@ async function expand(store: AgentStore, given: string, kind: Kind): Promise<str
 
 async function unknown(store: AgentStore, given: string, kind: Kind): Promise<SquadError> {
   const [recent, alike] = await Promise.all([
-    store.recentIds(MOST_TRIED),
-    store.idsLike(beginning(given), MOST_TRIED),
+    store.recentIds(MAX_TRIED),
+    store.idsLike(beginning(given), MAX_TRIED),
   ]);
   const isWhole = kind === 'run or squad' || /^(run|squad)_/.test(given);
   const near = nearest(
@@ -101,7 +101,7 @@ async function newest(store: AgentStore, kind: Kind): Promise<string[]> {
 
 const MAX_NEWEST = 3;
 
-const MOST_TRIED = 200;
+const MAX_TRIED = 200;
 
 /** Its first letters, which may be right although the rest is not: enough of them to be of few ids. */
 function beginning(given: string): string {

@@ -69,7 +69,7 @@ async function scopeOf(
   }
 }
 
-const ROOM_FOR_REST = 300;
+const REST_LENGTH = 300;
 
 const result = <T extends z.ZodType>(agent: T) =>
   z.object({ agents: z.array(agent), count: z.number(), note: z.string().optional() });
@@ -137,7 +137,7 @@ export const listRunning = operation({
       client: run.client,
     }));
     const asked = asksOf(services, live);
-    const room = RESULT_LIMIT - ROOM_FOR_REST - JSON.stringify([asked, recent]).length;
+    const room = RESULT_LIMIT - REST_LENGTH - JSON.stringify([asked, recent]).length;
     const shown = firstThatFit(agents, room);
     const left = live.length - shown.length;
     const notes = [

@@ -22,8 +22,8 @@ export const RESULT_LIMIT = 12_000;
 /** Read at most this much of each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
 /** For saying that there are more members, and where. */
-const ROOM_FOR_MORE = 160;
-const LONGEST_ERROR = 500;
+const MORE_LENGTH = 160;
+const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
 
 /** For texts that were cut too short to say it themselves. */
@@ -98,10 +98,10 @@ export async function squadResult(
     const handles = JSON.stringify({ ...member, ...handlesOf(run, files) }).length + 1 - length;
     const samples = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
     const least = leastLength({ samples, handles });
-    const room = RESULT_LIMIT - (at === runs.length - 1 ? 0 : ROOM_FOR_MORE);
+    const room = RESULT_LIMIT - (at === runs.length - 1 ? 0 : MORE_LENGTH);
     if (result.members.length > 0 && used + length + promised + least > room) {
       result.nextOffset = at;
-      used += ROOM_FOR_MORE;
+      used += MORE_LENGTH;
       break;
     }
     used += length;
@@ -129,7 +129,7 @@ export async function squadResult(
 }
 
 function bare(run: Run, notes: string[], tool: string | undefined): MemberResult {
-  const error = runError(run, tool, LONGEST_ERROR);
+  const error = runError(run, tool, MAX_ERROR_LENGTH);
   return {
     memberId: run.id,
     roleId: runName(run),

@@ -17,12 +17,12 @@ import { askAgain } from './retry-runs.ts';
 import { planRuns } from './start-runs.ts';
 import { wayIn } from './take-over.ts';
 
-const MOST_RUNS = 1_000;
+const MAX_RUNS = 1_000;
 
 /** Whether there is anything of it to merge; conflicts are what the plan is for. */
 async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
-  const rows = await store.runs({ lineageId: run.lineageId, limit: MOST_RUNS });
+  const rows = await store.runs({ lineageId: run.lineageId, limit: MAX_RUNS });
   const related = await Promise.all(rows.map(row => asItIsNow(services, row)));
   const { candidates, leftOut } = chooseCandidates(related, new Set([run.id]));
   const [candidate] = candidates;

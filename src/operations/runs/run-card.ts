@@ -21,8 +21,8 @@ export function quietOf({ runner }: Pick<Services, 'runner'>, { id, status }: Ru
 
 type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity' | 'inbox'>;
 
-const LONGEST_TITLE = 80;
-const LONGEST_QUESTION = 160;
+const MAX_TITLE_LENGTH = 80;
+const MAX_QUESTION_LENGTH = 160;
 
 /** Runs as lists show them, in the order given. A live one is as it is at this moment. */
 export async function cardsOf(services: CardServices, runs: readonly Run[]): Promise<RunCard[]> {
@@ -62,7 +62,7 @@ function ofRow(run: Run) {
       model,
       workspace,
     },
-    title: oneLine(runSummary(run), LONGEST_TITLE),
+    title: oneLine(runSummary(run), MAX_TITLE_LENGTH),
     branch: worktree?.branch ?? null,
     ...{ status, error, turn, createdAt, startedAt, endedAt },
     lines: evidence?.diff ?? null,
@@ -97,13 +97,13 @@ function asking(asks: readonly InboxItem[]): RunCard['asking'] {
   const { id, kind, question, details, choices } = first;
   return {
     ...{ id, kind, choices },
-    question: oneLine(visibleText(question), LONGEST_QUESTION),
+    question: oneLine(visibleText(question), MAX_QUESTION_LENGTH),
     hasDetails: details !== null,
   };
 }
 
 /** Tries of one task that somebody may have in sight. */
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 
 /** Every run whose card may be another after these events, as it is now. */
 export async function touchedRuns(
@@ -123,7 +123,7 @@ export async function touchedRuns(
     const run = runId === null ? undefined : touched.get(runId);
     if (!run || run.lineageId === run.id) continue;
     const { lineageId } = run;
-    for (const left of await store.runs({ lineageId, status: [...FAILURES, 'completed'], limit: MOST_TRIES }))
+    for (const left of await store.runs({ lineageId, status: [...FAILURES, 'completed'], limit: MAX_TRIES }))
       if (!touched.has(left.id) && (left.status !== 'completed' || isAtReviewLimit(left)))
         touched.set(left.id, left);
   }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Inbox } from '../../core/inbox/inbox.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import { HubSettings } from '../../schema/config.ts';
-import { MOST_COMMITS_NAMED, MOST_FILES_NAMED } from '../../schema/evidence.ts';
+import { MAX_COMMITS_NAMED, MAX_FILES_NAMED } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
@@ -64,10 +64,10 @@ async function fullest(some: Partial<Run> = {}): Promise<Run> {
       toolFailures: 1,
       toolDenials: 0,
       toolEdits: 0,
-      filesChanged: { count: 999, files: Array(MOST_FILES_NAMED).fill(`M ${'deep/'.repeat(100)}`) },
+      filesChanged: { count: 999, files: Array(MAX_FILES_NAMED).fill(`M ${'deep/'.repeat(100)}`) },
       commits: {
         count: 9,
-        newest: Array(MOST_COMMITS_NAMED).fill({ id: 'f'.repeat(40), subject: NASTY.repeat(50) }),
+        newest: Array(MAX_COMMITS_NAMED).fill({ id: 'f'.repeat(40), subject: NASTY.repeat(50) }),
       },
       diff: { insertions: 1, deletions: 2 },
       leftoversKilled: 3,

@@ -5,7 +5,7 @@ import type { Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Services } from '../operation.ts';
 
-const MOST_ROUNDS = 10_000;
+const MAX_ROUNDS = 10_000;
 
 /** Where a run's work is: its branch, its work tree, and what was saved when that was removed. */
 export const ShownWork = z.object({
@@ -96,5 +96,5 @@ export async function workNotes(services: Pick<Services, 'store'>, run: Run): Pr
 
 async function lastReview(store: Services['store'], { id, reviewOf }: Run): Promise<Review | undefined> {
   const whose = reviewOf === null ? { coderId: id } : { reviewerId: id };
-  return (await store.reviews({ ...whose, limit: MOST_ROUNDS })).at(-1);
+  return (await store.reviews({ ...whose, limit: MAX_ROUNDS })).at(-1);
 }

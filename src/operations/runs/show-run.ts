@@ -38,7 +38,7 @@ export async function settingOf({ services, caller }: Call, run: Run): Promise<R
   };
 }
 
-const MOST_TRIES = 1000;
+const MAX_TRIES = 1000;
 
 const Try = z.object({
   runId: RunId,
@@ -61,7 +61,7 @@ async function triesOf(services: Services, run: Run): Promise<Tries> {
   const { takesUp } = run.options;
   const [before, lineage] = await Promise.all([
     takesUp && store.run(takesUp.runId),
-    store.runs({ lineageId: run.lineageId, limit: MOST_TRIES }),
+    store.runs({ lineageId: run.lineageId, limit: MAX_TRIES }),
   ]);
   const later = lineage.filter(({ options }) => options.takesUp?.runId === run.id).reverse();
   const since = later.map(async row => {

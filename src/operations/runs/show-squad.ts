@@ -11,8 +11,8 @@ import { operation, type Services } from '../operation.ts';
 import { asItIsNow, findSquad } from './find-runs.ts';
 import { cardsOf } from './run-card.ts';
 
-const LONGEST = 200;
-const MOST_OF_RUN = 1_000;
+const MAX_MARK_LENGTH = 200;
+const MAX_OF_RUN = 1_000;
 const TOLD = [
   'inbox.asked',
   'inbox.settled',
@@ -35,7 +35,7 @@ type Mark = z.infer<typeof Mark>;
 /** Oldest first. */
 async function marksOf({ store }: Pick<Services, 'store'>, ids: readonly RunId[]): Promise<Mark[]> {
   const events = await Promise.all(
-    ids.map(runId => store.events({ runId, types: TOLD, limit: MOST_OF_RUN, reverse: true })),
+    ids.map(runId => store.events({ runId, types: TOLD, limit: MAX_OF_RUN, reverse: true })),
   );
   return events
     .flat()
@@ -49,7 +49,7 @@ function markOf({ runId, at, body }: Event): Mark | null {
     runId,
     at,
     kind,
-    text: oneLine(text, LONGEST),
+    text: oneLine(text, MAX_MARK_LENGTH),
   });
   switch (body.type) {
     case 'inbox.asked':
@@ -79,7 +79,7 @@ function unanswered({ state, answer }: InboxItem): string {
   return answer === null ? 'no answer in time' : `no answer in time, taken as: ${answer}`;
 }
 
-const MOST_ROUNDS = 10_000;
+const MAX_ROUNDS = 10_000;
 
 /** A squad with all that came of it: the tree, when each was at work, what happened on the way, and what it took. */
 export const showSquad = operation({
@@ -139,7 +139,7 @@ async function family(services: Services, members: Run[]): Promise<Run[]> {
   for (const { id } of members) await add(await descendantsOf(store, id));
   // A reviewer is started for the run it reviews, whoever's child it is.
   for (const { id, type } of [...found.values()]) {
-    const reviews = type === null ? [] : await store.reviews({ coderId: id, limit: MOST_ROUNDS });
+    const reviews = type === null ? [] : await store.reviews({ coderId: id, limit: MAX_ROUNDS });
     for (const { reviewerId } of reviews) {
       const reviewer = found.has(reviewerId) ? null : await store.run(reviewerId);
       if (reviewer) await add([reviewer, ...(await descendantsOf(store, reviewerId))]);

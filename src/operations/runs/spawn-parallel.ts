@@ -72,17 +72,17 @@ const total = (values: number[]): number | null =>
   values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(6));
 
 /** A longer value is left out. */
-const LONGEST_STRUCTURED = 300;
+const MAX_STRUCTURED_LENGTH = 300;
 /** Of the room there is for words, when they are also put together. */
 const SHARE_OF_RESULTS = 0.35;
-const LONGEST_NOTE = 1_000;
-const LONGEST_ERROR = { full: 500, brief: 200, line: 40 };
+const MAX_NOTE_LENGTH = 1_000;
+const MAX_ERROR_LENGTH = { full: 500, brief: 200, line: 40 };
 /** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
 const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
 
-const ROOM_FOR_HINT = JSON.stringify({ note: READ_ON }).length;
+const HINT_LENGTH = JSON.stringify({ note: READ_ON }).length;
 
-type Detail = keyof typeof LONGEST_ERROR;
+type Detail = keyof typeof MAX_ERROR_LENGTH;
 
 const ParallelResult = z.object({
   squad_id: z.string(),
@@ -118,7 +118,7 @@ export async function parallelResult(
       detail === 'line' ? new Set(runs.flatMap(run => [...loginHint(services, run), ...run.notes])) : [];
     const note = longestStart(
       [...hint, ...askNotes(services, runs), ...notes, ...ofRuns].join(' '),
-      LONGEST_NOTE,
+      MAX_NOTE_LENGTH,
     );
     const frame: ParallelResult = {
       squad_id: squadId,
@@ -139,8 +139,8 @@ export async function parallelResult(
     if (detail === 'line' || room >= least) {
       const isMarked = fillTexts(frame, runs, texts, handles, room);
       if (isMarked || detail !== 'full') return frame;
-      frame.note = longestStart([READ_ON, note].filter(Boolean).join(' '), LONGEST_NOTE);
-      fillTexts(frame, runs, texts, handles, room - ROOM_FOR_HINT);
+      frame.note = longestStart([READ_ON, note].filter(Boolean).join(' '), MAX_NOTE_LENGTH);
+      fillTexts(frame, runs, texts, handles, room - HINT_LENGTH);
       return frame;
     }
   }
@@ -151,7 +151,7 @@ export async function parallelResult(
 function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
     ...fact.error,
-    message: longestStart(fact.error.message, LONGEST_ERROR[detail]),
+    message: longestStart(fact.error.message, MAX_ERROR_LENGTH[detail]),
   };
   const words = fact.success === null ? {} : { result: '' };
   if (detail === 'line') {
@@ -159,7 +159,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
     return { spawn_id, status, success, ...(error && { error }), ...words };
   }
   const { squad_id, structured, ...rest } = fact;
-  const isShort = structured !== undefined && JSON.stringify(structured).length <= LONGEST_STRUCTURED;
+  const isShort = structured !== undefined && JSON.stringify(structured).length <= MAX_STRUCTURED_LENGTH;
   return {
     ...rest,
     ...(isShort && { structured }),
@@ -214,10 +214,10 @@ export function taskTarget(taskId: string): TaskTarget | null {
   return { id, shape: (suffix as 'results' | 'aggregate' | undefined) ?? 'members' };
 }
 
-const MOST_AGENTS = 50;
+const MAX_AGENTS = 50;
 
 const flags = { aggregate_results: z.boolean().optional(), async: z.boolean().optional() };
-const agents = <T extends z.ZodType>(agent: T) => z.array(agent).min(1).max(MOST_AGENTS);
+const agents = <T extends z.ZodType>(agent: T) => z.array(agent).min(1).max(MAX_AGENTS);
 
 export const spawnParallel = operation({
   name: 'spawn_parallel',

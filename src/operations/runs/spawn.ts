@@ -50,16 +50,16 @@ export const SPAWN_TOOL = {
 /** Who asked not to wait has the id, and needs no task. */
 export const isAsync = (input: unknown): boolean => (input as { async?: unknown } | null)?.async === true;
 
-const SHORTEST_S = 30;
-const LONGEST_S = 1800;
+const MIN_S = 30;
+const MAX_S = 1800;
 /** These come back in results and listings. */
-const LONGEST_NAME = 200;
-const TIME = `a run may take ${SHORTEST_S} to ${LONGEST_S} seconds`;
+const MAX_NAME_LENGTH = 200;
+const TIME = `a run may take ${MIN_S} to ${MAX_S} seconds`;
 
-const timeout = z.int().min(SHORTEST_S, TIME).max(LONGEST_S, TIME).describe('Seconds');
+const timeout = z.int().min(MIN_S, TIME).max(MAX_S, TIME).describe('Seconds');
 // Said when it is broken; in the schema every client would pay for it.
 const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
-const name = atMost(LONGEST_NAME).min(1);
+const name = atMost(MAX_NAME_LENGTH).min(1);
 const names = z.array(name);
 
 /** What every way to spawn takes. */
@@ -68,7 +68,7 @@ const common = {
   model: name.optional(),
   tools: names.optional(),
   timeout: timeout.optional(),
-  task_summary: atMost(LONGEST_NAME).optional().describe('One line for listings'),
+  task_summary: atMost(MAX_NAME_LENGTH).optional().describe('One line for listings'),
   include_context: z.boolean().optional().describe("The project's own documents; true unless you say no"),
   structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
   permission: Permission.optional(),
@@ -96,7 +96,7 @@ const SpawnCodex = z.strictObject({
 const agent = {
   ...common,
   engine: name.optional(),
-  roleId: atMost(LONGEST_NAME).optional(),
+  roleId: atMost(MAX_NAME_LENGTH).optional(),
   working_directory: z.string().optional(),
   effort: name.optional(),
 };

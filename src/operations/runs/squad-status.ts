@@ -9,7 +9,7 @@ import { asItIsNow, findRun } from './find-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { waitingFor } from './wait.ts';
 
-const MOST_RELATIVES = 1000;
+const MAX_RELATIVES = 1000;
 
 const Own = z.object({
   spawn_id: z.string(),
@@ -63,8 +63,8 @@ async function ofRun(services: Services, id: RunId) {
   const { store, settings } = services;
   const run = await findRun(services, id);
   const [ofParent, ofSquad] = await Promise.all([
-    store.runs({ parentId: id, limit: MOST_RELATIVES }),
-    store.runs({ squadId: run.squadId, limit: MOST_RELATIVES }),
+    store.runs({ parentId: id, limit: MAX_RELATIVES }),
+    store.runs({ squadId: run.squadId, limit: MAX_RELATIVES }),
   ]);
   const now = (rows: Run[]) => Promise.all(rows.map(row => asItIsNow(services, row)));
   const children = (await now(ofParent)).map(child => ({

@@ -4,15 +4,15 @@ import { jsonLength } from '../../core/output/digest.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { type PlannedSquad, planSquad } from '../../core/runs/plan-run.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
-import { LONGEST_CHAT_ID } from '../../core/runs/turn-start.ts';
+import { MAX_CHAT_ID_LENGTH } from '../../core/runs/turn-start.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
 import { withoutTrust } from '../settings/trust.ts';
 
-const MOST_MEMBERS = 1000;
+const MAX_MEMBERS = 1000;
 /** These come back in results, which have a size to keep. In characters of JSON. */
-const LONGEST = { cwd: 4096, chatId: LONGEST_CHAT_ID, metadata: 4000 };
+const MAX_LENGTH = { cwd: 4096, chatId: MAX_CHAT_ID_LENGTH, metadata: 4000 };
 
 const member = z.strictObject({
   roleId: z.string(),
@@ -25,7 +25,7 @@ const chatMember = member.extend({
 });
 const request = <T extends z.ZodType>(members: T) =>
   z.strictObject({
-    members: z.array(members).min(1).max(MOST_MEMBERS),
+    members: z.array(members).min(1).max(MAX_MEMBERS),
     metadata: z.record(z.string(), z.unknown()).optional(),
   });
 
@@ -114,11 +114,11 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
   members.forEach((given, at) => {
     for (const key of ['cwd', 'chatId'] as const) {
       const length = jsonLength(given[key] ?? '');
-      if (length > LONGEST[key]) refuse(`${placeOf(members, at)}${key}`, length, LONGEST[key]);
+      if (length > MAX_LENGTH[key]) refuse(`${placeOf(members, at)}${key}`, length, MAX_LENGTH[key]);
     }
   });
   const length = JSON.stringify(metadata ?? {}).length;
-  if (length > LONGEST.metadata) refuse('metadata', length, LONGEST.metadata);
+  if (length > MAX_LENGTH.metadata) refuse('metadata', length, MAX_LENGTH.metadata);
 }
 
 function refuseChats({ members }: SquadRequest): void {

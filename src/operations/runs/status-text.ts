@@ -37,7 +37,7 @@ function sentence({ body }: Event): string {
   }
 }
 
-const LONGEST = 200;
+const MAX_LINE_LENGTH = 200;
 
 const WORDS: Record<ShownStatus, string> = {
   needs_you: 'needs your decision',
@@ -80,4 +80,4 @@ export function statusCounts(runs: readonly Run[]): string {
   return [...counts].map(([words, count]) => `${count} ${words}`).join(', ');
 }
 
-const line = (text: string): string => oneLine(visibleText(text), LONGEST);
+const line = (text: string): string => oneLine(visibleText(text), MAX_LINE_LENGTH);

@@ -71,7 +71,7 @@ const NEXT: Readonly<Record<string, ((subagent: Subagent, run: Run) => string[])
   OUTPUT_MISMATCH: () => ['Nothing is tried again by itself: call it again, or say more in the prompt.'],
 };
 
-const MOST_INPUTS = 100;
+const MAX_INPUTS = 100;
 
 export const SubagentAnswer = z.object({
   run_id: z.string(),
@@ -107,7 +107,7 @@ export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation
       prompt: z.string().describe('The task. It knows nothing of your conversation: say all that it needs'),
       inputs: z
         .array(z.string().min(1))
-        .max(MOST_INPUTS)
+        .max(MAX_INPUTS)
         .optional()
         .describe('Paths of files that join the prompt: text, images, PDF'),
     }),

@@ -43,7 +43,7 @@ export const listBacklog = operation({
 });
 
 const OWNER = /^@?[\p{L}\p{N}][\p{L}\p{N}_.-]{0,60}$/u;
-const LONGEST_TITLE = 300;
+const MAX_TITLE_LENGTH = 300;
 
 const ItemNumber = z.number().int().min(1);
 
@@ -60,7 +60,7 @@ export const editBacklog = operation({
     /** For `move`: the item it is to stand before. */
     before: ItemNumber.optional(),
     /** For `add`; tags such as [P1] and (#12) may be in it. */
-    title: z.string().max(LONGEST_TITLE).optional(),
+    title: z.string().max(MAX_TITLE_LENGTH).optional(),
     owner: z.string().regex(OWNER, 'is a name of letters, digits, dots, dashes').optional(),
     /** For `add`: the heading; otherwise the first with something open. */
     under: z.string().max(200).optional(),

@@ -48,13 +48,13 @@ function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
   for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: plainWords(text) };
 }
 
-const LONGEST = { title: 1_000, snippet: 160 };
+const MAX_LENGTH = { title: 1_000, snippet: 160 };
 
 /** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
 function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   const words = snippet.replaceAll('…', ' ').trim();
-  const body = oneLine(plainWords(what ?? text), LONGEST.snippet);
-  return body !== '' && oneLine(title, LONGEST.title).includes(words) ? body : snippet;
+  const body = oneLine(plainWords(what ?? text), MAX_LENGTH.snippet);
+  return body !== '' && oneLine(title, MAX_LENGTH.title).includes(words) ? body : snippet;
 }
 
 const Listed = z.object({
@@ -126,9 +126,9 @@ function named(decisions: readonly Decision[], given: string): Decision {
   );
 }
 
-const MOST = 20;
-const ROOM_FOR_REST = 800;
-const LONGEST_NOTE = 600;
+const MAX_FOUND = 20;
+const REST_LENGTH = 800;
+const MAX_NOTE_LENGTH = 600;
 
 export const decisionSearch = operation({
   name: 'squad_decision_search',
@@ -165,17 +165,17 @@ export const decisionSearch = operation({
     note: z.string().optional(),
   }),
   async run({ services, caller }, { query }) {
-    const { found, total, notes } = await searchDecisions(services, caller, query, MOST);
+    const { found, total, notes } = await searchDecisions(services, caller, query, MAX_FOUND);
     const listed = found.map(({ decision: { id, title, by, date, file }, snippet, score }) => ({
       ...{ id, title, by, date, snippet, file: `.squad/${file}`, score },
     }));
-    const shown = firstThatFit(listed, RESULT_LIMIT - ROOM_FOR_REST);
+    const shown = firstThatFit(listed, RESULT_LIMIT - REST_LENGTH);
     const said = [
       ...notes,
       ...(shown.length < total ? [`${total - shown.length} more are not shown: add words.`] : []),
     ]
       .join(' ')
-      .slice(0, LONGEST_NOTE);
+      .slice(0, MAX_NOTE_LENGTH);
     return { decisions: shown, total, ...(said !== '' && { note: said.toWellFormed() }) };
   },
 });

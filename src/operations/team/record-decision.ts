@@ -5,7 +5,7 @@ import { type Call, operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
 /** Longer ones are refused rather than cut: what was decided must not lose its end. */
-const MOST = { title: 200, text: 8_000 };
+const MAX_LENGTH = { title: 200, text: 8_000 };
 
 export const decisionRecord = operation({
   name: 'squad_decision_record',
@@ -18,9 +18,9 @@ export const decisionRecord = operation({
     toolset: 'team',
   },
   input: z.strictObject({
-    title: z.string().max(MOST.title),
-    what: z.string().max(MOST.text),
-    why: z.string().max(MOST.text),
+    title: z.string().max(MAX_LENGTH.title),
+    what: z.string().max(MAX_LENGTH.text),
+    why: z.string().max(MAX_LENGTH.text),
   }),
   output: z.object({ id: z.string(), file: z.string() }),
   async run(call, input) {

@@ -93,8 +93,8 @@ const iso = (moment: number | null): string | null =>
   moment === null ? null : new Date(moment).toISOString();
 
 /** The newest are what anybody wants to know about. */
-const MOST = 50_000;
-const MOST_OF_SQUAD = 1_000;
+const MAX_RUNS = 50_000;
+const MAX_OF_SQUAD = 1_000;
 
 /** What runs have taken: of today and of this workspace; for an agent of its own run and its squad. */
 export async function teamMetrics(services: Services, caller: Caller, workspace: string) {
@@ -111,13 +111,13 @@ export async function teamMetrics(services: Services, caller: Caller, workspace:
   if (caller.parent) {
     const { id, squadId } = caller.parent;
     const own = await findRun(services, id);
-    const rows = await store.runs({ squadId, limit: MOST_OF_SQUAD });
+    const rows = await store.runs({ squadId, limit: MAX_OF_SQUAD });
     const squad = await Promise.all(rows.map(row => asItIsNow(services, row)));
     return { at, run: figuresOf([asOfNow(own)], now), squad: figuresOf(squad.map(asOfNow), now) };
   }
   const [today, here] = await Promise.all([
-    store.figures({ since: startOfDay(now), limit: MOST }),
-    store.figures({ workspace, limit: MOST }),
+    store.figures({ since: startOfDay(now), limit: MAX_RUNS }),
+    store.figures({ workspace, limit: MAX_RUNS }),
   ]);
   return { at, today: figuresOf(today.map(asOfNow), now), workspace: figuresOf(here.map(asOfNow), now) };
 }

@@ -13,7 +13,7 @@ export interface Following {
 const LOOK_MS = 100;
 const CHUNK = 256 * 1024;
 /** An answer is one line of some engines' events. */
-const LONGEST_LINE = 8 * 1024 * 1024;
+const MAX_LINE_LENGTH = 8 * 1024 * 1024;
 
 /** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
 export function createLineFollower(): (
@@ -33,7 +33,7 @@ export function createLineFollower(): (
   }
 
   return (path, onLine, onLongLine) => {
-    const lines = createLineSplitter(LONGEST_LINE, onLine, onLongLine);
+    const lines = createLineSplitter(MAX_LINE_LENGTH, onLine, onLongLine);
     let position = 0;
     let reading: Promise<void> | null = null;
     let failure: unknown = null;

@@ -28,8 +28,8 @@ interface Counts {
 
 const NEWLINE = 0x0a;
 const FIRST_STEP = 64 * 1024;
-const MOST_COUNTS = 16_384;
-const MOST_FILES = 32;
+const MAX_COUNTS = 16_384;
+const MAX_FILES = 32;
 const CHUNK = 1024 * 1024;
 const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete: true };
 
@@ -38,7 +38,7 @@ const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete
  * for every so many bytes, twice as many bytes when there are too many counts. An answer that would take longer than its
  * budget is not complete: the next one goes on from there.
  */
-export function createLineIndex({ mostCounts = MOST_COUNTS, mostFiles = MOST_FILES } = {}): LineIndex {
+export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}): LineIndex {
   const files = new Map<string, Counts>();
   /** One at a time for each file: two that read on at once would count twice. */
   const turns = new Map<string, Promise<unknown>>();

@@ -7,11 +7,11 @@ import { openRegular, readFully } from './regular-file.ts';
  */
 
 /** No character is longer. */
-const LONGEST = 4;
+const MAX_CHARACTER_BYTES = 4;
 
 /** If `at` is inside a character, whole or broken, where that starts; else `at`. */
 function startOfCharacter(bytes: Uint8Array, at: number): number {
-  for (let start = at - 1; start >= 0 && start > at - LONGEST; start--) {
+  for (let start = at - 1; start >= 0 && start > at - MAX_CHARACTER_BYTES; start--) {
     const byte = bytes[start]!;
     if (isContinuation(byte)) continue;
     return endOfCharacter(bytes, start) > at ? start : at;
@@ -29,7 +29,7 @@ function endOfCharacter(bytes: Uint8Array, start: number): number {
 
 /** The end of the last whole character: what is after it could still become one when more bytes come. */
 function endOfWhole(bytes: Uint8Array): number {
-  for (let start = bytes.length - 1; start >= 0 && start > bytes.length - LONGEST; start--) {
+  for (let start = bytes.length - 1; start >= 0 && start > bytes.length - MAX_CHARACTER_BYTES; start--) {
     if (isContinuation(bytes[start]!)) continue;
     const isOpen =
       endOfCharacter(bytes, start) === bytes.length && start + lengthOf(bytes[start]!) > bytes.length;
@@ -76,8 +76,8 @@ export async function readPage(
   try {
     const size = await writtenSize(file, isOver);
     const wanted = offset < 0 ? Math.max(0, size + offset) : Math.min(offset, size);
-    const from = Math.max(0, wanted - LONGEST);
-    const until = Math.min(size, wanted + Math.max(1, limit) + LONGEST);
+    const from = Math.max(0, wanted - MAX_CHARACTER_BYTES);
+    const until = Math.min(size, wanted + Math.max(1, limit) + MAX_CHARACTER_BYTES);
     const bytes = await read(file, from, until - from);
     const page = cut(bytes, wanted - from, Math.max(1, limit));
     const { start, end } = isWholeLines ? wholeLines(bytes, page, from + page.end === size) : page;
@@ -110,7 +110,7 @@ function wholeLines(
 
 async function writtenSize(file: FileHandle, isOver: () => boolean): Promise<number> {
   const { size } = await file.stat();
-  const from = Math.max(0, size - LONGEST);
+  const from = Math.max(0, size - MAX_CHARACTER_BYTES);
   const tail = await read(file, from, size - from);
   const whole = from + endOfWhole(tail);
   if (whole === size || isOver()) return size;

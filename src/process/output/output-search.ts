@@ -89,9 +89,9 @@ export interface OutputMatches {
 const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
 /** Of a longer line its beginning is searched. */
-const LONGEST_LINE = 1024 * 1024;
+const MAX_LINE_LENGTH = 1024 * 1024;
 /** A pattern may have to try again at every character of a line. */
-const LONGEST_PATTERN_LINE = 10_000;
+const MAX_PATTERN_LINE_LENGTH = 10_000;
 const AROUND = 400;
 const BEFORE = 120;
 
@@ -142,12 +142,12 @@ async function wholeLines(
     const last = bytes.lastIndexOf(NEWLINE);
     if (last >= 0) return { bytes: bytes.subarray(0, last + 1), next: at + last + 1 };
     if (at + bytes.length >= size || bytes.length === 0) return { bytes, next: size };
-    if (length >= LONGEST_LINE) return { bytes, next: await endOfLine(file, at + bytes.length, size) };
+    if (length >= MAX_LINE_LENGTH) return { bytes, next: await endOfLine(file, at + bytes.length, size) };
   }
 }
 
 async function endOfLine(file: FileHandle, from: number, size: number): Promise<number> {
-  const chunk = Buffer.allocUnsafe(LONGEST_LINE);
+  const chunk = Buffer.allocUnsafe(MAX_LINE_LENGTH);
   for (let at = from; at < size; at += chunk.length) {
     const bytes = await readFully(file, chunk, at);
     const end = bytes.indexOf(NEWLINE);
@@ -172,7 +172,7 @@ function* matchesIn(
     const end = newline < 0 ? bytes.length : newline;
     const text = bytes.toString('utf8', start, end);
     const shown = words ? words(text) : shownLine(text);
-    lines.push(isRegex ? shown.slice(0, LONGEST_PATTERN_LINE) : shown);
+    lines.push(isRegex ? shown.slice(0, MAX_PATTERN_LINE_LENGTH) : shown);
     offsets.push(start);
     start = end + 1;
   }

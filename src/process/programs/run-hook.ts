@@ -11,7 +11,7 @@ export interface Hook {
   signal: AbortSignal;
 }
 
-const LONGEST_WORDS = 2_000;
+const MAX_TEXT_LENGTH = 2_000;
 
 /** Runs a command of the user's to its end, or to its limit. Null when it did what it was to do, otherwise what went wrong. */
 export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promise<string | null> {
@@ -31,7 +31,7 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
     signal.addEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      words = (words + text).slice(-LONGEST_WORDS);
+      words = (words + text).slice(-MAX_TEXT_LENGTH);
     });
     child.stdin.on('error', () => {}); // it need not read
     child.stdin.end(stdin);

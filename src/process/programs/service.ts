@@ -10,9 +10,9 @@ import type { ProcessTable } from '../table/process-table.ts';
 import { findExecutable } from './find-executable.ts';
 import { createServiceTree, TERM_MS } from './service-tree.ts';
 
-const LONGEST_LINE = 1024 * 1024;
+const MAX_LINE_LENGTH = 1024 * 1024;
 /** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
-const MOST_PER_SECOND = 1024 * 1024;
+const MAX_PER_SECOND = 1024 * 1024;
 /** Of what is too much, this is kept of its end, in however many pieces that came. */
 const KEPT_END = 16 * 1024;
 
@@ -25,7 +25,7 @@ export function readStderr(
   onLine: (line: string) => void,
   clock = () => performance.now(),
 ): void {
-  const lines = createLineSplitter(LONGEST_LINE, onLine);
+  const lines = createLineSplitter(MAX_LINE_LENGTH, onLine);
   let windowStart = clock();
   let taken = 0;
   let leftOut = 0;
@@ -51,7 +51,7 @@ export function readStderr(
       catchUp();
     }
     taken += chunk.length;
-    if (taken <= MOST_PER_SECOND) {
+    if (taken <= MAX_PER_SECOND) {
       lines.push(chunk);
       return;
     }
@@ -177,13 +177,13 @@ async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
   return child;
 }
 
-const LONGEST_PATH = 300;
+const MAX_PATH_LENGTH = 300;
 
 /** With where it was looked for: mostly that is why. */
 function notFound(program: string, path: string, cwd: string): string {
   if (program.includes('/'))
     return `The program ${program} was not found: there is no ${resolve(cwd, program)}.`;
-  const where = path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path || 'empty';
+  const where = path.length > MAX_PATH_LENGTH ? `${path.slice(0, MAX_PATH_LENGTH)}…` : path || 'empty';
   return `The program ${program} was not found in PATH (${where}).`;
 }
 

@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /** Nobody has more, unless to be a nuisance. */
-const MOST = 1000;
+const MAX_PROCESSES = 1000;
 
 /** Every process below this one, parents before children. Linux only, where the kernel keeps lists of children. */
 export function descendantsOf(pid: number): number[] {
   const found = childrenOf(pid);
-  for (let at = 0; at < found.length && found.length < MOST; at++) found.push(...childrenOf(found[at]!));
+  for (let at = 0; at < found.length && found.length < MAX_PROCESSES; at++)
+    found.push(...childrenOf(found[at]!));
   return found;
 }
 

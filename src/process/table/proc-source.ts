@@ -5,7 +5,7 @@ import { type ProcessInfo, type ProcessSource, type Tag, tagOf } from './process
 /** User space sees 100 ticks a second on every Linux port that Node runs on. */
 const TICK_MS = 10;
 /** Parents are read one after the other, while processes come and go: a number that is used again could make a loop. */
-const LONGEST_LINE = 1000;
+const MAX_LINE_LENGTH = 1000;
 /** A flag in `stat`. These have no environment and are never ours. */
 const KERNEL_THREAD = 0x200000;
 
@@ -30,7 +30,7 @@ export function createProcSource(): ProcessSource {
       const found: ProcessInfo[] = [];
       if (!isOwn(pid)) return found;
       const bootedAt = Date.now() - uptime() * 1000;
-      for (let next = pid; next > 1 && found.length < LONGEST_LINE; ) {
+      for (let next = pid; next > 1 && found.length < MAX_LINE_LENGTH; ) {
         const info = readStat(next, buffer, bootedAt);
         if (!info) break;
         found.push(info);

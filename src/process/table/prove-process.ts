@@ -6,7 +6,7 @@ import { heldBy, isWritable, ownProcesses } from './socket-holder.ts';
 
 /** A client answers within a millisecond; a busy machine may keep it waiting. */
 const ANSWER_TIMEOUT_MS = 5_000;
-const LONGEST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 20;
 
 export interface ProcessProofs {
   /**
@@ -41,7 +41,7 @@ export function createProcessProofs(folder: string, timeoutMs = ANSWER_TIMEOUT_M
 
 async function isWritten(file: string, timeoutMs: number): Promise<boolean> {
   const until = performance.now() + timeoutMs;
-  for (let pause = 1; performance.now() < until; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+  for (let pause = 1; performance.now() < until; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return true;
     await delay(pause);
   }

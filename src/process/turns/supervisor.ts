@@ -42,7 +42,7 @@ export interface SupervisorOptions {
 
 const WATCH_MS = 100;
 /** A wrapper that has just been started writes its pid, one that has written its record ends, well within this. */
-const PATIENCE_MS = 2000;
+const WRAPPER_TIMEOUT_MS = 2000;
 const POLL_MS = 10;
 
 export function createSupervisor(given: SupervisorOptions): Supervisor {
@@ -105,7 +105,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
 
     const startedAt = takenAt(folder) ?? Date.now();
     const wrapper = await wrapperOf(turn, pid);
-    if (wrapper && hasExitRecord(folder)) await gone(wrapper, PATIENCE_MS);
+    if (wrapper && hasExitRecord(folder)) await gone(wrapper, WRAPPER_TIMEOUT_MS);
     else if (wrapper) {
       const wrapperEnd = endOf(wrapper, folder);
       const live = watchTurn({ table, turn, folder, pid, ...options, onTrouble, wrapperEnd });
@@ -117,7 +117,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
 
   /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
   async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + WRAPPER_TIMEOUT_MS;
     for (;;) {
       const pid = readWrapperPid(folder);
       if (typeof pid === 'number') return pid;
@@ -146,7 +146,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       const stop = everyTick(() => {
         if (!hasExitRecord(folder) && table.alive(wrapper)) return;
         stop();
-        gone(wrapper, PATIENCE_MS).then(() => resolve(null));
+        gone(wrapper, WRAPPER_TIMEOUT_MS).then(() => resolve(null));
       });
     });
   }

@@ -30,7 +30,7 @@ function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => nu
 }
 
 /** Lists of ids give statements of many lengths; beyond this the oldest is prepared again when it comes back. */
-const MOST_PREPARED = 200;
+const MAX_PREPARED = 200;
 
 const sqliteDialect = (handle: BetterSqlite3.Database): Dialect => ({
   createDriver: () => new ImmediateDriver(handle),
@@ -65,7 +65,7 @@ function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSq
     if (known) return known;
     const statement = handle.prepare(sql);
     prepared.set(sql, statement);
-    if (prepared.size > MOST_PREPARED) prepared.delete(prepared.keys().next().value!);
+    if (prepared.size > MAX_PREPARED) prepared.delete(prepared.keys().next().value!);
     return statement;
   };
 }

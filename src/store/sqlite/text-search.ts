@@ -3,7 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { TextDocument, TextHit, TextHits, TextSearch } from '../../core/ports/text-search.ts';
 
 /** More words than this say no more about what is looked for. */
-const MOST_TERMS = 32;
+const MAX_TERMS = 32;
 const LOOKED_AT = 4_000;
 /** In quotes; or a word, with a star when only its beginning is meant. */
 const TERM = /"([^"]*)"|[^\s"]+/g;
@@ -17,23 +17,23 @@ function searchTerms(query: string): string[] {
     if (!words || (phrase === undefined && OPERATORS.has(whole))) continue;
     const isBeginning = phrase === undefined && /[\p{L}\p{N}]\*+\W*$/u.test(whole);
     terms.add(`"${words.join(' ')}"${isBeginning ? '*' : ''}`);
-    if (terms.size === MOST_TERMS) break;
+    if (terms.size === MAX_TERMS) break;
   }
   return [...terms];
 }
 
 /** As many as somebody works in at a time. */
-const MOST_KEYS = 8;
+const MAX_KEYS = 8;
 /** Of one index. */
-const MOST_DOCUMENTS = 20_000;
-const MOST_LENGTH = 8 * 1024 * 1024;
-const LONGEST_DOCUMENT = 256 * 1024;
+const MAX_DOCUMENTS = 20_000;
+const MAX_LENGTH = 8 * 1024 * 1024;
+const MAX_DOCUMENT_LENGTH = 256 * 1024;
 /** What is taken in before others have their turn. */
 const BATCH = { documents: 200, length: 128 * 1024 };
 /** Words of a snippet. */
 const SNIPPET_WORDS = 28;
 const SNIPPET_LENGTH = 240;
-const LONGEST_PART = 200;
+const MAX_PART_LENGTH = 200;
 /** What a word in the title, the author and the text is worth. */
 const WEIGHTS = '8.0, 3.0, 1.0';
 
@@ -56,7 +56,7 @@ export function createTextSearch(): TextSearch & { close(): void } {
           .then(database => {
             drop(key);
             indexes.set(key, { revision, database });
-            if (indexes.size > MOST_KEYS) drop(indexes.keys().next().value!);
+            if (indexes.size > MAX_KEYS) drop(indexes.keys().next().value!);
           })
           .finally(() => coming.delete(name));
       coming.set(name, making);
@@ -64,7 +64,7 @@ export function createTextSearch(): TextSearch & { close(): void } {
     },
     search(key, query, limit) {
       const database = indexes.get(key)?.database;
-      const part = query.trim().slice(0, LONGEST_PART).toWellFormed();
+      const part = query.trim().slice(0, MAX_PART_LENGTH).toWellFormed();
       if (part === '') return null;
       if (!database) return { hits: [], total: 0, match: 'all' };
       const terms = searchTerms(query);
@@ -102,9 +102,9 @@ function* batchesOf(documents: Iterable<TextDocument>): Iterable<TextDocument[]>
   let batch: TextDocument[] = [];
   let [count, length, ofBatch] = [0, 0, 0];
   for (const document of documents) {
-    const text = document.text.slice(0, LONGEST_DOCUMENT).toWellFormed();
+    const text = document.text.slice(0, MAX_DOCUMENT_LENGTH).toWellFormed();
     const size = text.length + document.title.length;
-    if (++count > MOST_DOCUMENTS || length + size > MOST_LENGTH) break;
+    if (++count > MAX_DOCUMENTS || length + size > MAX_LENGTH) break;
     length += size;
     ofBatch += size;
     batch.push({ ...document, text });

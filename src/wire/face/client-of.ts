@@ -17,7 +17,7 @@ const QUESTIONS = {
 } as const;
 
 /** People answer these. Whoever asked may give up sooner, with its signal. */
-const LONGEST_WAIT_MS = 30 * 60_000;
+const MAX_WAIT_MS = 30 * 60_000;
 
 /** Null for modern clients, which are asked by way of the answer. What is asked goes out on the call's own stream. */
 export function clientOf(call: Call): ClientOfCall | null {
@@ -30,7 +30,7 @@ export function clientOf(call: Call): ClientOfCall | null {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The client does not answer ${method}`);
       }
       const either = AbortSignal.any([signal, call.signal]);
-      return mcpReq.send({ method, params }, { signal: either, timeout: LONGEST_WAIT_MS });
+      return mcpReq.send({ method, params }, { signal: either, timeout: MAX_WAIT_MS });
     },
     tell(method, params) {
       const { level, data, logger } = params as Partial<LogMessage>;

@@ -62,7 +62,7 @@ function servePrompts(server: FaceServer, prompts: NonNullable<Face['prompts']>)
 function serveCompletion(server: FaceServer, complete: NonNullable<Face['complete']>): void {
   server.setRequestHandler('completion/complete', async ({ params }, ctx) => {
     const { values, total } = await server.ask(ctx, peer => complete(params, peer));
-    const shown = values.slice(0, MOST_VALUES);
+    const shown = values.slice(0, MAX_VALUES);
     return {
       completion: { values: shown, total: total ?? values.length, hasMore: shown.length < values.length },
     };
@@ -70,7 +70,7 @@ function serveCompletion(server: FaceServer, complete: NonNullable<Face['complet
 }
 
 /** The protocol's own limit for one answer. */
-const MOST_VALUES = 100;
+const MAX_VALUES = 100;
 
 function serveResources(server: FaceServer, resources: NonNullable<Face['resources']>): void {
   server.setRequestHandler('resources/list', async ({ params }, ctx) => {

@@ -24,8 +24,8 @@ const KEYS = [
 
 const isEnvelopeKey = (key: string): boolean => KEYS.includes(key);
 
-const MOST_KNOWN = 200;
-const LONGEST_KNOWN = 10_000;
+const MAX_CACHED = 200;
+const MAX_CACHED_LENGTH = 10_000;
 const known = new Set<string>();
 
 /** Whether the SDK takes it for one. A client sends the same with every request, so it is asked once for each. */
@@ -35,8 +35,8 @@ function isEnvelope(envelope: Record<string, unknown>): boolean {
   if (known.has(text)) return true;
   const body = { jsonrpc: '2.0', id: 0, method: 'tools/list', params: { _meta: envelope } };
   if (classifyInboundRequest({ httpMethod: 'POST', body }).kind !== 'modern') return false;
-  if (known.size >= MOST_KNOWN) known.clear();
-  if (text.length <= LONGEST_KNOWN) known.add(text);
+  if (known.size >= MAX_CACHED) known.clear();
+  if (text.length <= MAX_CACHED_LENGTH) known.add(text);
   return true;
 }
 

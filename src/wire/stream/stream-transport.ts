@@ -30,9 +30,9 @@ interface Direct {
 }
 
 /** A client that asks without reading is made to wait before its answers fill our memory. */
-const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 /** Log messages are worth something only while they are new: nobody stores them up for a client that does not read. */
-const MOST_UNREAD_LOG_BYTES = 1024 * 1024;
+const MAX_UNREAD_LOG_BYTES = 1024 * 1024;
 
 /** Newline-delimited JSON over a pair of streams. It owns both: when the connection is over, they are closed. */
 export class StreamTransport implements Transport {
@@ -79,7 +79,7 @@ export class StreamTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const isLog = 'method' in message && message.method === 'notifications/message';
-    if (isLog && this.#writer.unreadBytes > MOST_UNREAD_LOG_BYTES) return;
+    if (isLog && this.#writer.unreadBytes > MAX_UNREAD_LOG_BYTES) return;
     try {
       await this.#write(message);
     } finally {
@@ -134,7 +134,7 @@ export class StreamTransport implements Transport {
     this.#asked(id);
     const notify = (text: string) => {
       // Progress is only worth something when it is new; nobody is to store it up for a client that does not read.
-      if (this.#writer.unreadBytes <= MOST_UNREAD_BYTES) this.#send(text);
+      if (this.#writer.unreadBytes <= MAX_UNREAD_BYTES) this.#send(text);
     };
     void answer({ signal: direct.stop.signal, notify }).then(({ text }) => {
       if (this.#direct.get(id) === direct) this.#direct.delete(id);
@@ -167,7 +167,7 @@ export class StreamTransport implements Transport {
   }
 
   #pauseIfBehind(written: Promise<void>): Promise<void> {
-    if (this.#writer.unreadBytes > MOST_UNREAD_BYTES) this.#options.input.pause();
+    if (this.#writer.unreadBytes > MAX_UNREAD_BYTES) this.#options.input.pause();
     return written;
   }
 

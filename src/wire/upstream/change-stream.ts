@@ -4,7 +4,7 @@ import type { Multiplexer } from './multiplexer.ts';
 import { isObject } from './parse-json.ts';
 
 const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 /** A stream that lasted this long was a good one. */
 const STABLE_MS = 30_000;
 
@@ -30,7 +30,7 @@ export async function keepStream(
     }
     if (performance.now() - openedAt > STABLE_MS) pause = FIRST_PAUSE_MS;
     await delay(pause, undefined, { signal, ref: false }).catch(() => {});
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    pause = Math.min(pause * 2, MAX_PAUSE_MS);
     if (!signal.aborted) afterGap();
   }
 }

@@ -64,10 +64,10 @@ class ModernHeaders {
   }
 }
 
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 
 function wishes(schema: unknown, path: string[], depth: number): MirroredParameter[] {
-  if (!isObject(schema) || depth > DEEPEST) return [];
+  if (!isObject(schema) || depth > MAX_DEPTH) return [];
   const header = schema['x-mcp-header'];
   const own =
     path.length > 0 && typeof header === 'string' && /^[\w!#$%&'*+\-.^`|~]+$/.test(header)
@@ -95,7 +95,7 @@ interface HttpChannelOptions {
 
 const ACCEPT = 'application/json, text/event-stream';
 /** What is read of an answer that should have no content, or says only what went wrong. */
-const MOST_OF_A_REFUSAL = 64 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
 const RESUME_MS = 1000;
 
 /** Streamable HTTP: each message is a request of its own, and its answer one text or a stream. */
@@ -164,7 +164,7 @@ export class HttpChannel implements Channel {
     if (message.method === 'initialize' && answer.status === 200)
       session.sessionId = String(answer.headers['mcp-session-id'] ?? '') || null;
     if (answer.status < 200 || answer.status > 299) return this.#takeRefusal(answer, id);
-    if (id === null) await readText(answer.body, MOST_OF_A_REFUSAL);
+    if (id === null) await readText(answer.body, MAX_REFUSAL_BYTES);
     else if (isType(answer, 'application/json')) {
       const received = parsed(await readText(answer.body, maxFrameBytes, answerTooLarge));
       this.#learn(message, received);
@@ -217,7 +217,7 @@ export class HttpChannel implements Channel {
   /** An error of the protocol may come with any status: then it is the server's own answer. */
   async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
     const { mux } = this.#options;
-    const text = await readText(answer.body, MOST_OF_A_REFUSAL);
+    const text = await readText(answer.body, MAX_REFUSAL_BYTES);
     const received = isType(answer, 'application/json') ? tryParse(text) : null;
     const fault = this.#faultOf(answer, isObject(received) ? received.id : null, id);
     if (mux.fault) return;
@@ -227,7 +227,7 @@ export class HttpChannel implements Channel {
   }
 
   async #refusal(answer: Answer): Promise<StatusFault> {
-    await readText(answer.body, MOST_OF_A_REFUSAL).catch(() => {});
+    await readText(answer.body, MAX_REFUSAL_BYTES).catch(() => {});
     return this.#faultOf(answer, null, 0);
   }
 

@@ -92,10 +92,10 @@ export interface Answer {
   body: Readable;
 }
 
-const MOST_REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 
 /** One request over HTTP. A redirect is followed only within the same origin, and only where the request stays the same. */
-export async function exchange(asked: Exchange, redirectsLeft = MOST_REDIRECTS): Promise<Answer> {
+export async function exchange(asked: Exchange, redirectsLeft = MAX_REDIRECTS): Promise<Answer> {
   const message = await send(asked);
   const { statusCode: status = 0, headers } = message;
   if (status < 300 || status > 399 || status === 304) return { status, headers, body: decoded(message) };

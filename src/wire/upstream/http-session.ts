@@ -38,7 +38,7 @@ export interface HttpTarget {
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
 /** More than calls in flight, so that a stream of changes never waits for a call. */
-const MOST_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 64;
 /** An idle connection is let go before most servers let it go: a request on one that has just ended would be lost. */
 const IDLE_MS = 4000;
 
@@ -56,7 +56,7 @@ export class HttpSession {
     this.url = parse(url);
     this.#headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !OURS.test(name)));
     for (const [name, value] of Object.entries(this.#headers)) check(name, value);
-    const options = { keepAlive: true, maxSockets: MOST_CONNECTIONS, timeout: IDLE_MS };
+    const options = { keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS };
     this.#agent = this.url.protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
     this.#lookup = lookup;
   }

@@ -54,7 +54,7 @@ function answered({ code, message, data }: Json): UpstreamFault {
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
 /** A server that asks more than this at once is not asking. */
-const MOST_AT_ONCE = 64;
+const MAX_AT_ONCE = 64;
 
 /** What a server asks of us: a ping is answered, the rest is for whoever has the server to himself. */
 class ServerRequests {
@@ -75,7 +75,7 @@ class ServerRequests {
   take(id: string | number, method: string, params: Json): void {
     if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
     else if (!this.#events.onRequest) this.#turnAway(id, METHOD_NOT_FOUND, 'Method not found');
-    else if (this.#open.has(id) || this.#open.size >= MOST_AT_ONCE)
+    else if (this.#open.has(id) || this.#open.size >= MAX_AT_ONCE)
       this.#turnAway(id, INTERNAL_ERROR, 'Too many requests at once');
     else void this.#hand(this.#events.onRequest.bind(this.#events), id, method, params);
   }

@@ -108,7 +108,7 @@ interface SseChannelOptions {
   over: AbortSignal;
 }
 
-const MOST_OF_A_REFUSAL = 64 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** The HTTP of 2024: everything comes on one stream, whose first event says where to send to. Settles once that is known. */
 export async function openSseChannel(options: SseChannelOptions): Promise<Channel> {
@@ -150,7 +150,7 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
     headers: { accept: 'application/json, text/event-stream' },
     signal,
   });
-  await readText(answer.body, MOST_OF_A_REFUSAL).catch(() => {});
+  await readText(answer.body, MAX_REFUSAL_BYTES).catch(() => {});
   if (answer.status < 200 || answer.status > 299) throw new StatusFault(answer.status, answer.headers);
 }
 

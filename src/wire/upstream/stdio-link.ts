@@ -32,7 +32,7 @@ interface LineChannelOptions {
 }
 
 /** What a server may leave unread before nothing more is given to it. */
-const MOST_UNREAD_BYTES = 16 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 /** So many of the largest frames in one are none any more. */
 const ENDLESS_FRAMES = 8;
 /** Between the end of a process and the last of its output, and the other way round. */
@@ -43,7 +43,7 @@ function openLineChannel(options: LineChannelOptions): Channel {
   const { stdin, mux, events } = options;
 
   function write(message: Json): boolean {
-    if (!stdin.writable || stdin.writableLength > MOST_UNREAD_BYTES) return false;
+    if (!stdin.writable || stdin.writableLength > MAX_UNREAD_BYTES) return false;
     gatherWrites(stdin);
     stdin.write(asLine(message));
     return true;

@@ -23,8 +23,8 @@ import {
 import { branchChanges, branchDiff, writeDiff } from './diff.ts';
 
 /** New files up to this size are read to count their lines, in all up to this many bytes. */
-const LARGEST_COUNTED = 1024 * 1024;
-const MOST_COUNTED = 64 * LARGEST_COUNTED;
+const MAX_COUNTED_BYTES = 1024 * 1024;
+const MAX_COUNTED = 64 * MAX_COUNTED_BYTES;
 
 /** What the run at work in `directory` since the snapshot has changed, in the whole repository. */
 async function findChanges(
@@ -86,7 +86,7 @@ async function countLines(
     notes.push(
       `${wereDirty} of the files had uncommitted changes before the run: their lines are not counted`,
     );
-  const budget = { bytes: MOST_COUNTED };
+  const budget = { bytes: MAX_COUNTED };
   const counted = await eachOf(files, async file => file.lines ?? (await linesOfNew(root, file, budget)));
   const tooLarge = counted.filter(each => each === 'too large').length;
   if (tooLarge > 0)
@@ -109,7 +109,7 @@ async function linesOfNew(
   budget: { bytes: number },
 ): Promise<Difference['lines'] | 'too large'> {
   if (!isUntracked || wasDirty) return null;
-  const content = budget.bytes > 0 ? await readWorkFile(root, path, LARGEST_COUNTED) : null;
+  const content = budget.bytes > 0 ? await readWorkFile(root, path, MAX_COUNTED_BYTES) : null;
   budget.bytes -= content?.length ?? 0;
   // A repository of its own has no lines of ours.
   if (!content) return (await statWorkFile(root, path))?.isDirectory() ? null : 'too large';
@@ -120,7 +120,7 @@ async function linesOfNew(
 }
 
 /** More are not kept: the snapshot is read and written with each run. */
-const MOST_DIRTY = 50_000;
+const MAX_DIRTY = 50_000;
 /** What may be read before a start: a few milliseconds' worth. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
@@ -136,9 +136,9 @@ async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapsho
   const known = new Set(listed.map(({ path }) => path));
   const unlisted = hidden.paths.filter(path => !known.has(path));
   const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
-  if (entries.length > MOST_DIRTY)
+  if (entries.length > MAX_DIRTY)
     throw new GitTrouble(
-      `more than ${MOST_DIRTY} files had uncommitted changes before the run, or were hidden from git`,
+      `more than ${MAX_DIRTY} files had uncommitted changes before the run, or were hidden from git`,
     );
   const budget = { ...HASH_BUDGET };
   const { root } = git.folder;

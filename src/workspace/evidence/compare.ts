@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import {
   type ChangedFile,
   type DirtyFile,
-  MOST_COMMITS_NAMED,
+  MAX_COMMITS_NAMED,
   type WorkChanges,
   type WorkSnapshot,
 } from '../../schema/evidence.ts';
@@ -42,7 +42,7 @@ export interface Compared {
   notes: string[];
 }
 
-const LARGEST_HASHED = 4n * 1024n * 1024n;
+const MAX_HASHED_BYTES = 4n * 1024n * 1024n;
 const MAX_NAMED = 3;
 
 /** `use` may ask git about the same index, which is gone afterwards. */
@@ -143,14 +143,14 @@ async function changedAgain(
   const stat = await statWorkFile(root, before.path);
   const stamp = stat && stampOf(stat);
   if (stamp === before.stamp) return null;
-  const canCompare = stat && before.hash !== null && stat.size <= LARGEST_HASHED;
+  const canCompare = stat && before.hash !== null && stat.size <= MAX_HASHED_BYTES;
   if (canCompare && (await hashWorkFile(root, before.path, stat)) === before.hash) return null;
   const status = before.stamp === null ? 'A' : stamp === null ? 'D' : 'M';
   return { path: before.path, status, wasDirty: true, lines: null };
 }
 
-const MOST_COUNTED = 10_000;
-const MOST_TIPS = 200;
+const MAX_COUNTED = 10_000;
+const MAX_TIPS = 200;
 
 /**
  * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then, if a branch or tag
@@ -168,7 +168,7 @@ export async function commitsMade(
   const tips = new Set([...(now.head ? [now.head] : []), ...visited].filter(id => id !== before.head));
   if (tips.size === 0) return { count: 0, newest: [], dropped: 0, elsewhere: 0, hasFeedback: false };
   const chosen = [
-    ...['--ignore-missing', '--topo-order', `--max-count=${MOST_COUNTED}`, `--max-age=${since}`, ...tips],
+    ...['--ignore-missing', '--topo-order', `--max-count=${MAX_COUNTED}`, `--max-age=${since}`, ...tips],
     ...(before.head ? ['--not', before.head] : []),
     '--',
   ];
@@ -184,7 +184,7 @@ export async function commitsMade(
   const kept = own.filter(({ oid }) => !dropped.has(oid));
   const away = branch === undefined ? new Set() : await notOn(git, tips, branch);
   const made = kept.filter(({ oid }) => !away.has(oid));
-  const newest = made.slice(0, MOST_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
+  const newest = made.slice(0, MAX_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
   const hasFeedback = feedback?.isOurs ?? false;
   const elsewhere = kept.length - made.length;
   return { count: made.length, newest, dropped: own.length - kept.length, elsewhere, hasFeedback };
@@ -203,13 +203,13 @@ async function droppedFrom(git: Git, tips: ReadonlySet<string>, head: string | n
   const others = [...tips].filter(tip => tip !== head);
   if (others.length === 0) return new Set();
   const kept = ['--branches', '--tags', '--remotes', ...(head ? [head] : [])];
-  const args = ['rev-list', '--ignore-missing', `--max-count=${MOST_COUNTED}`, ...others, '--not', ...kept];
+  const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...others, '--not', ...kept];
   return new Set(String(await git.run([...args, '--'])).split('\n'));
 }
 
 /** Of the commits that these tips lead to, those that this branch does not lead to; all of them when it is gone. */
 async function notOn(git: Git, tips: ReadonlySet<string>, branch: string): Promise<Set<string>> {
-  const args = ['rev-list', '--ignore-missing', `--max-count=${MOST_COUNTED}`, ...tips];
+  const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...tips];
   return new Set(String(await git.run([...args, '--not', `refs/heads/${branch}`, '--'])).split('\n'));
 }
 
@@ -249,7 +249,7 @@ export async function branchNotes(git: Git, before: WorkSnapshot, now: Status): 
 
 function pointedTo(log: string): string[] {
   const ids = log.split('\n').map(line => /^\S+ ([0-9a-f]{40,64}) /.exec(line)?.[1] ?? '');
-  return [...new Set(ids.filter(id => id !== '' && !/^0+$/.test(id)))].slice(-MOST_TIPS);
+  return [...new Set(ids.filter(id => id !== '' && !/^0+$/.test(id)))].slice(-MAX_TIPS);
 }
 
 function toCommit(line: string): { id: string; oid: string; by: string; subject: string } {

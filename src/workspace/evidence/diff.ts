@@ -10,7 +10,7 @@ import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
 import { type Compared, commitsMade, type Difference, withComparison } from './compare.ts';
 
 /** As big as what git shows: see `core.bigFileThreshold` in git.ts. */
-const LARGEST_SHOWN = 8 * 1024 * 1024;
+const MAX_SHOWN_BYTES = 8 * 1024 * 1024;
 const LINK = 0o120000n;
 const KIND = 0o170000n;
 
@@ -21,7 +21,7 @@ export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   if (!stat) return Buffer.from(`# ${name} is gone\n`);
   if (stat.isDirectory())
     return Buffer.from(`# ${name} is a repository of its own, which is not looked into\n`);
-  const content = await readWorkFile(root, path, LARGEST_SHOWN);
+  const content = await readWorkFile(root, path, MAX_SHOWN_BYTES);
   if (!content)
     return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not readable\n`);
 
@@ -51,7 +51,7 @@ const prefixed = (side: string, name: string): string =>
   name.startsWith('"') ? `"${side}/${name.slice(1)}` : `${side}/${name}`;
 
 /** Well below what any system takes as arguments. */
-const MOST_ARGUMENT_BYTES = 64 * 1024;
+const MAX_ARGUMENT_BYTES = 64 * 1024;
 
 const WERE_DIRTY = `# The files below had uncommitted changes before the run. What they held then was not kept: their whole
 # difference from the last commit before the run is shown, older changes included.
@@ -127,7 +127,7 @@ function* batches(files: Difference[], pieces: Pieces): Generator<string[]> {
       );
       continue;
     }
-    if (bytes + path.length > MOST_ARGUMENT_BYTES && batch.length > 0) {
+    if (bytes + path.length > MAX_ARGUMENT_BYTES && batch.length > 0) {
       yield batch;
       batch = [];
       bytes = 0;

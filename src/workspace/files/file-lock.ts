@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { SquadError } from '../../schema/error.ts';
 
 /** What is done under a lock takes milliseconds. */
-const PATIENCE_MS = 15_000;
+const LOCK_TIMEOUT_MS = 15_000;
 /** Whoever holds it this long without living, or at all, does not come back to let it go. */
 const DEAD_MS = 1_000;
 const STUCK_MS = 5_000;
@@ -26,7 +26,7 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
 
 /** Settles when nobody holds the lock, or whoever does will not come back to let it go. Never rejects. */
 export async function whenFree(lock: string): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
   while (performance.now() < end) {
     const holder = await contentOf(lock).catch(() => null);
@@ -36,7 +36,7 @@ export async function whenFree(lock: string): Promise<void> {
 }
 
 async function take(lock: string, mark: string): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
   while (!(await lay(lock, mark))) {
     const holder = await contentOf(lock);

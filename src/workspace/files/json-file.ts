@@ -195,7 +195,7 @@ export interface JsonProblem {
 }
 
 /** No file of ours is nested this deep, and the parser keeps one stack frame for each level. */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 /** The text as a tree in which every key stands once, so that whoever reads it reads the same. */
 export function parseJsonTree(
   text: string,
@@ -233,7 +233,7 @@ function depthProblem(text: string): JsonProblem | null {
     const first = text[offset];
     if (first === '{' || first === '[') depth++;
     else if (first === '}' || first === ']') depth--;
-    if (depth > DEEPEST) return { offset, message: `nested deeper than ${DEEPEST} levels` };
+    if (depth > MAX_DEPTH) return { offset, message: `nested deeper than ${MAX_DEPTH} levels` };
   }
   return null;
 }

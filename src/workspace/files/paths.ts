@@ -64,7 +64,7 @@ function escaped(character: string, isText: boolean): string {
   return [...bytes].map(byte => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-const LONGEST = 40;
+const MAX_NAME_LENGTH = 40;
 
 /** `squad/<name>/<run>`, with whatever git allows in a branch left of the name. */
 export function branchOf(name: string, runId: string): string {
@@ -95,6 +95,6 @@ const plain = (text: string): string =>
   text
     .normalize('NFC')
     .replaceAll(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
-    .slice(0, LONGEST)
+    .slice(0, MAX_NAME_LENGTH)
     .toWellFormed()
     .replaceAll('\uFFFD', '');

@@ -6,8 +6,8 @@ import { basename, dirname, join } from 'node:path';
 const SETTLE_MS = 50;
 /** After a watch could not begin, or ended by itself. */
 const AGAIN_MS = 2_000;
-const DEEPEST = 3;
-const MOST_FOLDERS = 256;
+const MAX_DEPTH = 3;
+const MAX_FOLDERS = 256;
 
 /** Paths inside the folder that changed; null when it cannot be told which. */
 export type Changed = ReadonlySet<string> | null;
@@ -44,12 +44,12 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
     if (!(await hold(parent, name => (name === null || name === basename(folder)) && tell(null)))) again();
     seen.add(parent);
     const left = [{ path: '', depth: 0 }];
-    for (let next = left.shift(); next && seen.size < MOST_FOLDERS; next = left.shift()) {
+    for (let next = left.shift(); next && seen.size < MAX_FOLDERS; next = left.shift()) {
       const { path, depth } = next;
       const place = join(folder, path);
       if (!(await hold(place, name => tell(name === null ? null : join(path, name))))) continue;
       seen.add(place);
-      if (depth === DEEPEST) continue;
+      if (depth === MAX_DEPTH) continue;
       for (const entry of await readdir(place, { withFileTypes: true }).catch(() => []))
         if (entry.isDirectory()) left.push({ path: join(path, entry.name), depth: depth + 1 });
     }

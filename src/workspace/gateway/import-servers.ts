@@ -234,7 +234,7 @@ const startOf = (server: Server) =>
     ? [server.command, server.args, server.env, server.cwd]
     : [server.type, server.url, server.headers];
 
-const LONGEST_ID = 24;
+const MAX_ID_LENGTH = 24;
 
 /** The name itself where it can be an id. `GitHub (work)` → `github-work`, and `github-work-2` where there is one. */
 function freeId(name: string, known: ReadonlyMap<string, Server>): string {
@@ -246,7 +246,7 @@ function freeId(name: string, known: ReadonlyMap<string, Server>): string {
   const base = /^[a-z]/.test(plain) ? plain : `server-${plain}`.replace(/-$/, '');
   for (let number = 1; ; number++) {
     const end = number === 1 ? '' : `-${number}`;
-    const id = `${base.slice(0, LONGEST_ID - end.length).replace(/-+$/, '')}${end}`;
+    const id = `${base.slice(0, MAX_ID_LENGTH - end.length).replace(/-+$/, '')}${end}`;
     if (!known.has(id) && id !== 'squad') return id;
   }
 }

@@ -143,13 +143,13 @@ export function summaryText(config: McpConfig): string {
     .join(' and ');
 }
 
-const LONGEST = 200;
-const MOST_NAMED = 8;
+const MAX_TEXT_LENGTH = 200;
+const MAX_NAMED = 8;
 
 function listed(verb: string, names: string[]): string {
   if (names.length === 0) return '';
-  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : '';
-  return `${verb} ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+  const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
+  return `${verb} ${names.slice(0, MAX_NAMED).join(', ')}${more}`;
 }
 
 /** Command or address of a server, with its environment or headers. Nothing is cut, because a person decides by these lines. */
@@ -175,4 +175,4 @@ const harmless = (server: Server, text: string): string =>
 /** Uncut, and on one line by pictures of its line ends. */
 const exactLine = (text: string): string => visibleText(text).replaceAll('\n', '␊').replaceAll('\t', '␉');
 
-const shown = (text: string): string => oneLine(text, LONGEST);
+const shown = (text: string): string => oneLine(text, MAX_TEXT_LENGTH);

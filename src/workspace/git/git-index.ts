@@ -64,7 +64,11 @@ export async function unlike(
 ): Promise<Set<string>> {
   const options = [...THOROUGH, ...(folder === undefined ? [] : [`--work-tree=${folder}`])];
   await index
-    .run([...options, 'update-index', '-q', '--refresh', '--ignore-submodules'], undefined, LIMIT_MS)
+    .run(
+      [...options, 'update-index', '-q', '--refresh', '--ignore-submodules'],
+      undefined,
+      REFRESH_TIMEOUT_MS,
+    )
     .catch(unlessSaid);
   const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
   const how = ['--name-only', '-z', '--no-renames', '--ignore-submodules=all'];
@@ -72,7 +76,7 @@ export async function unlike(
 }
 
 /** Many files that were replaced are read again. */
-const LIMIT_MS = 120_000;
+const REFRESH_TIMEOUT_MS = 120_000;
 
 /** A configuration may have git overlook changes. */
 const THOROUGH = ['core.ignoreStat=false', 'core.trustctime=true', 'core.checkStat=default'].flatMap(
@@ -126,7 +130,7 @@ async function flag(index: ScratchIndex, option: string, paths: readonly string[
 }
 
 /** How long the agent's own git is waited for. */
-const PATIENCE_MS = 10_000;
+const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 10;
 const LOOK_EVERY_MS = 250;
 
@@ -149,7 +153,7 @@ interface LockOptions {
 export async function withIndexLock<T>(
   gitDir: string,
   work: () => Promise<T>,
-  { patienceMs = PATIENCE_MS, ownTree }: LockOptions = {},
+  { patienceMs = LOCK_TIMEOUT_MS, ownTree }: LockOptions = {},
 ): Promise<T> {
   const lock = join(gitDir, 'index.lock');
   const end = performance.now() + patienceMs;

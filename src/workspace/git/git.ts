@@ -66,7 +66,7 @@ type Protocol = 'https' | 'http' | 'ssh' | 'file';
 type Environment = Record<string, string | undefined>;
 
 const MAX_BYTES = 64 * 1024 * 1024;
-const LIMIT_MS = 20_000;
+const GIT_TIMEOUT_MS = 20_000;
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
 
 /**
@@ -128,7 +128,7 @@ const OFF = [
 ].flatMap(setting => ['-c', setting]);
 
 function execute(cwd: string, env: Record<string, string>, args: string[], how: GitRun): Promise<ProgramEnd> {
-  const { limitMs = LIMIT_MS, maxBytes = MAX_BYTES, signal, input } = how;
+  const { limitMs = GIT_TIMEOUT_MS, maxBytes = MAX_BYTES, signal, input } = how;
   const argv = ['git', '--no-pager', ...OFF, ...args] as const;
   return runProgram({ argv, cwd, env: { ...env, ...how.env }, limitMs, maxBytes, signal, input });
 }
@@ -162,7 +162,7 @@ function personal(env: Environment): Record<string, string> {
   return { ...Object.fromEntries(kept), PATH: path, LC_ALL: 'C' };
 }
 
-function output(end: ProgramEnd, { mayBeCut = false, limitMs = LIMIT_MS, codes = [] }: GitRun): Buffer {
+function output(end: ProgramEnd, { mayBeCut = false, limitMs = GIT_TIMEOUT_MS, codes = [] }: GitRun): Buffer {
   if (end.code === 0 || (end.code !== null && codes.includes(end.code)) || (end.cut === 'size' && mayBeCut))
     return end.stdout;
   throw new GitTrouble(reason(end, limitMs), end);
@@ -198,14 +198,14 @@ function once(act: () => Promise<void>): () => Promise<void> {
 }
 
 /** How long somebody else may hold one of git's locks: an agent's own commit, the user's, a gc. */
-const PATIENCE_MS = 10_000;
+const LOCK_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 500;
 
 /** As `git.run`, but a lock that somebody else holds is waited for. */
 export async function runPatiently(git: Git, args: string[], how: GitRun = {}): Promise<Buffer> {
-  const until = performance.now() + PATIENCE_MS;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+  const until = performance.now() + LOCK_TIMEOUT_MS;
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {
       return await git.run(args, how);
     } catch (trouble) {

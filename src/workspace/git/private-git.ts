@@ -106,7 +106,7 @@ export async function privateGit(folder: GitFolder, read: ReadSettings): Promise
   return place;
 }
 
-const MOST = 500;
+const MAX_CACHED = 500;
 const known = new Map<string, Promise<Setting[]>>();
 const written = new Map<string, string>();
 
@@ -165,7 +165,7 @@ function link(target: string, path: string): void {
 }
 
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size >= MOST) map.clear();
+  if (map.size >= MAX_CACHED) map.clear();
   map.set(key, value);
 }
 

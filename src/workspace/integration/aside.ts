@@ -44,13 +44,13 @@ export async function putBackAside(git: Git, commit: string): Promise<string[]> 
 
 /** For what somebody saved twice in one moment: both stay. */
 export function keepBeside(root: string, path: string, file: Buffer): string {
-  for (let at = 1; at <= MOST_BESIDE; at++) {
+  for (let at = 1; at <= MAX_COPIES; at++) {
     const beside = `${path}.kept-${at}`;
     if (putIn(root, beside, file)) return `${pathText(path)} was saved meanwhile, and is ${pathText(beside)}`;
   }
   throw new Error(`${pathText(path)} was saved meanwhile and cannot be put back`);
 }
-const MOST_BESIDE = 100;
+const MAX_COPIES = 100;
 
 const placesOf = (root: string, gitDir: string): [string, string] => [
   join(gitDir, 'squad-aside'),

@@ -8,7 +8,7 @@ import type { Git } from '../git/git.ts';
 import { uncover, unlike, withIndexCopy } from '../git/git-index.ts';
 import { type TreeChange, treeChanges } from '../git/git-status.ts';
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** Whether a work tree can go from one commit to another without anything of the user's in the way. Changes nothing. */
 export async function folderFit(git: Git, { from, to }: { from: string; to: string }): Promise<FolderFit> {
@@ -96,9 +96,9 @@ async function filteredFiles(git: Git, files: readonly TreeChange[]): Promise<st
 }
 
 function named(paths: readonly string[], what: string): string[] {
-  const more = paths.length - MOST_NAMED;
+  const more = paths.length - MAX_NAMED;
   return [
-    ...paths.slice(0, MOST_NAMED).map(path => `${pathText(path)} ${what}`),
+    ...paths.slice(0, MAX_NAMED).map(path => `${pathText(path)} ${what}`),
     ...(more > 0 ? [`and ${more} more like it`] : []),
   ];
 }

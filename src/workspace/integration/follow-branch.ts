@@ -11,7 +11,7 @@ import type { ScratchIndex } from '../worktrees/branch-commit.ts';
 import { makeAside } from './aside.ts';
 import { exchangeFiles } from './exchange-files.ts';
 
-const LIMIT_MS = 120_000;
+const CHECKOUT_TIMEOUT_MS = 120_000;
 
 /**
  * Brings files and index of a work tree from one commit to another, after its branch. A file goes only when it is as it was
@@ -102,7 +102,7 @@ async function writeNew(
   const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
   const at = `--work-tree=${folder}`;
   try {
-    await index.run([at, 'checkout-index', '-q', '-u', '-z', '--stdin'], input, LIMIT_MS);
+    await index.run([at, 'checkout-index', '-q', '-u', '-z', '--stdin'], input, CHECKOUT_TIMEOUT_MS);
     return all;
   } catch (trouble) {
     unlessSaid(trouble);

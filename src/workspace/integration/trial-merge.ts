@@ -16,9 +16,9 @@ interface Onto {
 }
 
 /** A big merge takes git longer than a look does. */
-const LIMIT_MS = 120_000;
-const MOST_MESSAGES = 20;
-const LONGEST_MESSAGE = 300;
+const MERGE_TIMEOUT_MS = 120_000;
+const MAX_MESSAGES = 20;
+const MAX_MESSAGE_LENGTH = 300;
 
 /** Merges one branch after another in the object database alone. What conflicts is left out, and the others go on. */
 export async function trialMerge(
@@ -43,7 +43,7 @@ export async function trialMerge(
     const theirs = await withoutFeedback(git, result, tip);
     const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
     const said = await git
-      .run(merge, { codes: [1], limitMs: LIMIT_MS, signal, env: identity })
+      .run(merge, { codes: [1], limitMs: MERGE_TIMEOUT_MS, signal, env: identity })
       .catch(explained);
     if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
     const { tree, files, messages } = parseMerge(said);
@@ -93,9 +93,11 @@ function parseMerge(output: Buffer): { tree: string; files: string[]; messages: 
 }
 
 function readable(messages: readonly string[], names: readonly (readonly [string, string])[]): string[] {
-  const shown = messages.slice(0, MOST_MESSAGES).map(message => {
+  const shown = messages.slice(0, MAX_MESSAGES).map(message => {
     const named = names.reduce((text, [commit, name]) => text.replaceAll(commit, name), message);
-    return named.length > LONGEST_MESSAGE ? `${named.slice(0, LONGEST_MESSAGE).toWellFormed()}…` : named;
+    return named.length > MAX_MESSAGE_LENGTH
+      ? `${named.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…`
+      : named;
   });
   const more = messages.length - shown.length;
   return more > 0 ? [...shown, `and ${more} more`] : shown;

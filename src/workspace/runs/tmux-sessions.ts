@@ -32,7 +32,7 @@ async function endSession(tmux: Tmux, name: string): Promise<void> {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const LIMIT_MS = 2_000;
+const TMUX_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 1024 ** 2;
 /** So that many runs at once look for it once, and one who has just installed it need not wait. */
 const LOOK_AGAIN_MS = 5_000;
@@ -77,7 +77,7 @@ function createTmux(env: Environment): Tmux {
         env: Object.fromEntries(
           PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
         ),
-        limitMs: LIMIT_MS,
+        limitMs: TMUX_TIMEOUT_MS,
         maxBytes: MAX_BYTES,
       }),
   };
@@ -99,7 +99,7 @@ export interface SessionsOptions {
 /** The last lines of a run can be read for a moment. */
 const LAST_LINES_MS = 1_500;
 const HISTORY_LINES = '20000';
-const LONGEST_TITLE = 60;
+const MAX_TITLE_LENGTH = 60;
 /** Says whose a session is: several homes may have theirs on one server. */
 const MARK = '@squad_home';
 
@@ -200,7 +200,7 @@ function newSession(
  */
 function titleOf(run: WindowedRun): string {
   const words = `${runName(run)}: ${runSummary(run)}`.replace(/[^\p{L}\p{N} .,:/_-]+/gu, ' ');
-  return oneLine(words, LONGEST_TITLE);
+  return oneLine(words, MAX_TITLE_LENGTH);
 }
 
 function runOfLine(line: string, mark: string): RunId | null {

@@ -23,7 +23,7 @@ interface Remark {
 }
 
 /** Of errors, and of warnings: more is not read by anybody, and each costs a search through the file. */
-const MOST = 100;
+const MAX_FINDINGS = 100;
 
 /** Collects what is the matter with one file, so that whoever wrote it hears of everything at once. */
 export class Findings {
@@ -56,7 +56,7 @@ export class Findings {
     { code = 'CONFIG_INVALID', suggestion }: Remark,
     place?: Place,
   ): void {
-    if (++this.#counts[severity] > MOST) return;
+    if (++this.#counts[severity] > MAX_FINDINGS) return;
     this.#found.push({
       ...{ severity, path: path.join('.'), ...(place ?? this.place(path)), message },
       code,
@@ -79,7 +79,7 @@ export class Findings {
   }
 
   #moreOf(severity: ConfigFinding['severity']): SubagentFinding[] {
-    const more = this.#counts[severity] - MOST;
+    const more = this.#counts[severity] - MAX_FINDINGS;
     if (more <= 0) return [];
     const message = `${more} more ${severity}${more === 1 ? '' : 's'}`;
     return [

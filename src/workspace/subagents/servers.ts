@@ -33,8 +33,8 @@ function warnOfMissingProgram(
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
-const SHORTEST_MS = 100;
-const LONGEST_MS = 1_800_000;
+const MIN_MS = 100;
+const MAX_MS = 1_800_000;
 
 /** One server in the gateway's words; null, and said, when there is nothing to start or reach. */
 function serverOf(
@@ -123,19 +123,18 @@ function timeoutOf(
   findings: Findings,
 ): number {
   // A subagent takes as long as a task does.
-  if (timeout === undefined)
-    return args.slice(0, 2).join(' ') === 'mcp serve' ? LONGEST_MS : DEFAULT_TIMEOUT_MS;
+  if (timeout === undefined) return args.slice(0, 2).join(' ') === 'mcp serve' ? MAX_MS : DEFAULT_TIMEOUT_MS;
   const wanted = Math.round(timeout * 1000);
-  const kept = Math.min(Math.max(wanted, SHORTEST_MS), LONGEST_MS);
+  const kept = Math.min(Math.max(wanted, MIN_MS), MAX_MS);
   if (kept !== wanted)
     findings.warn(
       ['mcpServers', name, 'timeout'],
-      `a call may take from 0.1 to ${LONGEST_MS / 1000} seconds: ${kept / 1000} are taken`,
+      `a call may take from 0.1 to ${MAX_MS / 1000} seconds: ${kept / 1000} are taken`,
     );
   return kept;
 }
 
-const LONGEST = 24;
+const MAX_ID_LENGTH = 24;
 
 /** An id for each name of a server: the name itself where it can be one. Names that would be the same are told apart by numbers. */
 export function serverIds(names: readonly string[]): Map<string, string> {
@@ -159,14 +158,14 @@ function idFor(name: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^[^a-z]+/, '')
-    .slice(0, LONGEST)
+    .slice(0, MAX_ID_LENGTH)
     .replace(/-+$/, '');
   // Squad's own tools begin with its name.
   return id === '' ? 'server' : id === 'squad' ? 'squad-server' : id;
 }
 
 const numbered = (id: string, number: number): string =>
-  `${id.slice(0, LONGEST - 1 - String(number).length).replace(/-+$/, '')}-${number}`;
+  `${id.slice(0, MAX_ID_LENGTH - 1 - String(number).length).replace(/-+$/, '')}-${number}`;
 
 /** Its servers as the gateway knows them, every one for each run alone; null: it has none. */
 export function serversOf(

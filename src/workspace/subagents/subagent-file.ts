@@ -155,7 +155,7 @@ const exposedNames = (tool: string, servers: McpConfig | null): string[] => [
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 /** Timers cannot be set further ahead. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 /** `90s`, `5m`, `1h30m` in milliseconds; a bare number is seconds. Null: it is no time, or too long a one. */
 export function durationMs(text: string | number): number | null {
@@ -165,7 +165,7 @@ export function durationMs(text: string | number): number | null {
     (sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS],
     0,
   );
-  return ms >= 1 && ms <= LONGEST_MS ? Math.round(ms) : null;
+  return ms >= 1 && ms <= MAX_MS ? Math.round(ms) : null;
 }
 
 /** What stands in the file, whose places the findings know from now on; null, and said, when nothing can be read from it. */
@@ -325,24 +325,24 @@ function timeoutOf({ timeout }: Partial<SubagentDefaults>, findings: Findings): 
 /** `review.subagent.yaml`, or `review.cpe.yaml` as CPE calls them. */
 const SUBAGENT_FILE = /^[^.].*\.(subagent|cpe)\.ya?ml$/;
 
-const DEEPEST = 6;
-const MOST = 200;
+const MAX_DEPTH = 6;
+const MAX_FILES = 200;
 
 /** Every subagent's file in a folder and below it, sorted; not in hidden folders, nor in what was installed there. */
 export async function subagentFilesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
   await look(folder, 0, found);
-  return found.sort().slice(0, MOST);
+  return found.sort().slice(0, MAX_FILES);
 }
 
 async function look(folder: string, depth: number, found: string[]): Promise<void> {
   // A folder that cannot be read has none that could be used.
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
-    if (found.length >= MOST) return;
+    if (found.length >= MAX_FILES) return;
     const path = join(folder, entry.name);
     if (entry.isFile() && SUBAGENT_FILE.test(entry.name)) found.push(path);
     const isLookedInto = entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules';
-    if (isLookedInto && depth < DEEPEST) await look(path, depth + 1, found);
+    if (isLookedInto && depth < MAX_DEPTH) await look(path, depth + 1, found);
   }
 }

@@ -1,6 +1,6 @@
 import { keyAsUser, looksSecretValue } from '../../core/gateway/secrets.ts';
 import { looksSecretHeader, malformedVariable, namesIn, substitute } from '../../core/gateway/variables.ts';
-import { SHORTEST_SECRET } from '../../redaction/secret-forms.ts';
+import { MIN_SECRET_LENGTH } from '../../redaction/secret-forms.ts';
 import type { Findings, Path } from './findings.ts';
 import type { ListedModel } from './model.ts';
 
@@ -47,7 +47,7 @@ export function warnOfSecretsInFile({ model, path }: ListedModel, findings: Find
   if (isKey || looksSecretValue(address)) warn([...path, 'base_url'], 'API_KEY', findings);
   for (const [name, text] of Object.entries(patchRequest?.includeHeaders ?? {})) {
     const value = inOneForm(text, { env: {}, folder: '' });
-    const isNamed = looksSecretHeader(name) && value.length >= SHORTEST_SECRET;
+    const isNamed = looksSecretHeader(name) && value.length >= MIN_SECRET_LENGTH;
     if (!looksSecretValue(value) && !(isNamed && namesIn(value).length === 0)) continue;
     const variable = name.toUpperCase().replace(/[^A-Z0-9_]/g, '_');
     warn([...path, 'patchRequest', 'includeHeaders', name], variable, findings);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createKeyedQueue } from '../../base/keyed-queue.ts';
 import { offThread } from '../../core/off-thread.ts';
 import { type BacklogEdit, editBacklog } from '../../core/team/edit-backlog.ts';
-import { firstLines, MOST_LINES } from '../../core/team/team-markdown.ts';
+import { firstLines, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { readTeamBytes, replaceTeamFile } from './team-file.ts';
 
@@ -52,8 +52,8 @@ async function readText(file: string): Promise<{ bytes: Buffer; mark: string; te
   const whole = decoded(bytes);
   const mark = whole.startsWith('\ufeff') ? '\ufeff' : '';
   const text = whole.slice(mark.length);
-  if (firstLines(text, MOST_LINES).isCut)
-    throw cannot(`it has more than ${MOST_LINES} lines`, 'Make it shorter, or change it in an editor.');
+  if (firstLines(text, MAX_LINES).isCut)
+    throw cannot(`it has more than ${MAX_LINES} lines`, 'Make it shorter, or change it in an editor.');
   return { bytes, mark, text };
 }
 

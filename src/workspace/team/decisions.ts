@@ -10,7 +10,7 @@ import {
   type NewDecision,
 } from '../../core/team/decision-file.ts';
 import { type DecisionFile, type Decisions, readDecisions } from '../../core/team/decisions.ts';
-import { countLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../../core/team/team-markdown.ts';
+import { countLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { realPlace } from '../files/paths.ts';
 import { readTeamText, stampOfFile } from './team-file.ts';
@@ -18,7 +18,7 @@ import { readTeamText, stampOfFile } from './team-file.ts';
 const INBOX = 'decisions/inbox';
 const MAIN = 'decisions.md';
 const LARGEST = { waiting: 256 * 1024, waitingLines: 5_000, inbox: 4 * 1024 * 1024 };
-const MOST_WAITING = 2_000;
+const MAX_WAITING = 2_000;
 
 export interface KeptDecisions extends Decisions {
   revision: string;
@@ -32,9 +32,9 @@ export async function decisionsIn(folder: string, before: KeptDecisions | null):
   const notes = fault === null ? [] : [`${INBOX} ${fault}`];
   const main = await mainFile(folder, notes);
   const inbox: DecisionFile[] = [];
-  const room = { bytes: LARGEST.inbox, lines: MOST_LINES };
-  let isTooMuch = names.length > MOST_WAITING;
-  for (const name of names.slice(0, MOST_WAITING)) {
+  const room = { bytes: LARGEST.inbox, lines: MAX_LINES };
+  let isTooMuch = names.length > MAX_WAITING;
+  for (const name of names.slice(0, MAX_WAITING)) {
     const path = `${INBOX}/${name}`;
     const read = await readTeamText(folder, path, LARGEST.waiting);
     if ('fault' in read) notes.push(`${path} ${read.fault}`);
@@ -60,14 +60,14 @@ export async function decisionsIn(folder: string, before: KeptDecisions | null):
 
 /** New ones are added at its end: of a file that is too long, that is what is read. */
 async function mainFile(folder: string, notes: string[]): Promise<DecisionFile | null> {
-  const read = await readTeamText(folder, MAIN, MOST_BYTES, 'end');
+  const read = await readTeamText(folder, MAIN, MAX_BYTES, 'end');
   if ('fault' in read) notes.push(`${MAIN} ${read.fault}`);
   if (!('text' in read)) return null;
-  const last = lastLines(read.text, MOST_LINES);
+  const last = lastLines(read.text, MAX_LINES);
   const { text, isCut } = fromHeading({ text: last.text, isCut: read.isCut || last.isCut });
   if (isCut)
     notes.push(
-      `${MAIN} is too long to read as a whole: only its end is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines. Move old decisions into another file.`,
+      `${MAIN} is too long to read as a whole: only its end is read, at most ${MAX_BYTES} bytes and ${MAX_LINES} lines. Move old decisions into another file.`,
     );
   return { file: MAIN, text };
 }
@@ -99,7 +99,7 @@ async function revisionOf(folder: string, names: readonly string[], fault: strin
   return hash.digest('hex');
 }
 
-const MOST_TRIES = 100;
+const MAX_TRIES = 100;
 
 /** Lays a decision into the inbox as a new file. What is there, whoever wrote it, stays as it is. */
 export async function recordDecision(
@@ -110,7 +110,7 @@ export async function recordDecision(
   const inbox = await inboxOf(folder);
   const text = decisionText(decision, at);
   const stem = decisionFileName(decision, at);
-  for (let count = 1; count <= MOST_TRIES; count++) {
+  for (let count = 1; count <= MAX_TRIES; count++) {
     // Many at once with one title: no use counting through them all.
     const mark = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
     const name = `${stem}${mark}.md`;

@@ -50,7 +50,7 @@ export class TeamLog {
   #wake(workspace: string, entries: TeamEntry[]): void {
     const queue = this.#queues.get(workspace) ?? { entries: [], next: null, writing: Promise.resolve() };
     this.#queues.set(workspace, queue);
-    queue.entries = [...queue.entries, ...entries].slice(-MOST_WAITING);
+    queue.entries = [...queue.entries, ...entries].slice(-MAX_WAITING);
     queue.next ??= this.#afterThis(workspace, queue);
   }
 
@@ -79,7 +79,7 @@ export class TeamLog {
       await append(log, entries);
     });
     // Kept for the next time: the disk may have been full.
-    if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MOST_WAITING);
+    if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MAX_WAITING);
     const context = join(folder, 'CONTEXT.md');
     await this.#attempt(context, async () => {
       const state = await this.#options.stateOf(workspace);
@@ -110,7 +110,7 @@ interface Queue {
 }
 
 /** A disk that stays full must not fill the memory too. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 
 /** What was logged before the workspace had its folder is the beginning of the log there. */
 async function carryOver(from: string, to: string): Promise<void> {

@@ -6,14 +6,14 @@ import type { TeamAgent, TeamMemory } from '../../core/ports/team.ts';
 import { readBacklog } from '../../core/team/backlog.ts';
 import { readHistory } from '../../core/team/history.ts';
 import { readRoster } from '../../core/team/roster.ts';
-import { firstLines, fromHeading, lastLines, MOST_BYTES, MOST_LINES } from '../../core/team/team-markdown.ts';
+import { firstLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { realPlace } from '../files/paths.ts';
 import { changeBacklog, revisionOf } from './backlog.ts';
 import { decisionsIn, type KeptDecisions, recordDecision } from './decisions.ts';
 import { readTeamText, stampOfFile, teamFolder } from './team-file.ts';
 
-const MOST = 1_000;
+const MAX_ENTRIES = 1_000;
 /** A name that is one step of a path, whatever the system. Folders such as `_alumni` are no agents. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,62}[\p{L}\p{N}_-])?$/u;
 
@@ -29,7 +29,7 @@ async function agentsIn(folder: string): Promise<AgentPlaces[]> {
   if (!('real' in place)) return [];
   const entries = await readdir(place.real, { withFileTypes: true }).catch((): Dirent[] => []);
   const found = new Map<string, AgentPlaces>();
-  for (const entry of entries.slice(0, MOST)) {
+  for (const entry of entries.slice(0, MAX_ENTRIES)) {
     const isRole = entry.isFile() && entry.name.endsWith('.md');
     const name = isRole ? entry.name.slice(0, -3) : entry.name;
     if (!(isRole || entry.isDirectory()) || !NAME.test(name)) continue;
@@ -56,7 +56,7 @@ function agentNamed<T extends { name: string }>(agents: readonly T[], name: stri
 }
 
 /** Decisions are the one thing that is asked for often and costs something to read. */
-const MOST_KEPT = 16;
+const MAX_KEPT = 16;
 
 const TEAM_FILES = ['team.md', 'decisions.md', 'decisions/inbox', 'backlog.md'];
 
@@ -68,7 +68,7 @@ export function createTeamMemories(): (root: string) => TeamMemory {
   const keep = (root: string, decisions: KeptDecisions) => {
     kept.delete(root);
     kept.set(root, decisions);
-    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value!);
+    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
     return decisions;
   };
   return root => ({
@@ -134,11 +134,11 @@ async function folderOf(root: string): Promise<{ folder: string | null; note: st
 async function readNamed(root: string, name: string): Promise<{ text: string | null; notes: string[] }> {
   const { folder, note } = await folderOf(root);
   if (folder === null) return { text: null, notes: [note] };
-  const read = await readTeamText(folder, name, MOST_BYTES, 'beginning');
+  const read = await readTeamText(folder, name, MAX_BYTES, 'beginning');
   if ('missing' in read) return { text: null, notes: [`There is no .squad/${name} yet.`] };
   if ('fault' in read) return { text: null, notes: [`.squad/${name} ${read.fault}`] };
-  const { text, isCut } = firstLines(read.text, MOST_LINES);
-  const left = `.squad/${name} is too long: only its beginning is read, at most ${MOST_BYTES} bytes and ${MOST_LINES} lines.`;
+  const { text, isCut } = firstLines(read.text, MAX_LINES);
+  const left = `.squad/${name} is too long: only its beginning is read, at most ${MAX_BYTES} bytes and ${MAX_LINES} lines.`;
   return { text, notes: isCut || read.isCut ? [left] : [] };
 }
 
@@ -148,9 +148,9 @@ async function ofAgent(root: string, name: string, what: 'charter' | 'history'):
   const path = agent?.[what];
   if (!folder || !path) return null;
   // The end of a history is what was learned last; of a role, half is none.
-  const read = await readTeamText(folder, path, MOST_BYTES, what === 'history' ? 'end' : 'nothing');
+  const read = await readTeamText(folder, path, MAX_BYTES, what === 'history' ? 'end' : 'nothing');
   if (!('text' in read)) return null;
   if (what === 'charter') return read.text;
-  const last = lastLines(read.text, MOST_LINES);
+  const last = lastLines(read.text, MAX_LINES);
   return fromHeading({ text: last.text, isCut: read.isCut || last.isCut }).text;
 }

@@ -85,7 +85,7 @@ const split = (output: Buffer): string[] =>
 
 /** A file nobody meant to commit; and more than what most forges take. */
 const MAX_NEW_BYTES = 100 * 1024 * 1024;
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 const AT_ONCE = 64;
 
 interface Found {
@@ -142,8 +142,8 @@ export function uncommittable(
   paths: string[] = [],
   next = 'Put that right in the work tree, then try again.',
 ): SquadError {
-  const names = paths.slice(0, MOST_NAMED).map(path => pathText(path).slice(0, 200));
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : '';
+  const names = paths.slice(0, MAX_NAMED).map(path => pathText(path).slice(0, 200));
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
   const list = names.length > 0 ? `: ${names.join(', ')}${more}` : '';
   return new SquadError(
     'UNCOMMITTABLE',

@@ -47,7 +47,7 @@ async function repositoriesIn(folder: string): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-const LIMIT_MS = 300_000;
+const SUBMODULE_TIMEOUT_MS = 300_000;
 
 /** Whether a work tree that git was cut off in has nothing but files of the commit it was to have. */
 async function isBareCheckout(
@@ -66,8 +66,9 @@ const isAsCommitted = (git: Git, base: string): Promise<boolean> =>
   withHonestIndex(
     git,
     async ({ index }) => {
-      const names = async (...args: string[]) => listed(await index.run(args, undefined, LIMIT_MS));
-      await index.run(['update-index', '-q', '--refresh'], undefined, LIMIT_MS).catch(unlessSaid);
+      const names = async (...args: string[]) =>
+        listed(await index.run(args, undefined, SUBMODULE_TIMEOUT_MS));
+      await index.run(['update-index', '-q', '--refresh'], undefined, SUBMODULE_TIMEOUT_MS).catch(unlessSaid);
       // Files that are not there yet do not count.
       const changed = await names(
         'diff-files',

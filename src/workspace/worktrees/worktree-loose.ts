@@ -5,7 +5,7 @@ import { readPlainFile } from '../files/text-file.ts';
 import { type Git, GitTrouble, runPatiently } from '../git/git.ts';
 import { COMMITTER, line } from './branch-commit.ts';
 
-const MOST_SAVED = 1000;
+const MAX_SAVED = 1000;
 const LIST_MS = 300_000;
 const KNOWN = ['--branches', '--tags', '--remotes', '--glob=refs/squad'];
 const OID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -29,14 +29,14 @@ export async function keepUnder(git: Git, path: string, commit: string): Promise
   const name = savedRefOf({ path });
   const list = String(await git.run(['for-each-ref', '--format=%(refname)', 'refs/squad/saved']));
   const taken = new Set(list.split('\n'));
-  for (let n = 1; n < MOST_SAVED; n++) {
+  for (let n = 1; n < MAX_SAVED; n++) {
     const ref = n === 1 ? name : `${name}-${n}`;
     if (taken.has(ref)) continue;
     // Zeros: only if nobody has made one of that name meanwhile.
     await runPatiently(git, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
     return ref;
   }
-  throw new GitTrouble(`there are ${MOST_SAVED} refs ${name} already`);
+  throw new GitTrouble(`there are ${MAX_SAVED} refs ${name} already`);
 }
 
 /** One commit that has them all as parents, the newest first: so one ref is enough. */

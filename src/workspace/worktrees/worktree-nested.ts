@@ -13,7 +13,7 @@ export interface Nested {
   submodules: string[];
 }
 
-const MOST_ENTRIES = 5_000_000;
+const MAX_ENTRIES = 5_000_000;
 const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
 
 /** Ignored folders are looked through too. Links are not followed; what cannot be read throws. */
@@ -25,7 +25,7 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
     const below = await eachOf(folders, async folder => {
       const entries = await entriesOf(root, folder);
       count += entries.length;
-      if (count > MOST_ENTRIES) throw new GitTrouble('it has too many files to be looked through');
+      if (count > MAX_ENTRIES) throw new GitTrouble('it has too many files to be looked through');
       const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
       if (pipe) throw new GitTrouble(`its ${pipe.name} is a pipe, on which git would wait for ever`);
       const names = new Set(entries.map(({ name }) => name));

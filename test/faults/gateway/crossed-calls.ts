@@ -5,8 +5,8 @@ import { GatewayHome } from './gateway-home.ts';
 const AGENTS = 50;
 const IN_FLIGHT = 4;
 const CANCELLED = 0.3;
-const MOST_DELAY_MS = 12;
-const MOST_STEPS = 3;
+const MAX_DELAY_MS = 12;
+const MAX_STEPS = 3;
 
 /**
  * Agents that all use the same ids and progress tokens call one server at once, at random, and take back a third of it:
@@ -65,14 +65,14 @@ interface Caller {
 async function callMany(edge: AgentEdge, { random, share, prefix }: Caller, tally: Tally): Promise<void> {
   for (let i = 0; i < share; i++) {
     const nonce = `${prefix}/${i}`;
-    const delayMs = random.between(0, MOST_DELAY_MS);
-    const steps = random.chance(0.2) ? random.between(1, MOST_STEPS) : 0;
+    const delayMs = random.between(0, MAX_DELAY_MS);
+    const steps = random.chance(0.2) ? random.between(1, MAX_STEPS) : 0;
     const heard: string[] = [];
     const outcome = await edge.call({
       name: 'nonce__say',
       args: { nonce, delayMs, steps },
       onProgress: message => heard.push(message),
-      ...(random.chance(CANCELLED) && { signal: afterMs(random.between(0, MOST_DELAY_MS)) }),
+      ...(random.chance(CANCELLED) && { signal: afterMs(random.between(0, MAX_DELAY_MS)) }),
     });
     if (outcome.kind === 'said') tally.said++;
     if (outcome.kind === 'cancelled') tally.cancelled++;

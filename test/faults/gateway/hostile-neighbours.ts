@@ -12,7 +12,7 @@ import { type AtWork, EXPOSED, GatewayHome } from './gateway-home.ts';
 const HONEST_AGENTS = 20;
 const AT_ONCE = 8;
 /** Of the hub: what servers may do to it must not be more than this, all of them together. */
-const MOST_GROWTH_MB = 250;
+const MAX_GROWTH_MB = 250;
 const TIMEOUT_MS = 1_000;
 /** Calls of every honest agent before the first hostile server. */
 const QUIET_CALLS = 100;
@@ -59,7 +59,7 @@ export async function hostileNeighbours(program: string, seed: number, rounds: n
   isOver = true;
   await working;
   if (home.hubPids()[0] !== hub) problems.push('the hub is not the one it was');
-  if (peak - before > MOST_GROWTH_MB) problems.push(`the hub grew from ${before} MB to ${peak} MB`);
+  if (peak - before > MAX_GROWTH_MB) problems.push(`the hub grew from ${before} MB to ${peak} MB`);
   const starts = home.said('starts').length;
   if (starts !== 1) problems.push(`the honest server was started ${starts} times`);
   problems.push(...(await home.end()));

@@ -8,7 +8,7 @@ import { type AtWork, GatewayHome } from './gateway-home.ts';
 
 const AGENTS = 8;
 const SERVERS = ['one', 'two', 'stays'];
-const MOST_LIFE_MS = 400;
+const MAX_LIFE_MS = 400;
 
 /** `kill -9` of the hub while agents call: every run goes on, the log holds, and no server outlives its hub or is there twice. */
 export async function hubDeaths(program: string, seed: number, deaths: number): Promise<Played> {
@@ -36,7 +36,7 @@ export async function hubDeaths(program: string, seed: number, deaths: number): 
         problems.push(...wrongIn(nonce, outcome));
       }
     });
-    await delay(random.between(0, MOST_LIFE_MS));
+    await delay(random.between(0, MAX_LIFE_MS));
     const before = home.upstreams().map(({ pid }) => pid);
     const { hubs } = await home.killHub();
     if (hubs !== 1) problems.push(`${hubs} hubs were there to be killed`);

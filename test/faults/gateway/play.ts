@@ -46,15 +46,15 @@ export async function play(name: PlayName, seed: number, amount: number): Promis
 }
 
 /** The first few say enough. */
-const MOST_TOLD = 20;
+const MAX_REPORTED = 20;
 
 export function playLine({ name, seed, amount, told, problems, ms }: PlayReport): string {
   const line = `gateway, ${name} ${amount}: ${told}; ${(ms / 1000).toFixed(1)} s`;
   if (problems.length === 0) return `ok   ${line}`;
-  const more = problems.length > MOST_TOLD ? [`… and ${problems.length - MOST_TOLD} more`] : [];
+  const more = problems.length > MAX_REPORTED ? [`… and ${problems.length - MAX_REPORTED} more`] : [];
   const repeat = `repeat with: SQUAD_FAULT_SEED=${seed} npm test -- test/faults/gateway.test.ts`;
   return [
     `FAIL ${line}`,
-    ...[...problems.slice(0, MOST_TOLD), ...more, repeat].map(told => `     ${told}`),
+    ...[...problems.slice(0, MAX_REPORTED), ...more, repeat].map(told => `     ${told}`),
   ].join('\n');
 }

@@ -7,7 +7,7 @@ import { Status, StatusWord } from '../../ui/status.tsx';
 import { LongText } from './long-text.tsx';
 import type { Answer, Nested, Part, TalkCall } from './talk.ts';
 
-const LONGEST_BRIEF = 160;
+const MAX_BRIEF_LENGTH = 160;
 
 interface CallPartProps extends TalkCall {
   runId: string;
@@ -116,5 +116,5 @@ function NestedRun({ run }: { run: Nested }) {
 
 function brief(input: unknown): string {
   const text = (typeof input === 'string' ? input : (JSON.stringify(input) ?? '')).replace(/\s+/g, ' ');
-  return text.length > LONGEST_BRIEF ? `${text.slice(0, LONGEST_BRIEF).toWellFormed()}…` : text;
+  return text.length > MAX_BRIEF_LENGTH ? `${text.slice(0, MAX_BRIEF_LENGTH).toWellFormed()}…` : text;
 }

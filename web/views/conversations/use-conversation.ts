@@ -6,7 +6,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import type { Conversation, Message } from './talk.ts';
 
 /** As many are shown without being asked for. */
-const MOST = 1_000;
+const MAX_MESSAGES = 1_000;
 
 export interface ShownConversation {
   messages: readonly Message[];
@@ -66,7 +66,7 @@ class Loader {
   readonly #run: string;
   readonly #tell: (known: Known) => void;
   #known: Known;
-  #most = MOST;
+  #most = MAX_MESSAGES;
   #isAsking = false;
   #isWanted = false;
   #isStopped = false;
@@ -85,7 +85,7 @@ class Loader {
   }
 
   more(): void {
-    this.#most = this.#known.messages.length + MOST;
+    this.#most = this.#known.messages.length + MAX_MESSAGES;
     this.look();
   }
 

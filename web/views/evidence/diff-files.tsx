@@ -53,7 +53,7 @@ const all = (box: HTMLElement | null, selector: string): HTMLElement[] => [
   ...(box?.querySelectorAll<HTMLElement>(selector) ?? []),
 ];
 
-const MOST_FILES = 300;
+const MAX_FILES = 300;
 
 /** Files of a diff, to be opened, walked through by keys and commented on. */
 export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
@@ -62,7 +62,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     const first = withTarget(openAtFirst(files));
     return commenting?.editing ? first.add(commenting.editing.path) : first;
   });
-  const [most, setMost] = useState(MOST_FILES);
+  const [most, setMost] = useState(MAX_FILES);
   const [target, setTarget] = useState(() => targetName());
   const box = useRef<HTMLDivElement>(null);
   const turn = (path: string, isOpen: boolean) => {
@@ -123,7 +123,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
           ))}
         </ul>
         {files.length > most && (
-          <Button onClick={() => setMost(most + MOST_FILES)}>Show more of {files.length} files</Button>
+          <Button onClick={() => setMost(most + MAX_FILES)}>Show more of {files.length} files</Button>
         )}
       </nav>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows move the focus that a line in it has */}

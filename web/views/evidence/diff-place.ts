@@ -33,7 +33,7 @@ export function placeOfLine(file: DiffFile, { oldLine, newLine }: DiffLine): Dif
 
 /** A file longer than this is folded, and so is what comes after so many lines. */
 const LONG_FILE = 400;
-const MOST_OPEN_LINES = 1_500;
+const MAX_OPEN_LINES = 1_500;
 
 export const rowsOf = (file: DiffFile): number =>
   file.hunks.reduce((sum, { lines }) => sum + lines.length + 1, 0);
@@ -71,7 +71,7 @@ export function partsOf(
 /** Which files are open at first. */
 export function openAtFirst(files: readonly DiffFile[]): Set<string> {
   const open = new Set<string>();
-  let left = MOST_OPEN_LINES;
+  let left = MAX_OPEN_LINES;
   for (const file of files) {
     const rows = rowsOf(file);
     if (rows > LONG_FILE || rows > left) continue;

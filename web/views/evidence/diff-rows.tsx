@@ -56,7 +56,7 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
   );
 }
 
-const LONGEST = 2_000;
+const MAX_LINE_LENGTH = 2_000;
 const SIGNS = { added: '+', removed: '−', same: ' ', note: ' ' } as const;
 
 export interface Commenting {
@@ -176,12 +176,12 @@ export const lineText = (text: string): string => text.replace(/\r$/, '');
 
 /** Control characters are seen, and a line of a megabyte is not drawn whole. */
 function Text({ text }: { text: string }) {
-  const shown = text.length > LONGEST ? text.slice(0, LONGEST).toWellFormed() : text;
+  const shown = text.length > MAX_LINE_LENGTH ? text.slice(0, MAX_LINE_LENGTH).toWellFormed() : text;
   return (
     <span class="diff-text">
       {harmless(shown)}
-      {text.length > LONGEST && (
-        <span class="faint"> … {(text.length - LONGEST).toLocaleString()} more characters</span>
+      {text.length > MAX_LINE_LENGTH && (
+        <span class="faint"> … {(text.length - MAX_LINE_LENGTH).toLocaleString()} more characters</span>
       )}
     </span>
   );

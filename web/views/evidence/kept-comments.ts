@@ -8,7 +8,7 @@ export interface LineComment {
 }
 
 const KEY = 'squad-comments:';
-const LONGEST_QUOTE = 2_000;
+const MAX_QUOTE_LENGTH = 2_000;
 
 /** They outlive a reload of the tab, and nothing else. */
 export function keptComments(run: string, storage: Pick<Storage, 'getItem'> = sessionStorage): LineComment[] {
@@ -41,7 +41,7 @@ export function withComment(comments: readonly LineComment[], one: LineComment):
   if (one.text.trim() === '') return others;
   return [
     ...others,
-    { ...one, quote: one.quote.slice(0, LONGEST_QUOTE).toWellFormed(), text: one.text.trim() },
+    { ...one, quote: one.quote.slice(0, MAX_QUOTE_LENGTH).toWellFormed(), text: one.text.trim() },
   ];
 }
 

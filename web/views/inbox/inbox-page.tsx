@@ -96,13 +96,13 @@ function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem
 export type ShownItem = Output<'list_inbox'>['items'][number];
 
 const FIRST = 100;
-const MOST = 1_000;
+const MAX_ITEMS = 1_000;
 const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
 
 /** What agents want of somebody, nearest deadline first, and what was said before. */
 export function InboxPage() {
   // An address of one item: it may be any of them.
-  const [limit, setLimit] = useState(location.hash === '' ? FIRST : MOST);
+  const [limit, setLimit] = useState(location.hash === '' ? FIRST : MAX_ITEMS);
   const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
   const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });
   const known = useRef(new Map<string, ShownItem>());
@@ -149,7 +149,7 @@ export function InboxPage() {
       {more > 0 && (
         <p class="soft">
           {more} more wait, with more time left.{' '}
-          {limit < MOST && <Button onClick={() => setLimit(MOST)}>show more</Button>}
+          {limit < MAX_ITEMS && <Button onClick={() => setLimit(MAX_ITEMS)}>show more</Button>}
         </p>
       )}
       {settled.length > 0 && <History items={settled} hasMore={before.data?.total === null} />}

@@ -17,11 +17,11 @@ type Piece = OutputPiece & { size: number };
 const PAGE = 64 * 1024;
 const TAIL = 128 * 1024;
 /** Very short lines: then fewer bytes at once, or a page would be more than the window. */
-const MOST_IN_PAGE = 1_000;
+const MAX_IN_PAGE = 1_000;
 const LEAST = 256;
 /** Further behind than this, what is between is not worth being drawn. */
 const FAR_BEHIND = 1024 * 1024;
-const MOST_ASKS = 200;
+const MAX_REQUESTS = 200;
 
 /** Moves a window over an output: its end first, older and newer parts when they are wanted, one request at a time. */
 export class OutputFeed {
@@ -72,7 +72,7 @@ export class OutputFeed {
 
   /** Null: there is no output. After the end it is the last line. */
   async openLine(line: number): Promise<number | null> {
-    for (let asked = 0; asked < MOST_ASKS && !this.#isStopped; asked++) {
+    for (let asked = 0; asked < MAX_REQUESTS && !this.#isStopped; asked++) {
       const place = await this.#source.placeOf(line);
       if (!place.isComplete) continue;
       if (place.offset === null) return null;
@@ -166,7 +166,7 @@ export class OutputFeed {
 
   /** In a long output that nobody has counted yet the lines have no numbers at first. */
   async #findNumbers(): Promise<void> {
-    for (let asked = 0; asked < MOST_ASKS && !this.#isStopped; asked++) {
+    for (let asked = 0; asked < MAX_REQUESTS && !this.#isStopped; asked++) {
       const { start } = this.window;
       const { line, isComplete } = await this.#source.lineAt(start);
       if (!isComplete || this.window.start !== start) continue;
@@ -195,7 +195,7 @@ async function bounded(most: number, read: (limit: number) => Promise<Piece>): P
   for (let limit = most; ; ) {
     const piece = await read(limit);
     const lines = piece.text.split('\n').length;
-    if (lines <= 2 * MOST_IN_PAGE || limit <= LEAST) return piece;
-    limit = Math.max(LEAST, Math.floor((limit * MOST_IN_PAGE) / lines));
+    if (lines <= 2 * MAX_IN_PAGE || limit <= LEAST) return piece;
+    limit = Math.max(LEAST, Math.floor((limit * MAX_IN_PAGE) / lines));
   }
 }

@@ -4,7 +4,7 @@ import type { OutputWindow, WindowPage } from './output-window.ts';
 
 const BLOCK = 200;
 /** Of a longer line this much is drawn until somebody asks for the rest. */
-const LONGEST = 4_000;
+const MAX_LINE_LENGTH = 4_000;
 /** And this much with each time they do. */
 const MORE = 100_000;
 
@@ -119,7 +119,7 @@ export class OutputPane {
 function drawLine(line: AnsiLine): HTMLElement {
   const element = document.createElement('div');
   element.className = 'out-line';
-  drawPart(element, line, LONGEST);
+  drawPart(element, line, MAX_LINE_LENGTH);
   return element;
 }
 

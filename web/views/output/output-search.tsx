@@ -28,7 +28,7 @@ export function textRanges(
 
 const NAME = 'output-hit';
 /** The hub tries a pattern on so much of a line; here it must not be tried on more. */
-const LONGEST = 10_000;
+const MAX_SEARCHED_LENGTH = 10_000;
 
 /** Marks the words in one line without touching its nodes. Null: nothing is marked any more. */
 function drawHits(
@@ -45,7 +45,7 @@ function drawHits(
   const text = nodes
     .map(({ data }) => data)
     .join('')
-    .slice(0, LONGEST);
+    .slice(0, MAX_SEARCHED_LENGTH);
   const ranges = textRanges(text, query).map(([from, to]) => rangeOf(nodes, from, to));
   if (ranges.length > 0) CSS.highlights.set(NAME, new Highlight(...ranges));
 }

@@ -23,10 +23,10 @@ export interface WindowPage {
   isInside: boolean;
 }
 
-export const MOST_LINES = 5_000;
-const MOST_BYTES = 8 * 1024 * 1024;
+export const MAX_LINES = 5_000;
+const MAX_BYTES = 8 * 1024 * 1024;
 /** A line that goes on for longer is shown in pieces, so that the first of them can be dropped. */
-const LONGEST_PIECE = 2 * 1024 * 1024;
+const MAX_PIECE_LENGTH = 2 * 1024 * 1024;
 
 let lastId = 0;
 
@@ -42,7 +42,7 @@ export class OutputWindow {
   readonly #most: number;
   readonly #mostBytes: number;
 
-  constructor(most = MOST_LINES, mostBytes = MOST_BYTES) {
+  constructor(most = MAX_LINES, mostBytes = MAX_BYTES) {
     this.#most = most;
     this.#mostBytes = mostBytes;
   }
@@ -79,7 +79,7 @@ export class OutputWindow {
     if (this.pages.length > 0 && offset !== this.end) this.clear();
     if (this.pages.length === 0) this.firstLine = firstLine;
     const before = this.pages.at(-1);
-    if (before?.isInside && before.end - before.start >= LONGEST_PIECE) {
+    if (before?.isInside && before.end - before.start >= MAX_PIECE_LENGTH) {
       this.#parser.breakLine();
       before.isInside = false;
     }

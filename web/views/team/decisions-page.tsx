@@ -19,7 +19,7 @@ import { OfWorkspace } from '../of-workspace.tsx';
 type Decision = Output<'list_decisions'>['decisions'][number];
 
 const AT_ONCE = 50;
-const MOST = 1000;
+const MAX_DECISIONS = 1000;
 const TYPING_MS = 200;
 
 /** `/decisions`: what the team has decided, when, why and by whom. */
@@ -80,8 +80,10 @@ function Decisions({ path }: { path: string }) {
           <Shown key={decision.id} decision={decision} search={search} />
         ))}
       </ol>
-      {data && data.total > data.decisions.length && limit < MOST && (
-        <Button onClick={() => setLimit(Math.min(limit * 4, MOST))}>Show more of {data.total}</Button>
+      {data && data.total > data.decisions.length && limit < MAX_DECISIONS && (
+        <Button onClick={() => setLimit(Math.min(limit * 4, MAX_DECISIONS))}>
+          Show more of {data.total}
+        </Button>
       )}
     </>
   );

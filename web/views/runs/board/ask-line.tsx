@@ -9,7 +9,7 @@ import { useAnswering } from '../../inbox/use-answering.ts';
 import { isWhole } from './is-whole.ts';
 import type { Asking } from './use-kept-ask.ts';
 
-const MOST_SHOWN = 4;
+const MAX_SHOWN = 4;
 
 interface AskLineProps {
   asking: Asking;
@@ -73,12 +73,12 @@ function Answers({ asking, settled }: AnswersProps) {
   const shown = toldApart(asking.choices);
   return (
     <>
-      {asking.choices.slice(0, MOST_SHOWN).map((choice, index) => (
+      {asking.choices.slice(0, MAX_SHOWN).map((choice, index) => (
         <Button key={index} why={why} onClick={() => void send(choice)}>
           {shown[index]}
         </Button>
       ))}
-      {asking.choices.length > MOST_SHOWN && open}
+      {asking.choices.length > MAX_SHOWN && open}
     </>
   );
 }

@@ -61,7 +61,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
 
 const AT_ONCE = 200;
 /** What the page keeps; older ones are asked for again by going back to the top. */
-const MOST_SHOWN = 5_000;
+const MAX_SHOWN = 5_000;
 
 /** `/events`: everything that happened, newest first, as it happens. */
 export function EventsPage() {
@@ -108,7 +108,7 @@ function List({ filter }: { filter: EventFilter }) {
         ...(before !== null && { before }),
       });
       if (!isThere.current) return;
-      setEvents(known => together(page.events, before === null ? [] : (known ?? []), MOST_SHOWN));
+      setEvents(known => together(page.events, before === null ? [] : (known ?? []), MAX_SHOWN));
       setNext(page.next);
     } catch (thrown) {
       if (isThere.current)
@@ -125,8 +125,8 @@ function List({ filter }: { filter: EventFilter }) {
       const fresh = changes.events.filter(event => matches(event, filter));
       if (fresh.length === 0) return;
       // Nothing moves under whoever reads further down.
-      if (scrollY > 80) setWaiting(held => together(fresh, held, MOST_SHOWN));
-      else setEvents(known => known && together(fresh, known, MOST_SHOWN));
+      if (scrollY > 80) setWaiting(held => together(fresh, held, MAX_SHOWN));
+      else setEvents(known => known && together(fresh, known, MAX_SHOWN));
     });
     return () => {
       isThere.current = false;
@@ -135,7 +135,7 @@ function List({ filter }: { filter: EventFilter }) {
   }, []);
 
   const showWaiting = () => {
-    setEvents(known => together(waiting, known ?? [], MOST_SHOWN));
+    setEvents(known => together(waiting, known ?? [], MAX_SHOWN));
     setWaiting([]);
     scrollTo({ top: 0 });
   };
@@ -151,7 +151,7 @@ function List({ filter }: { filter: EventFilter }) {
 
   if (error && !events) return <Problem error={error} onRetry={() => void load(null)} />;
   if (!events) return null;
-  const isFull = events.length >= MOST_SHOWN;
+  const isFull = events.length >= MAX_SHOWN;
   return (
     <>
       {waiting.length > 0 && (
@@ -182,7 +182,7 @@ function List({ filter }: { filter: EventFilter }) {
         )}
         {isFull && (
           <span class="soft">
-            {MOST_SHOWN} are shown, which is all this page keeps: narrow the filter to see older ones.
+            {MAX_SHOWN} are shown, which is all this page keeps: narrow the filter to see older ones.
           </span>
         )}
       </div>

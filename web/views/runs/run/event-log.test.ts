@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Event } from '../../../../src/schema/event.ts';
-import { type EventLog, MOST_HELD, NO_EVENTS, withNewer, withNewest, withOlder } from './event-log.ts';
+import { type EventLog, MAX_HELD, NO_EVENTS, withNewer, withNewest, withOlder } from './event-log.ts';
 
 const event = (seq: number): Event => ({
   ...{ seq, at: seq, squadId: null, runId: 'run_0000000000' as Event['runId'] },
@@ -31,6 +31,6 @@ test('a page that does not leaves no gap: what is before it is to be asked for a
 });
 
 test('what is dropped for its number can be asked for again', () => {
-  const log = withNewer({ events: range(1, MOST_HELD), next: null }, range(MOST_HELD + 1, MOST_HELD + 3));
-  expect([...seqs(log), log.next]).toEqual([4, MOST_HELD + 3, MOST_HELD, 4]);
+  const log = withNewer({ events: range(1, MAX_HELD), next: null }, range(MAX_HELD + 1, MAX_HELD + 3));
+  expect([...seqs(log), log.next]).toEqual([4, MAX_HELD + 3, MAX_HELD, 4]);
 });

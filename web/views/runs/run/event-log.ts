@@ -1,7 +1,7 @@
 import type { Event } from '../../../../src/schema/event.ts';
 
 /** As many as the page holds of what comes in. */
-export const MOST_HELD = 5_000;
+export const MAX_HELD = 5_000;
 
 /** Events of a run without a gap, oldest first. */
 export interface EventLog {
@@ -21,8 +21,8 @@ export const NO_EVENTS: EventLog = { events: [], next: null };
 /** What came in. */
 export function withNewer(log: EventLog, came: readonly Event[]): EventLog {
   const events = inOrder(log.events, came);
-  if (events.length <= MOST_HELD) return { ...log, events };
-  const kept = events.slice(-MOST_HELD);
+  if (events.length <= MAX_HELD) return { ...log, events };
+  const kept = events.slice(-MAX_HELD);
   return { events: kept, next: kept[0]!.seq };
 }
 

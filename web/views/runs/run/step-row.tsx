@@ -6,7 +6,7 @@ import { Ago } from '../../../ui/time.tsx';
 import type { Step } from './steps.ts';
 
 /** Shown one below the other; more of them fold. */
-const MOST_OPEN = 2;
+const MAX_OPEN = 2;
 
 export function StepRow({ step }: { step: Step }) {
   switch (step.kind) {
@@ -64,7 +64,7 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
   );
   return (
     <Row icon={kind === 'tools' ? 'half' : 'more'} name={name} at={at} count={total}>
-      {texts.length <= MOST_OPEN ? (
+      {texts.length <= MAX_OPEN ? (
         list
       ) : (
         <details>

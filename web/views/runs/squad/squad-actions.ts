@@ -48,10 +48,10 @@ export function squadActions(
 
 const count = (many: number, what: string) => `${many} ${what}${many === 1 ? '' : 's'}`;
 
-const MOST_NAMES = 4;
+const MAX_NAMES = 4;
 
 function names(cards: readonly RunCard[]): string {
   const all = cards.map(runName);
-  if (all.length <= MOST_NAMES) return all.join(', ');
-  return `${all.slice(0, MOST_NAMES).join(', ')} and ${all.length - MOST_NAMES} more`;
+  if (all.length <= MAX_NAMES) return all.join(', ');
+  return `${all.slice(0, MAX_NAMES).join(', ')} and ${all.length - MAX_NAMES} more`;
 }

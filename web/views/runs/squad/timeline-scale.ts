@@ -23,7 +23,7 @@ export interface Piece extends Span {
   isOpen: boolean;
 }
 
-const SHORTEST_MS = 1_000;
+const MIN_MS = 1_000;
 
 /** Everything there is, with a little room after it. */
 export function wholeSpan(
@@ -33,8 +33,8 @@ export function wholeSpan(
 ): Span {
   const from = Math.min(...cards.map(({ createdAt }) => createdAt));
   const ends = [...cards.map(({ endedAt }) => endedAt ?? now), ...marks.map(({ at }) => at)];
-  if (!Number.isFinite(from)) return { from: now - SHORTEST_MS, to: now };
-  const length = Math.max(Math.max(...ends) - from, SHORTEST_MS);
+  if (!Number.isFinite(from)) return { from: now - MIN_MS, to: now };
+  const length = Math.max(Math.max(...ends) - from, MIN_MS);
   return { from, to: from + length * 1.02 };
 }
 
@@ -42,12 +42,12 @@ export function wholeSpan(
 export function zoomed(whole: Span, one: number, other: number): Span | null {
   const from = Math.max(whole.from, Math.min(one, other));
   const to = Math.min(whole.to, Math.max(one, other));
-  return to - from < SHORTEST_MS / 10 ? null : { from, to };
+  return to - from < MIN_MS / 10 ? null : { from, to };
 }
 
 /** Closer (a factor below 1) or further away, around a moment that stays where it is. */
 export function zoomedAround(whole: Span, { from, to }: Span, at: number, factor: number): Span {
-  const length = Math.max((to - from) * factor, SHORTEST_MS / 10);
+  const length = Math.max((to - from) * factor, MIN_MS / 10);
   if (length >= whole.to - whole.from) return whole;
   const share = (at - from) / (to - from);
   const start = Math.min(Math.max(at - length * share, whole.from), whole.to - length);
