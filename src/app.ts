@@ -31,9 +31,9 @@ import { Lifetime } from './hub/lifetime.ts';
 import { Log } from './hub/log.ts';
 import { HubServer } from './hub/server.ts';
 import { SettingsInForce } from './hub/settings.ts';
-import { forgetHub, lockUnlessServed, recordHub, wishedPort } from './hub/startup.ts';
-import { PatientCalls } from './hub/waiting-calls.ts';
-import type { Hello } from './link/handshake.ts';
+import { acquireHubLock, forgetHub, recordHub, requestedPort } from './hub/startup.ts';
+import { WaitingCalls } from './hub/waiting-calls.ts';
+import type { Handshake } from './link/handshake.ts';
 import { ownFolder, pricesFile, socketPath } from './link/home.ts';
 import { hubRecordPath, isBound, lockPath, otherHub } from './link/hub-record.ts';
 import { EndNotices } from './mcp/end-notices.ts';
@@ -95,7 +95,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   const { home, env, version, programs, startedBy = process.ppid, checkpoint = () => {} } = options;
   ownFolder(home);
   const socket = socketPath(home);
-  const taken = await lockUnlessServed(() => lockOfHome(home), socket);
+  const taken = await acquireHubLock(() => lockOfHome(home), socket);
   if (!taken) return null;
   let lock = taken;
   let guard: HomeGuard | null = null;
@@ -226,11 +226,11 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     warn: message => log.write('warning', message),
   });
 
-  const asking = new PatientCalls();
+  const asking = new WaitingCalls();
   const restored = opened.restored && restoredWords(opened.restored);
   const warnings = [...(options.warnings ?? []), ...(restored === null ? [] : [restored])];
   /** Views whose first client was told of it. */
-  const toldOfRestore = new Set<Hello['view']>();
+  const toldOfRestore = new Set<Handshake['view']>();
   let calls = 0;
   let httpOpen = 0;
   /** Until a terminal lends its own: what this hub was started with. */
@@ -382,7 +382,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
     services,
     serversOf: servers.viewOf,
     version,
-    port: wishedPort(env.MCP_SERVER_PORT, message => {
+    port: requestedPort(env.MCP_SERVER_PORT, message => {
       warnings.push(message);
       log.write('warning', message);
     }),
@@ -544,7 +544,7 @@ function lockOfHome(home: string): Lock | null {
 }
 
 /** Throws INVALID_INPUT. */
-const toolsetsOf = ({ toolsets, env }: Hello): readonly Toolset[] | null =>
+const toolsetsOf = ({ toolsets, env }: Handshake): readonly Toolset[] | null =>
   toolsetsIn(toolsets ?? env.SQUAD_TOOLSETS);
 
 function once<T>(act: (argument: T) => Promise<void>): (argument: T) => Promise<void> {

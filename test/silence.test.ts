@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { type SilenceState, SilenceWatch } from '../src/core/runs/stall-watch.ts';
+import { OutputSilence, type SilenceState } from '../src/core/runs/stall-watch.ts';
 import { TurnsFixture, until } from '../src/process/testing/turn-fixture.ts';
 import { createSupervisor } from '../src/process/turns/supervisor.ts';
 
@@ -17,7 +17,7 @@ async function watched(
 ) {
   const turn = turns.turn(script);
   const live = await supervisor.start(turn, { keepLeftovers: false });
-  const watch = new SilenceWatch(Date.now(), STALL_MS);
+  const watch = new OutputSilence(Date.now(), STALL_MS);
   await until(async () => (await live.vitals()).alive, 'the agent');
   meanwhile(live.pid);
   const began = Date.now();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { CallWatch, CodeRunner, CodeTool } from '../../src/code-mode/code-mode.ts';
 import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
 import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
-import { voiceOn } from '../../src/model-loop/output-lines.ts';
+import { createOutputWriter } from '../../src/model-loop/output-lines.ts';
 import { KeptCalls, ProgramCalls } from '../../src/model-loop/program-tool.ts';
 import type { TracePart } from '../../src/schema/conversation.ts';
 import { type Figure, paired, type Row, sampled } from '../figure.ts';
@@ -112,7 +112,7 @@ async function directly(): Promise<number> {
 async function recorded(runner: CodeRunner, program: string): Promise<string | null> {
   const folder = temporaryFolder();
   const output = openSync(join(folder, 'stdout'), 'w');
-  const { say } = voiceOn({ write: text => writeSync(output, text) });
+  const { say } = createOutputWriter({ write: text => writeSync(output, text) });
   const trace = (content: TracePart[]) =>
     say({
       type: 'message',

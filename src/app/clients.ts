@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Caller } from '../core/ports/workspace.ts';
 import { monotonicOf, wallTimeOf } from '../core/runs/admission.ts';
-import { type CallerPorts, callerOfHello } from '../hub/callers.ts';
-import { type Hello, isNewer } from '../link/handshake.ts';
+import { type CallerPorts, callerOfHandshake } from '../hub/callers.ts';
+import { type Handshake, isNewer } from '../link/handshake.ts';
 import { canProveProcesses, createProcessProofs } from '../process/table/prove-process.ts';
 import { createStartedByUser } from '../process/table/run-of-process.ts';
 
@@ -21,10 +21,10 @@ export class Clients {
   private readonly proofs: ReturnType<typeof createProcessProofs>;
   private readonly startedByUser = createStartedByUser();
   /** Found out once for each connection. */
-  private readonly callers = new WeakMap<Hello, Caller>();
-  private readonly heirs = new WeakSet<Hello>();
+  private readonly callers = new WeakMap<Handshake, Caller>();
+  private readonly heirs = new WeakSet<Handshake>();
   /** Newer clients that are connected and can take over. */
-  private readonly successors = new Set<Hello>();
+  private readonly successors = new Set<Handshake>();
   /** When the first run began that this hub has known, on the monotonic clock. */
   private firstRunAt = Number.POSITIVE_INFINITY;
 
@@ -53,31 +53,31 @@ export class Clients {
    * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. Every
    * client has to prove its process where the system can tell.
    */
-  async identify(hello: Hello, ask: (file: string) => void): Promise<Caller> {
+  async identify(hello: Handshake, ask: (file: string) => void): Promise<Caller> {
     const isLater = hello.startsHub === true && isNewer(hello.version, this.ports.version);
     // Also while no run is live: a run that ended may have left a process behind.
     const proven = canProveProcesses ? await this.proofs.processOf(hello.pid, ask) : hello.pid;
     const pid = proven ?? hello.pid;
-    const caller = await callerOfHello({ ...hello, pid }, this.identities, proven !== null);
+    const caller = await callerOfHandshake({ ...hello, pid }, this.identities, proven !== null);
     if (isLater && caller.parent === null && (await this.mayHandOver(pid))) this.heirs.add(hello);
     this.callers.set(hello, caller);
     return caller;
   }
 
   /** Identities of clients that were proven. */
-  callerOf(hello: Hello): Caller {
+  callerOf(hello: Handshake): Caller {
     return this.callers.get(hello)!;
   }
 
   /** False when it is not proven to be the user's. */
-  welcomeSuccessor(hello: Hello): boolean {
+  welcomeSuccessor(hello: Handshake): boolean {
     if (!this.heirs.has(hello)) return false;
     this.successors.add(hello);
     return true;
   }
 
   /** Whether another one is still here. */
-  dropSuccessor(hello: Hello): boolean {
+  dropSuccessor(hello: Handshake): boolean {
     this.successors.delete(hello);
     return this.successors.size > 0;
   }

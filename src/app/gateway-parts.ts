@@ -4,7 +4,7 @@ import { modelSecrets } from '../core/gateway/secrets.ts';
 import type { Elicited, ServerAsk } from '../core/inbox/elicitation.ts';
 import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
-import { keptPlan } from '../core/runs/plan-file.ts';
+import { loadPlan } from '../core/runs/plan-file.ts';
 import { hasOwnServers } from '../gateway/access/run-servers.ts';
 import { type AuditLog, openAuditLog } from '../gateway/audit/audit-log.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -78,7 +78,7 @@ export function openGateway({
     }),
     variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
     secretsOf: async run => {
-      const spec = (await keptPlan(files, run))?.spec;
+      const spec = (await loadPlan(files, run))?.spec;
       if (spec?.kind !== 'native' || !spec.subagent) return [];
       return modelSecrets(spec.subagent.model, await files.environment(run.id));
     },

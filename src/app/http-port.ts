@@ -15,7 +15,7 @@ import type { RunId } from '../schema/ids.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type AskingRun, HttpPeers } from './http-peers.ts';
-import { followTeam, type ListName, tellOf } from './run-audiences.ts';
+import { followTeam, type ListName, notifyListChanged } from './run-audiences.ts';
 import { type LazyPage, pageWhenNeeded } from './web-parts.ts';
 
 export interface HttpPortOptions {
@@ -104,7 +104,7 @@ export class HttpPort {
 
   /** What a run can use has changed. */
   tell(runId: RunId, what: ListName): void {
-    if (this.handler) tellOf(what, this.handler.of(runId));
+    if (this.handler) notifyListChanged(what, this.handler.of(runId));
   }
 
   /** An agent asks often, and what is known of it stays the same while it lives. */

@@ -20,11 +20,11 @@ export class RunAudiences {
   }
 
   tell(runId: RunId, what: ListName): void {
-    for (const audience of this.present.get(runId) ?? []) tellOf(what, audience);
+    for (const audience of this.present.get(runId) ?? []) notifyListChanged(what, audience);
   }
 }
 
-export function tellOf(what: ListName, { notices }: Audience): void {
+export function notifyListChanged(what: ListName, { notices }: Audience): void {
   if (what === 'tools') notices.toolsChanged();
   else if (what === 'resources') notices.resourcesChanged();
   else notices.promptsChanged();

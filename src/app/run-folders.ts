@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
-import type { Remains, Worktrees } from '../core/ports/worktrees.ts';
+import type { WorktreeRemains, Worktrees } from '../core/ports/worktrees.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { shellWord } from '../schema/shell-word.ts';
@@ -90,7 +90,7 @@ async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store):
   return false;
 }
 
-function madeAgain({ branch }: Worktree, { saved }: Remains, putBackAt: string | null): string {
+function madeAgain({ branch }: Worktree, { saved }: WorktreeRemains, putBackAt: string | null): string {
   const newest = saved.at(-1);
   return [
     putBackAt === null

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
 import { replaceFile } from '../link/replace-file.ts';
 import { hubEnvironment } from '../link/start-hub.ts';
-import { subjectOf, within } from '../operations/agent-services.ts';
+import { servicesForAgent, subjectOf } from '../operations/agent-services.ts';
 import type { Services } from '../operations/operation.ts';
 import { listRunning } from '../operations/runs/list-runs.ts';
 import type { RunOfProcess } from '../process/table/run-of-process.ts';
@@ -64,7 +64,8 @@ export async function startedSince(at: number, caller: Caller, services: Service
   const workspace = await services.workspaces.root(caller).catch(() => null);
   if (workspace === null) return [];
   const subject = subjectOf({ services, caller });
-  const { store } = subject.kind === 'user' ? services : await within(services, subject, listRunning);
+  const { store } =
+    subject.kind === 'user' ? services : await servicesForAgent(services, subject, listRunning);
   const runs = await store.runs({ workspace, limit: MAX_NAMED });
   return runs
     .filter(({ createdAt }) => createdAt >= at)

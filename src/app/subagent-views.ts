@@ -3,7 +3,7 @@ import type { Traces } from '../core/conversations/recorder.ts';
 import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Connection } from '../hub/server.ts';
-import type { Bye, Hello } from '../link/handshake.ts';
+import type { Bye, Handshake } from '../link/handshake.ts';
 import { subagentFace } from '../mcp/subagent-face.ts';
 import { subjectOf } from '../operations/agent-services.ts';
 import type { UserServices } from '../operations/operation.ts';
@@ -43,7 +43,7 @@ export interface SubagentViewPorts {
 /** MCP clients that see the one tool a file defines. */
 export class SubagentViews {
   private readonly ports: SubagentViewPorts;
-  private readonly subagents = new WeakMap<Hello, Subagent>();
+  private readonly subagents = new WeakMap<Handshake, Subagent>();
   private readonly stopping = new AbortController();
   /** With every call until nothing is left of it, whether it was answered or taken back. */
   private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
@@ -54,7 +54,7 @@ export class SubagentViews {
   }
 
   /** Reads the file, which is then what it is for as long as the client is there. Throws what is wrong with it, returns what else is to be said. */
-  async prepare(hello: Hello, caller: Caller): Promise<string[]> {
+  async prepare(hello: Handshake, caller: Caller): Promise<string[]> {
     const { config } = hello;
     if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
     // Before it is read: whoever may not call it is told nothing about the file either.

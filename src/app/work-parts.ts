@@ -11,7 +11,7 @@ import type { ReviewPorts } from '../core/review/ports.ts';
 import { Proposals } from '../core/review/pull-requests.ts';
 import { ReviewLoop } from '../core/review/review-loop.ts';
 import type { Runner } from '../core/runs/runner.ts';
-import { createForge } from '../github/git-host.ts';
+import { createGitHub } from '../github/git-host.ts';
 import { createRunCheck } from '../process/programs/run-logged.ts';
 import type { HubSettings } from '../schema/config.ts';
 import { openGit } from '../workspace/git/git.ts';
@@ -56,7 +56,7 @@ export function openWork(ports: WorkPorts): WorkParts {
     warn,
   });
   const reviews = new ReviewLoop({ ...rest, runner, plan, warn });
-  const forge = createForge({ openGit, env: { PATH: path } });
+  const forge = createGitHub({ openGit, env: { PATH: path } });
   const proposals = new Proposals({ ...rest, runner, reviews, forge, warn });
   const integration = createIntegration();
   const integrator = new Integrator({

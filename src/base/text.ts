@@ -236,7 +236,7 @@ export function percentDecoded(text: string): string | null {
 }
 
 /** How much that is, for people: exact as long as it is small. */
-export function sizeWords(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1024) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(0)} KiB`;
   if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
@@ -244,7 +244,7 @@ export function sizeWords(bytes: number): string {
 }
 
 /** The most of one character in a row: what is put around a text, one longer, cannot be ended by it. `each` finds every such row. */
-export function longestStreak(text: string, each: RegExp): number {
+export function longestRepeat(text: string, each: RegExp): number {
   let longest = 0;
   // One by one: there may be more of them than a call takes arguments.
   for (const [streak] of text.matchAll(each)) longest = Math.max(longest, streak.length);

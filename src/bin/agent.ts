@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { runAgent } from '../model-loop/agent.ts';
-import { voiceOn } from '../model-loop/output-lines.ts';
+import { createOutputWriter } from '../model-loop/output-lines.ts';
 
 const HELP = `squad agent REQUEST-FILE < PROMPT
 
@@ -23,7 +23,7 @@ async function start(requestFile: string): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
-  const { say, hide } = voiceOn(process.stdout);
+  const { say, hide } = createOutputWriter(process.stdout);
   // Whoever reads is gone: there is nobody to work for.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import type { Hello } from '../link/handshake.ts';
+import type { Handshake } from '../link/handshake.ts';
 import { homeFolder } from '../link/home.ts';
 import { readIdentity } from '../link/identity-file.ts';
-import { helloFor, hubProgram } from '../link/program.ts';
+import { handshakeFor, hubProgram } from '../link/program.ts';
 import { flagsIn, HELP, type RelayFlags, SERVE_HELP } from '../relay/arguments.ts';
 import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { Trouble } from '../relay/traffic.ts';
@@ -36,7 +36,7 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Tro
   const run = identity === undefined ? null : readIdentity(identity);
   return relay({
     ...optionsFor({
-      ...helloFor('mcp', workspace),
+      ...handshakeFor('mcp', workspace),
       ...(toolsets !== undefined && { toolsets }),
       ...(run && { token: run.token }),
     }),
@@ -51,7 +51,7 @@ async function serve(config: string): Promise<Trouble | null> {
   // Once is enough: a client may well send two of them, one after the other.
   for (const signal of SIGNALS) process.on(signal, () => stop.abort());
   return relay({
-    ...optionsFor({ ...helloFor('subagent'), config: resolve(config) }),
+    ...optionsFor({ ...handshakeFor('subagent'), config: resolve(config) }),
     silentMs: SILENT_MS,
     endsCalls: true,
     stop: stop.signal,
@@ -61,7 +61,7 @@ async function serve(config: string): Promise<Trouble | null> {
   });
 }
 
-function optionsFor(hello: Hello): RelayOptions {
+function optionsFor(hello: Handshake): RelayOptions {
   return {
     home: homeFolder(process.env),
     env: process.env,

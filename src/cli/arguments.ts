@@ -35,7 +35,7 @@ export async function readInput(): Promise<string> {
 }
 
 /** Asks a person; where there is none, says how to decide beforehand. */
-export async function agreed(
+export async function confirmWithUser(
   question: string,
   withoutPerson: string,
   { out, json }: CliContext,

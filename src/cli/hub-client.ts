@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline';
 import { visibleLine } from '../base/text.ts';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
-import { type Bye, type Challenge, type Hello, type HelloReply, isNewer } from '../link/handshake.ts';
+import { type Bye, type Challenge, type Handshake, type HandshakeReply, isNewer } from '../link/handshake.ts';
 import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
 import { HELLO_MS, hubPid, noAnswer } from '../link/hub-record.ts';
-import { helloFor, hubProgram } from '../link/program.ts';
+import { handshakeFor, hubProgram } from '../link/program.ts';
 import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import type { Input, OperationName, Output } from '../operations/operations.ts';
@@ -45,7 +45,7 @@ const KNOCK_MS = 100;
 export const backOff = (closedDoors: number): Promise<void> =>
   new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** closedDoors));
 
-export const closedDoor = () =>
+export const failedConnect = () =>
   new SquadError(
     'HUB_UNREACHABLE',
     'The hub ends, or closes the connection, before it has answered anything',
@@ -60,7 +60,7 @@ type Given<N extends OperationName> =
 
 /** The terminal's end of the hub's socket. */
 export class HubClient {
-  private readonly hello: Hello;
+  private readonly hello: Handshake;
   private readonly open = new Map<number, Open>();
   private socket: Socket | null = null;
   private lastId = 0;
@@ -73,19 +73,19 @@ export class HubClient {
   /** The hub that was started for this client, until it has answered something. */
   private launched: LaunchedHub | null = null;
 
-  private constructor(hello: Partial<Hello>) {
-    this.hello = { ...helloFor('control'), ...hello };
+  private constructor(hello: Partial<Handshake>) {
+    this.hello = { ...handshakeFor('control'), ...hello };
   }
 
   /** Connects, starting the hub if it is not there. */
-  static async start(hello: Partial<Hello> = {}): Promise<HubClient> {
+  static async start(hello: Partial<Handshake> = {}): Promise<HubClient> {
     const client = new HubClient(hello);
     await client.connect();
     return client;
   }
 
   /** Connects to a hub that is there, or null. */
-  static find(hello: Partial<Hello> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
+  static find(hello: Partial<Handshake> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
     return new HubClient(hello).join(helloMs);
   }
 
@@ -113,7 +113,7 @@ export class HubClient {
 
   /** Connects, asks one thing and leaves. */
   static async ask<N extends OperationName>(
-    hello: Partial<Hello>,
+    hello: Partial<Handshake>,
     operation: N,
     ...given: Given<N>
   ): Promise<Output<N>> {
@@ -166,7 +166,7 @@ export class HubClient {
       if (await this.greet(socket)) return;
       await backOff(tries);
     }
-    throw (await this.lastWords()) ?? closedDoor();
+    throw (await this.lastWords()) ?? failedConnect();
   }
 
   /** False when the connection is over before it began. */
@@ -182,7 +182,7 @@ export class HubClient {
       lines.on('error', () => {}); // it repeats the socket's
       lines.on('line', line => {
         clearTimeout(patience);
-        const words = JSON.parse(line) as Challenge | HelloReply | Bye | ControlReply;
+        const words = JSON.parse(line) as Challenge | HandshakeReply | Bye | ControlReply;
         if ('bye' in words) this.bye = words;
         else if (!('squad' in words)) this.hear(words);
         else if (proof.answers(words) || !('ok' in words)) return;

@@ -7,12 +7,12 @@ import { nameTools } from './schema-type.ts';
 import { watchSpare } from './watchdog.ts';
 
 /** So many at once; others wait, in the order they came. */
-export interface Places {
+export interface Limiter {
   /** Acts when there is a place. Rejects with the signal's reason when it is aborted before. */
   hold<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
 }
 
-export function createPlaces(most: number): Places {
+export function createLimiter(most: number): Limiter {
   const waiting = new Set<() => void>();
   let taken = 0;
 
@@ -138,7 +138,7 @@ export function createCodeRunner({
   const named = nameTools(tools);
   const start = () => startGuest(sandbox.command(limits.memoryMb));
   const spare = createSpareGuest(start, limits.memoryMb);
-  const places = createPlaces(MAX_AT_ONCE);
+  const places = createLimiter(MAX_AT_ONCE);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
 

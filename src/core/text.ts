@@ -81,7 +81,7 @@ export const withoutHidden = (text: string): string =>
     : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');
 
 /** What a program wrote for a terminal, as plain text: whoever prints it takes nothing more out of it. */
-export const plainWords = (text: string): string => withoutHidden(stripVTControlCharacters(text));
+export const plainText = (text: string): string => withoutHidden(stripVTControlCharacters(text));
 
 /** Longer "sentences" are tables or lists; whoever shows them cuts them anyway. */
 const LOOKED_AT = 2_000;

@@ -13,21 +13,21 @@ import type {
   ServerFault,
   UpstreamStatus,
 } from '../core/ports/gateway.ts';
-import { plainWords } from '../core/text.ts';
+import { plainText } from '../core/text.ts';
 import { newRunId } from '../schema/ids.ts';
 import type { DisabledServer, McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
 import {
   faultOf,
-  holderOf,
   ownStartMs,
   type RunServer,
   RunServers,
   type RunServersOptions,
+  subjectWithGrants,
 } from './access/run-servers.ts';
-import { atMost } from './patience.ts';
+import { waitAtMost } from './patience.ts';
 import type { Timers } from './timers.ts';
-import type { PinBook } from './upstream/pins.ts';
-import type { LeftOut, Pool, PooledServer } from './upstream/pool.ts';
+import type { ServerPins } from './upstream/pins.ts';
+import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';
 
 const INSPECT_TIMEOUT_MS = 10_000;
 
@@ -58,7 +58,7 @@ interface Look {
 }
 
 /** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
-async function lookAtTools({
+async function inspectTools({
   workspace,
   config,
   roleId,
@@ -89,12 +89,12 @@ async function lookAtTools({
     servers.configure(config);
     await servers.ready();
     const patienceMs = Math.max(INSPECT_TIMEOUT_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
-    await atMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+    await waitAtMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
     const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
     const grants = grantsOf(config, roleId, roleMcp, servers.facts).map(grant =>
       withKnownTools(grant, known.get(grant.server) ?? null),
     );
-    const holder = holderOf(grants, workspace);
+    const holder = subjectWithGrants(grants, workspace);
     const look = (thing: Thing) =>
       reasonWhyNot(decision(holder, 'use', thing), thing, known.get(thing.server) ?? null, config, roleId);
     return {
@@ -205,7 +205,7 @@ function pooledStatus({
     lastFault,
     pid: link?.pid ?? null,
     era: link?.era ?? null,
-    serverName: link ? redactor.text(plainWords(link.server.name)) : null,
+    serverName: link ? redactor.text(plainText(link.server.name)) : null,
     tools: catalogue.isKnown ? catalogue.listedTools.length : null,
     pending: waiting(book),
     runs: users.size,
@@ -219,7 +219,12 @@ function pooledStatus({
 }
 
 /** A server nobody uses, or that nobody can. */
-function configuredStatus(book: PinBook, server: Server, fault: string | null, now: number): UpstreamStatus {
+function configuredStatus(
+  book: ServerPins,
+  server: Server,
+  fault: string | null,
+  now: number,
+): UpstreamStatus {
   const { pins, key } = book;
   return {
     ...unusedStatus(key, now),
@@ -270,18 +275,18 @@ function unusedStatus(
   };
 }
 
-const waiting = ({ pins }: PinBook): number => (pins ?? []).filter(pin => pin.state === 'pending').length;
+const waiting = ({ pins }: ServerPins): number => (pins ?? []).filter(pin => pin.state === 'pending').length;
 
 interface AdminOptions {
   configs: McpConfigs;
   pool: Pool;
-  books(key: PinBook['key']): PinBook;
+  books(key: ServerPins['key']): ServerPins;
   audit: Audit;
   clock: Clock;
   timers: Timers;
-  leftOut: LeftOut;
+  leftOut: UnusableServers;
   /** The book of restrictions for this server that were confirmed though they dangle. */
-  confirmed(workspace: string, server: string): PinBook;
+  confirmed(workspace: string, server: string): ServerPins;
   onConfirmed(workspace: string): void;
   /** Those with runs. */
   workspaces(): string[];
@@ -315,7 +320,7 @@ export class Admin implements GatewayAdmin {
     const config = await this.#config(workspace);
     const onJudged = (server: string, fault: string | null) => leftOut.judged(workspace, server, fault);
     const look = { workspace, config, roleId, roleMcp, env, pool, timers, onJudged, roles, confirmed };
-    return await lookAtTools(look);
+    return await inspectTools(look);
   }
 
   async toolsOfSubagent(
@@ -326,7 +331,7 @@ export class Admin implements GatewayAdmin {
     const { pool, timers } = this.#options;
     const startMs = (id: string) => ownStartMs(servers, id);
     const own = { workspace: directory, config: servers, roleId: null, roleMcp: [], startMs };
-    return await lookAtTools({ ...own, env, pool, timers });
+    return await inspectTools({ ...own, env, pool, timers });
   }
 
   async knownTools(workspace: string): Promise<Record<string, string[]>> {
@@ -424,18 +429,18 @@ export class Admin implements GatewayAdmin {
   }
 
   /** Of a book that is loaded. */
-  #unmatched(config: McpConfig, { key, pins }: PinBook): PendingChange[] {
+  #unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
     if (pins === null) return [];
     const known = new Set(pins.map(({ name }) => name));
     return unmatchedChanges(config, key.server, known, this.#options.clock.now());
   }
 
-  async #books(workspace: string): Promise<PinBook[]> {
+  async #books(workspace: string): Promise<ServerPins[]> {
     const { servers } = await this.#config(workspace);
     return Object.entries(servers).map(([id, server]) => this.#book(workspace, id, server));
   }
 
-  #book(workspace: string, id: string, server: Server): PinBook {
+  #book(workspace: string, id: string, server: Server): ServerPins {
     return this.#options.books({ workspace, server: id, source: sourceHash(server) });
   }
 

@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts';
-import { troubleNote } from '../core/gateway/degradation.ts';
+import { describeServerError } from '../core/gateway/degradation.ts';
 import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
 import type { RunId } from '../schema/ids.ts';
 import { isEnd, type Run } from '../schema/run.ts';
 import type { Json } from '../wire/upstream/link.ts';
-import { DenialTally } from './access/denials.ts';
-import { createRunGate, type RunGate } from './access/run-access.ts';
+import { DenialCounter } from './access/denials.ts';
+import { createRunGate, type RunAccess } from './access/run-access.ts';
 import { hasOwnServers } from './access/run-servers.ts';
 import { Admin } from './admin.ts';
 import { realTimers, type Timers } from './timers.ts';
@@ -14,27 +14,27 @@ import { LongCalls } from './upstream/call-limit.ts';
 import type { ListKind } from './upstream/catalogue.ts';
 import type { Connect } from './upstream/connect.ts';
 import { createPinBooks } from './upstream/pins.ts';
-import { LeftOut, Pool } from './upstream/pool.ts';
+import { Pool, UnusableServers } from './upstream/pool.ts';
 
 /** Runs that are over and may still be asked about; more are forgotten. */
 const MAX_ENDED = 10_000;
 
 /** The runs that are at work, each with what belongs to it here. */
-class RunGates {
-  readonly #create: (run: Run) => RunGate;
-  readonly #gates = new Map<RunId, { run: Run; gate: RunGate }>();
+class RunAccessTable {
+  readonly #create: (run: Run) => RunAccess;
+  readonly #gates = new Map<RunId, { run: Run; gate: RunAccess }>();
   readonly #ended = new Set<RunId>();
 
-  constructor(create: (run: Run) => RunGate) {
+  constructor(create: (run: Run) => RunAccess) {
     this.#create = create;
   }
 
-  of(runId: RunId): RunGate | null {
+  of(runId: RunId): RunAccess | null {
     return this.#gates.get(runId)?.gate ?? null;
   }
 
   /** Null: the run is over. */
-  enter(run: Run): { gate: RunGate; isNew: boolean } | null {
+  enter(run: Run): { gate: RunAccess; isNew: boolean } | null {
     const known = this.of(run.id);
     if (known !== null) return { gate: known, isNew: false };
     if (this.#ended.has(run.id) || isEnd(run.status)) return null;
@@ -57,7 +57,7 @@ class RunGates {
     if (this.#ended.size > MAX_ENDED) this.#ended.delete(this.#ended.values().next().value!);
   }
 
-  in(workspace: string): { run: Run; gate: RunGate }[] {
+  in(workspace: string): { run: Run; gate: RunAccess }[] {
     return [...this.#gates.values()].filter(({ run }) => run.workspace === workspace);
   }
 
@@ -124,9 +124,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const confirmed = (workspace: string, server: string) => books({ workspace, server, source: '' });
   const warnings = createWarnings(options.warn);
   const warn = warnings.say;
-  const leftOut = new LeftOut();
+  const leftOut = new UnusableServers();
   const longCalls = new LongCalls(timers);
-  const denialTally = new DenialTally(timers);
+  const denialTally = new DenialCounter(timers);
   const pool = new Pool({
     connect: options.connect,
     books,
@@ -139,12 +139,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     onTrouble(server, trouble, fault) {
       // Once when it turns bad: what fails over and over is one trouble.
-      if (!server.isOut) options.warn(`${troubleNote(server.id, trouble, fault)} (${server.workspace})`);
+      if (!server.isOut)
+        options.warn(`${describeServerError(server.id, trouble, fault)} (${server.workspace})`);
       server.isOut = true;
       for (const runId of server.users) gates.of(runId)?.trouble(server.id, trouble, fault);
     },
   });
-  const gates = new RunGates(run => {
+  const gates = new RunAccessTable(run => {
     // A run's own calls ask nobody what counts: it has to be told, however long it works.
     const letGo = hasOwnServers(run) ? () => {} : configs.keep(run.workspace);
     const gate = createRunGate({
@@ -208,7 +209,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 
   /** Null: the run is over, or the gateway is. */
-  function gateOf(run: Run): RunGate | null {
+  function gateOf(run: Run): RunAccess | null {
     const entered = isClosed ? null : gates.enter(run);
     if (entered === null) return null;
     const { gate, isNew } = entered;
@@ -223,14 +224,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     return gate;
   }
 
-  function arrived(run: Run, gate: RunGate, inForce: ConfigInForce): void {
+  function arrived(run: Run, gate: RunAccess, inForce: ConfigInForce): void {
     // It may have ended meanwhile.
     if (gates.of(run.id) !== gate) return;
     apply(gate, inForce);
     if (inForce.config !== null) changed(run.id, LISTS);
   }
 
-  function apply(gate: RunGate, { config, state, warnings }: ConfigInForce): void {
+  function apply(gate: RunAccess, { config, state, warnings }: ConfigInForce): void {
     gate.configure(config);
     if (state === 'invalid')
       gate.note(

@@ -1,7 +1,7 @@
 import type { Timers } from './timers.ts';
 
 /** Settles with what is waited for, or when the time is over, whichever is first. */
-export function atMost(timers: Timers, ms: number, wait: Promise<unknown>): Promise<void> {
+export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): Promise<void> {
   return new Promise(resolve => {
     const cancel = timers.after(ms, resolve);
     const done = () => {
@@ -13,7 +13,7 @@ export function atMost(timers: Timers, ms: number, wait: Promise<unknown>): Prom
 }
 
 /** One who waits no longer than so long, or until the signal; what is waited for goes on for the others. */
-export function unlessGivenUp<T>(
+export function withTimeout<T>(
   wait: Promise<T>,
   timers: Timers,
   ms: number,

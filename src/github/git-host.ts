@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Forge, ForgeAccess, ForgeRepository, PullRequest } from '../core/ports/git-host.ts';
+import type { ForgeAccess, ForgeRepository, GitHost, PullRequest } from '../core/ports/git-host.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
@@ -10,7 +10,7 @@ import { asGitError, type Git, type OpenGit } from './git.ts';
 import { push, remoteTip } from './push.ts';
 
 /** Whether a commit changes anything of what its work tree began with, and of what the base branch has by now. */
-async function brings(
+async function changesAnything(
   openGit: OpenGit,
   env: Record<string, string | undefined>,
   worktree: Worktree,
@@ -108,7 +108,7 @@ const PUSH_LIMIT_MS = 300_000;
 const Numbered = z.object({ number: z.number(), html_url: z.string() });
 const Described = z.object({ default_branch: z.string() });
 
-export function createForge(options: ForgeOptions): Forge {
+export function createGitHub(options: ForgeOptions): GitHost {
   const { openGit, env = process.env, limitMs = REQUEST_TIMEOUT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
   const reach = { openGit, pushLimitMs };
 
@@ -129,7 +129,7 @@ export function createForge(options: ForgeOptions): Forge {
 
   return {
     repository: (folder, access) => findRepository(openGit, folder, access),
-    brings: (worktree, commit, base) => brings(openGit, env, worktree, commit, base),
+    brings: (worktree, commit, base) => changesAnything(openGit, env, worktree, commit, base),
     changesOnly: (worktree, way, path) => changesOnly(openGit, env, worktree, way, path),
     push: (worktree, commit, repository, access) => push(reach, worktree, commit, repository, access),
     remoteTip: (worktree, repository, access) => remoteTip(reach, worktree, repository, access),

@@ -14,7 +14,7 @@ export interface PushAttempt {
 }
 
 /** Why a push did not work, in git's own words and the host's, with what to do about it. */
-export function pushTrouble(end: ProgramEnd, attempt: PushAttempt): SquadError {
+export function pushError(end: ProgramEnd, attempt: PushAttempt): SquadError {
   const { repository, branch } = attempt;
   const where = `${repository.owner}/${repository.name} (remote ${repository.remote})`;
   if (end.cut === 'missing')

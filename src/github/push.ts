@@ -7,7 +7,7 @@ import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { isServedBy } from './api-url.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
-import { pushTrouble } from './push-errors.ts';
+import { pushError } from './push-errors.ts';
 import { type Protocol, parseRemoteUrl } from './remote-url.ts';
 
 /**
@@ -145,7 +145,7 @@ export async function push(
     ...['--', repository.url, `${commit}:refs/heads/${worktree.branch}`],
   ]);
   if (end.code !== 0)
-    throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
+    throw pushError(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
 }
 
 /** What the host has under the branch's name. */
@@ -158,7 +158,7 @@ export async function remoteTip(
   const ref = `refs/heads/${worktree.branch}`;
   const end = await call(reach, worktree, repository, access, ['ls-remote', '--', repository.url, ref]);
   if (end.code !== 0)
-    throw pushTrouble(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
+    throw pushError(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
   return /^([0-9a-f]{40,64})\t/.exec(String(end.stdout))?.[1] ?? null;
 }
 

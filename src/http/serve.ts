@@ -60,7 +60,7 @@ const REFUSALS: Record<string, Refusal> = {
 const MAX_UNAUTHENTICATED = 256;
 
 /** Connections that have not shown a token, the longest there first. */
-export class Strangers {
+export class UnauthenticatedConnections {
   private readonly sockets = new Set<Socket>();
 
   /** Who has said nothing for the longest makes room, so that connections that only stand there keep nobody out. */
@@ -82,14 +82,14 @@ export class Strangers {
  * Purpose of a request. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
  * a document of the web UI, which is at another host.
  */
-export type Way = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
+export type RequestKind = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
 
 /** A browser requests these by itself, so it cannot send a token. */
 const BY_TICKET = ['GET /api/live', 'GET /api/download'];
 /** Requests of a page that has no session yet, or does not know yet who answers. */
 const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
 
-export function wayOf({ method, url, headers }: IncomingMessage, hosts: Hosts): Way {
+export function requestKind({ method, url, headers }: IncomingMessage, hosts: Hosts): RequestKind {
   const path = pathOf(url);
   const host = headers.host ?? '';
   const isPage = hosts.isPage(host);
@@ -130,7 +130,7 @@ export interface PageFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    way: Exclude<Way, 'mcp' | 'elsewhere' | 'none'>,
+    way: Exclude<RequestKind, 'mcp' | 'elsewhere' | 'none'>,
     admit: () => void,
   ): Promise<void>;
   /** What it is refused with; null: it is a WebSocket now. */
@@ -173,7 +173,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     admit(request, response, () => answer(request, response));
   });
   server.maxConnections = MAX_CONNECTIONS;
-  const strangers = new Strangers();
+  const strangers = new UnauthenticatedConnections();
   /** Those that became WebSockets, or asked to, as well: the server itself does not know them any more. */
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -238,7 +238,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    const way = wayOf(request, hosts) as Exclude<Way, 'elsewhere' | 'none'>;
+    const way = requestKind(request, hosts) as Exclude<RequestKind, 'elsewhere' | 'none'>;
     if (way === 'mcp' || way === 'api') enter(request, response);
     const answered =
       way === 'mcp'
@@ -263,7 +263,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   async function refusalOf(request: IncomingMessage): Promise<Refusal | null> {
     const foreign = refuseForeign(request, hosts);
     if (foreign) return foreign;
-    const way = wayOf(request, hosts);
+    const way = requestKind(request, hosts);
     if (way === 'file' || way === 'ticket') return null;
     if (way === 'elsewhere') return NOT_HERE;
     return (await refuseUnknown(request)) ?? (way === 'none' ? NOWHERE : null);

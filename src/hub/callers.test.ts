@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Hello } from '../link/handshake.ts';
+import type { Handshake } from '../link/handshake.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import { type CallerPorts, callerOfHello, callerOfRun } from './callers.ts';
+import { type CallerPorts, callerOfHandshake, callerOfRun } from './callers.ts';
 import { mintToken } from './token.ts';
 
 const run = (name: string, more: Partial<Run> = {}) =>
@@ -19,7 +19,7 @@ const run = (name: string, more: Partial<Run> = {}) =>
     ...more,
   }) as Run;
 
-const hello = (more: Partial<Hello> = {}): Hello => ({
+const hello = (more: Partial<Handshake> = {}): Handshake => ({
   squad: 1,
   version: '1.0.0',
   view: 'mcp',
@@ -60,26 +60,26 @@ function ports(
   };
 }
 
-const parentOf = async (given: Hello, from: CallerPorts) =>
-  (await callerOfHello(given, from)).parent?.id ?? null;
+const parentOf = async (given: Handshake, from: CallerPorts) =>
+  (await callerOfHandshake(given, from)).parent?.id ?? null;
 
 describe('who says hello', () => {
   test('is the user where nothing speaks for a run, with their own folder and environment', async () => {
-    expect(await callerOfHello(hello(), ports(null))).toEqual({
+    expect(await callerOfHandshake(hello(), ports(null))).toEqual({
       client: null,
       cwd: '/elsewhere',
       workspace: '/other',
       env: { FROM: 'hello' },
       parent: null,
     });
-    expect(await callerOfHello(hello({ view: 'control' }), ports(null))).toMatchObject({
+    expect(await callerOfHandshake(hello({ view: 'control' }), ports(null))).toMatchObject({
       client: 'terminal',
     });
   });
 
   test("is the run it is in, in that run's workspace and with that run's environment", async () => {
     const given = hello({ env: { FROM: 'hello', MORE: '1', MCP_TOOL_TIMEOUT: '50' } });
-    expect(await callerOfHello(given, ports(live[0]!.id))).toEqual({
+    expect(await callerOfHandshake(given, ports(live[0]!.id))).toEqual({
       client: null,
       cwd: '/elsewhere',
       workspace: '/project',
@@ -92,8 +92,8 @@ describe('who says hello', () => {
   });
 
   test('has proven who it is by its token or its processes, not by a mark', async () => {
-    const isProven = async (given: Hello, from: CallerPorts) =>
-      (await callerOfHello(given, from)).parent?.isProven;
+    const isProven = async (given: Handshake, from: CallerPorts) =>
+      (await callerOfHandshake(given, from)).parent?.isProven;
     const [{ id }] = live as [Run];
     const marked = { env: { SQUAD_RUN_ID: id } };
     expect(await isProven(hello(), ports(id))).toBe(true);
@@ -123,7 +123,7 @@ describe('who says hello', () => {
 
   test('a server that one run has to itself is inside that run, and has less for it', async () => {
     const marked = hello({ env: { SQUAD_SERVER_OF: live[1]!.id } });
-    expect((await callerOfHello(marked, ports(null))).parent).toMatchObject({
+    expect((await callerOfHandshake(marked, ports(null))).parent).toMatchObject({
       id: live[1]!.id,
       isProven: false,
       spawn: false,
@@ -133,9 +133,9 @@ describe('who says hello', () => {
 
   test('a subagent works in what its server was started with, where its run has nothing else to say', async () => {
     const env = { OWN: 'of the server', FROM: 'hello', SQUAD_SERVER_OF: live[1]!.id };
-    const of = async (view: Hello['view']) =>
+    const of = async (view: Handshake['view']) =>
       (
-        await callerOfHello(hello({ view, env }), {
+        await callerOfHandshake(hello({ view, env }), {
           ...ports(null),
           environment: async () => ({ FROM: 'run', ALSO: 'run' }),
         })
@@ -167,7 +167,7 @@ describe('who says hello', () => {
     ['that is only the hash of one', one.hash, null],
     ['of another run than it is in', other.token, live[0]!.id],
   ])('with a token %s is refused, not taken for somebody else', async (_, token, around) => {
-    await expect(callerOfHello(hello({ token }), ports(around))).rejects.toMatchObject({
+    await expect(callerOfHandshake(hello({ token }), ports(around))).rejects.toMatchObject({
       code: 'NOT_ALLOWED',
     });
   });
@@ -196,20 +196,20 @@ test('what a coder starts is a part of its task, and so is what came of that; wh
 });
 
 test('a process that nobody has seen takes rights away, and gives none', async () => {
-  const around = await callerOfHello(hello(), ports(live[0]!.id), false);
+  const around = await callerOfHandshake(hello(), ports(live[0]!.id), false);
   expect(around.parent).toMatchObject({ id: live[0]!.id, isProven: false });
   for (const given of [hello(), hello({ token: one.token })])
-    await expect(callerOfHello(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+    await expect(callerOfHandshake(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
 test("a run's token is refused to a process that is neither of that run nor certainly the user's", async () => {
   const given = hello({ token: one.token });
-  await expect(callerOfHello(given, ports(null, live, true, false))).rejects.toMatchObject({
+  await expect(callerOfHandshake(given, ports(null, live, true, false))).rejects.toMatchObject({
     code: 'NOT_ALLOWED',
   });
   // Only its mark says that it is of that run: anybody can have that.
-  const marked = await callerOfHello(given, ports(live[0]!.id, live, false, false));
+  const marked = await callerOfHandshake(given, ports(live[0]!.id, live, false, false));
   expect(marked.parent).toMatchObject({ id: live[0]!.id, isProven: false });
-  const inside = await callerOfHello(given, ports(live[0]!.id, live, true, false));
+  const inside = await callerOfHandshake(given, ports(live[0]!.id, live, true, false));
   expect(inside.parent).toMatchObject({ id: live[0]!.id, isProven: true });
 });

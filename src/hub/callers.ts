@@ -1,4 +1,4 @@
-import type { Hello } from '../link/handshake.ts';
+import type { Handshake } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
 import { RunId, type SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';
@@ -46,7 +46,11 @@ export interface CallerPorts {
  * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the hub has seen for
  * itself that the client is the process it names. Otherwise its word can only take rights away.
  */
-export async function callerOfHello(hello: Hello, ports: CallerPorts, isKnown = true): Promise<Caller> {
+export async function callerOfHandshake(
+  hello: Handshake,
+  ports: CallerPorts,
+  isKnown = true,
+): Promise<Caller> {
   const found = await runAround(hello, ports);
   if (!isKnown && (hello.token !== undefined || !found)) throw unknownProcess();
   const around = found && { ...found, isProven: found.isProven && isKnown };
@@ -105,7 +109,7 @@ const unknownProcess = () =>
 
 /** The run this client was started in. Where its process is in no run, the mark in the client's environment counts. */
 async function runAround(
-  { pid, env }: Hello,
+  { pid, env }: Handshake,
   ports: CallerPorts,
 ): Promise<{ run: Run; isProven: boolean; isServer: boolean } | null> {
   const found = await ports.runOfProcess(pid);

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { sizeWords } from '../base/text.ts';
+import { formatBytes } from '../base/text.ts';
 
 /** Enough to tell what is large; counting millions of files would keep whoever waits. */
 const MAX_ENTRIES = 200_000;
@@ -17,7 +17,7 @@ const FREEABLE = [
 export function describeFreeable(home: string): string[] {
   return [...damagedDatabases(home), ...FREEABLE].flatMap(([name, what]) => {
     const bytes = bytesOf(join(home, name));
-    return bytes > 0 ? [`${join(home, name)}: ${sizeWords(bytes)} (${what})`] : [];
+    return bytes > 0 ? [`${join(home, name)}: ${formatBytes(bytes)} (${what})`] : [];
   });
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Hello } from '../link/handshake.ts';
+import type { Handshake } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
 import { type Connection, HubServer } from './server.ts';
 
@@ -57,7 +57,7 @@ function view(connection: Connection): Promise<void> {
   return new Promise(settle => connection.socket.once('close', () => settle()));
 }
 
-const hello = (words: Partial<Hello> = {}) =>
+const hello = (words: Partial<Handshake> = {}) =>
   JSON.stringify({
     squad: 1,
     version: '1.0.0',

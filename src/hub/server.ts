@@ -5,8 +5,8 @@ import { z } from 'zod';
 import {
   type Bye,
   type Challenge,
-  type Hello,
-  type HelloReply,
+  type Handshake,
+  type HandshakeReply,
   isNewer,
   type View,
 } from '../link/handshake.ts';
@@ -32,10 +32,10 @@ const HelloLine = z.object({
   lostSince: z.number().optional(),
 });
 
-type Greeting = Hello | { refusal: { code: string; message: string } } | null;
+type Greeting = Handshake | { refusal: { code: string; message: string } } | null;
 
 /** Reads exactly the first line; what came after it is put back for the view. Null when the client left without a word. */
-function readHello(socket: Socket): Promise<Greeting> {
+function readHandshake(socket: Socket): Promise<Greeting> {
   return new Promise(resolve => {
     let pieces: Buffer[] = [];
     let length = 0;
@@ -80,7 +80,7 @@ const refusal = (what: string): Greeting => ({
 
 /** A greeted connection: the hello, and a socket positioned right after it. */
 export interface Connection {
-  hello: Hello;
+  hello: Handshake;
   socket: Socket;
   /** What was taken from it and is not answered yet; kept up to date by its view. */
   calls: number;
@@ -92,7 +92,7 @@ export interface Connection {
 const LAST_LINES_MS = 1_000;
 
 /** For the greeting of a client. */
-type Readiness = Pick<HelloReply & { ok: true }, 'warnings' | 'started'>;
+type Readiness = Pick<HandshakeReply & { ok: true }, 'warnings' | 'started'>;
 
 interface HubServerOptions {
   socketPath: string;
@@ -103,10 +103,10 @@ interface HubServerOptions {
    * Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can,
    * it is told why. Null: the next hub can, and the connection is closed without a word. `ask` challenges the client to prove which process it is.
    */
-  ready?(hello: Hello, ask: (file: string) => void): Promise<Readiness | null>;
+  ready?(hello: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
   /** A client of a later version came: if it may, this hub should make way when it can, for as long as that client is there. */
-  onNewer(hello: Hello, gone: Promise<void>): void;
+  onNewer(hello: Handshake, gone: Promise<void>): void;
   warn(message: string, cause: unknown): void;
 }
 
@@ -166,7 +166,7 @@ export class HubServer {
     });
     socket.on('error', () => {}); // 'close' follows: a client that breaks off is a client that left
     try {
-      const hello = await readHello(socket);
+      const hello = await readHandshake(socket);
       if (hello === null) return void socket.destroy();
       if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
       const ready = await this.readyFor(hello, file => void socket.write(line({ squad: 1, prove: file })));
@@ -193,7 +193,7 @@ export class HubServer {
   }
 
   private async readyFor(
-    hello: Hello,
+    hello: Handshake,
     ask: (file: string) => void,
   ): Promise<Readiness | { refusal: ErrorShape } | null> {
     try {
@@ -225,4 +225,4 @@ function endSoon(socket: Socket): void {
   setTimeout(() => socket.destroy(), LAST_LINES_MS).unref();
 }
 
-const line = (words: Challenge | HelloReply | Bye): string => `${JSON.stringify(words)}\n`;
+const line = (words: Challenge | HandshakeReply | Bye): string => `${JSON.stringify(words)}\n`;

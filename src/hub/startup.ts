@@ -8,7 +8,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 20;
 
 /** The lock of this home, waiting out a hub that is on its way out; null when one is there to serve. */
-export async function lockUnlessServed<T>(
+export async function acquireHubLock<T>(
   take: () => T | null,
   socketPath: string,
   patienceMs = LOCK_TIMEOUT_MS,
@@ -37,7 +37,7 @@ export function forgetHub(home: string): void {
 }
 
 /** MCP_SERVER_PORT as somebody set it; null when it is not, or is none, which is told. */
-export function wishedPort(text: string | undefined, warn: (message: string) => void): number | null {
+export function requestedPort(text: string | undefined, warn: (message: string) => void): number | null {
   if (!text) return null;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= 65_535) return port;

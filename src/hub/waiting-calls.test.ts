@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { PatientCalls } from './waiting-calls.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<string>(settle => signal.addEventListener('abort', () => settle('waiting')));
 
 test('a stop ends the waiting, and is over when those that waited have their answers', async () => {
-  const calls = new PatientCalls();
+  const calls = new WaitingCalls();
   const told: string[] = [];
   const patient = [1, 2].map(() => calls.while(untilAborted).then(status => told.push(status)));
   expect(calls.count).toBe(2);
@@ -19,14 +19,14 @@ test('a stop ends the waiting, and is over when those that waited have their ans
 });
 
 test('one that has no use for such an answer is not waited for', async () => {
-  const calls = new PatientCalls();
+  const calls = new WaitingCalls();
   void calls.while(() => new Promise(() => {}));
   await calls.end();
   expect(calls.count).toBe(1);
 });
 
 test('who asks again before the hub is gone is not told the same again', async () => {
-  const calls = new PatientCalls();
+  const calls = new WaitingCalls();
   await calls.end();
   await calls.while(async stopping => expect(stopping.aborted).toBe(false));
 });

@@ -5,7 +5,7 @@ const TAKEN_MS = 500;
  * Calls that wait for a person, which may be for days: nothing else waits for them. When the hub stops, each is answered with
  * what there is, so that no agent takes the end of the hub for an answer.
  */
-export class PatientCalls {
+export class WaitingCalls {
   private readonly stopping = new AbortController();
   private waiting = 0;
   private answered = 0;

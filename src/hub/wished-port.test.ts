@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { wishedPort } from './startup.ts';
+import { requestedPort } from './startup.ts';
 
 function asked(text: string | undefined) {
   const warnings: string[] = [];
-  return { port: wishedPort(text, message => warnings.push(message)), warnings };
+  return { port: requestedPort(text, message => warnings.push(message)), warnings };
 }
 
 test('a port is taken as it is, and none is nothing to warn of', () => {

@@ -3,7 +3,7 @@
 /** `subagent`: an MCP client that sees the one tool a file defines. */
 export type View = 'mcp' | 'control' | 'subagent';
 
-export interface Hello {
+export interface Handshake {
   squad: 1;
   version: string;
   view: View;
@@ -33,7 +33,7 @@ export interface Challenge {
   prove: string;
 }
 
-export type HelloReply =
+export type HandshakeReply =
   /** `warnings`: for whoever started the client; nothing of them keeps it from being served. `started`: runs since `lostSince`. */
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };

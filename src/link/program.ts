@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Hello, View } from './handshake.ts';
+import type { Handshake, View } from './handshake.ts';
 import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;
@@ -10,7 +10,7 @@ export const version = SQUAD_VERSION;
 /** The programs that came with this one, in the same folder. */
 export const hubProgram: HubProgram = { node: process.execPath, script: join(__dirname, 'hub.cjs') };
 
-export function helloFor(view: View, workspace?: string): Hello {
+export function handshakeFor(view: View, workspace?: string): Handshake {
   return {
     squad: 1,
     version,

@@ -6,14 +6,14 @@ import type { TracePart } from '../schema/conversation.ts';
 import type { ModelSpec } from '../schema/model-spec.ts';
 import { type Address, addressOf, plainAddress } from './address.ts';
 import { Conversation } from './conversation.ts';
-import { Ending, type Quote, quoting } from './ending.ts';
+import { createQuote, Ending, type Quote } from './ending.ts';
 import type { Endpoint } from './endpoint-tools.ts';
 import { failureFrom } from './failure.ts';
 import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
 import { KeptFiles } from './kept-files.ts';
 import { type Answer, converse } from './loop.ts';
-import type { Voice } from './output-lines.ts';
+import type { OutputWriter } from './output-lines.ts';
 import { NO_KEY, type ProviderLine, providerFetch } from './provider-http.ts';
 import type { MakeModel } from './providers/provider.ts';
 import { toolboxOf } from './tools.ts';
@@ -82,18 +82,18 @@ interface AgentRun {
   env: NodeJS.ProcessEnv;
   cwd: string;
   signal: AbortSignal;
-  say: Voice['say'];
-  hide: Voice['hide'];
+  say: OutputWriter['say'];
+  hide: OutputWriter['hide'];
 }
 
 /** One turn of a run: from the prompt to the end, which is always said. Returns the exit code. */
 export async function runAgent(run: AgentRun): Promise<number> {
-  let quote = quoting(text => text);
+  let quote = createQuote(text => text);
   try {
     const request = await readRequest(run.requestFile);
     const secrets = createRedactor(secretsOf(request));
     run.hide(secrets);
-    quote = quoting(secrets.text);
+    quote = createQuote(secrets.text);
     run.signal.throwIfAborted();
     const answer = await answerTo(request, run, quote);
     const told = run.say({ type: 'end', ok: true, ...answer, error: null });

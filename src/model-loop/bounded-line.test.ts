@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TraceMessage, TracePart } from '../schema/conversation.ts';
-import { type LineBody, voiceOn } from './output-lines.ts';
+import { createOutputWriter, type LineBody } from './output-lines.ts';
 
 const MIB = 1024 * 1024;
 
 function printed(body: LineBody): { bytes: number; line: Record<string, unknown> } {
   let out = '';
-  voiceOn({ write: text => (out += text) }).say(body);
+  createOutputWriter({ write: text => (out += text) }).say(body);
   expect(out.indexOf('\n')).toBe(out.length - 1);
   return { bytes: Buffer.byteLength(out) - 1, line: JSON.parse(out) };
 }

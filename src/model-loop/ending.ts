@@ -22,7 +22,7 @@ export type Quote = (text: string, most?: number) => string;
 
 const MAX_QUOTE_LENGTH = 300;
 
-export const quoting =
+export const createQuote =
   (withoutSecrets: (text: string) => string): Quote =>
   (text, most = MAX_QUOTE_LENGTH) => {
     // First, since a cut may leave the half of one.

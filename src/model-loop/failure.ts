@@ -6,11 +6,11 @@ import {
   StreamProviderError,
   TypeValidationError,
 } from 'ai';
-import { sizeWords } from '../base/text.ts';
+import { formatBytes } from '../base/text.ts';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 import type { ModelType } from '../schema/model-spec.ts';
 import { CutOff, Ending, ModelFailure, type Quote } from './ending.ts';
-import type { Heard } from './provider-http.ts';
+import type { ResponseStatus } from './provider-http.ts';
 import { failureOf, LOOK, messageIn, parsed } from './provider-response.ts';
 
 interface ErrorEvent {
@@ -77,7 +77,7 @@ interface Failure {
 interface AskedModel {
   name: string;
   type: ModelType;
-  heard: Heard | null;
+  heard: ResponseStatus | null;
 }
 
 const MAX_MESSAGE_LENGTH = 2_000;
@@ -111,7 +111,7 @@ function ofModel(thrown: unknown, quote: Quote, { name, type, heard }: AskedMode
   const isOfType = BEGINNINGS[type].test(beginning);
   const what =
     isOfType && chain.some(isCut)
-      ? `and broke off before the end of its answer, after ${sizeWords(bytes)}.`
+      ? `and broke off before the end of its answer, after ${formatBytes(bytes)}.`
       : isOfType && unread === undefined
         ? `with what cannot be taken in: ${wordsOf(thrown)}`
         : `with events that are not of its type: “${quote(unread ?? beginning)}”. ${LOOK}`;

@@ -68,7 +68,7 @@ interface FoundInput {
 }
 
 /** A file that cannot, why, and what to do about it. */
-class Unfit extends Error {
+class UnsupportedInput extends Error {
   constructor(name: string, why: string) {
     super(`The input ${JSON.stringify(endOf(name))} ${why}`);
   }
@@ -84,39 +84,41 @@ const NO_KIND =
 async function lookAt(name: string, path: string): Promise<FoundInput> {
   // A pipe that nobody writes to would not even open.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(thrown => {
-    throw new Unfit(name, whyClosed(thrown, path));
+    throw new UnsupportedInput(name, whyClosed(thrown, path));
   });
   const found = await file.stat();
-  if (found.isDirectory()) throw new Unfit(name, 'is a folder. Name the files in it.');
-  if (!found.isFile()) throw new Unfit(name, 'is not a regular file. Name a file.');
+  if (found.isDirectory()) throw new UnsupportedInput(name, 'is a folder. Name the files in it.');
+  if (!found.isFile()) throw new UnsupportedInput(name, 'is not a regular file. Name a file.');
   const beginning = await pieceOf(file, name);
   const kind = kindOf(beginning);
-  if (kind === null) throw new Unfit(name, NO_KIND);
+  if (kind === null) throw new UnsupportedInput(name, NO_KIND);
   const bytes = Math.max(found.size, beginning.length);
-  if (bytes > mostOf(kind)) throw new Unfit(name, tooLarge(kind, `has ${bytes.toLocaleString('en')} bytes`));
+  if (bytes > mostOf(kind))
+    throw new UnsupportedInput(name, tooLarge(kind, `has ${bytes.toLocaleString('en')} bytes`));
   return { name, path, kind, bytes };
 }
 
 /** What a file says of its size need not be so: some of the system's own have none and never end, others grow meanwhile. */
 async function* piecesOf({ name, path, kind }: FoundInput, room: { left: number }): AsyncGenerator<Buffer> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(thrown => {
-    throw new Unfit(name, whyClosed(thrown, path));
+    throw new UnsupportedInput(name, whyClosed(thrown, path));
   });
   for (let length = 0; ; ) {
     const piece = await pieceOf(file, name);
     if (piece.length === 0) return;
     length += piece.length;
     room.left -= piece.length;
-    if (length > mostOf(kind)) throw new Unfit(name, tooLarge(kind, 'goes on for longer than it said'));
+    if (length > mostOf(kind))
+      throw new UnsupportedInput(name, tooLarge(kind, 'goes on for longer than it said'));
     if (room.left < 0)
-      throw new Unfit(name, 'is more than the files of one prompt may be together. Name fewer.');
+      throw new UnsupportedInput(name, 'is more than the files of one prompt may be together. Name fewer.');
     yield piece;
   }
 }
 
 const pieceOf = async (file: FileHandle, name: string): Promise<Buffer> => {
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.allocUnsafe(PIECE) }).catch(thrown => {
-    throw new Unfit(name, `cannot be read: ${(thrown as Error).message}. Name one that can.`);
+    throw new UnsupportedInput(name, `cannot be read: ${(thrown as Error).message}. Name one that can.`);
   });
   return buffer.subarray(0, bytesRead);
 };
@@ -177,7 +179,7 @@ async function unlessUnfit<T>(problems: string[], work: () => Promise<T>): Promi
   try {
     return await work();
   } catch (thrown) {
-    if (!(thrown instanceof Unfit)) throw thrown;
+    if (!(thrown instanceof UnsupportedInput)) throw thrown;
     problems.push(thrown.message);
     return null;
   }
@@ -193,7 +195,7 @@ async function take(
   if (kind === 'text') {
     const bytes = await buffer(piecesOf(input, room));
     const text = textOf(bytes);
-    if (text === null) throw new Unfit(name, NO_KIND);
+    if (text === null) throw new UnsupportedInput(name, NO_KIND);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     content.push({ type: 'text', text: framed(name, text) });
     shown.push({ type: 'file', name, mediaType: 'text/plain', bytes: bytes.length, sha256 });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../redaction/redactor.ts';
 import type { TracePart, TraceRole } from '../schema/conversation.ts';
-import { MAX_KEPT_LENGTH, voiceOn } from './output-lines.ts';
+import { createOutputWriter, MAX_KEPT_LENGTH } from './output-lines.ts';
 
 const SECRET = 'a-secret-of-this-test';
 
 /** The pieces as they come out. */
 function told(role: TraceRole, ...content: TracePart[]): { input?: unknown; output?: unknown }[] {
   let line = '';
-  const { say, hide } = voiceOn({ write: text => (line = text) });
+  const { say, hide } = createOutputWriter({ write: text => (line = text) });
   hide(createRedactor([{ name: 'KEY', value: SECRET }]));
   say({ type: 'message', message: { id: 'msg_0123456789', parentId: null, role, content, at: 0 } });
   return JSON.parse(line).message.content;

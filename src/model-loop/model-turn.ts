@@ -7,7 +7,7 @@ import {
   tool,
   type Warning,
 } from 'ai';
-import { sizeWords } from '../base/text.ts';
+import { formatBytes } from '../base/text.ts';
 import { CutOff, ModelFailure } from './ending.ts';
 import type { Generation } from './generation.ts';
 import { MAX_TEXT_BYTES, type Say } from './output-lines.ts';
@@ -156,7 +156,7 @@ type StreamPart = { type: string; text?: string; delta?: string };
 const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
   type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
 
-const TOO_MUCH = `was cut off: it said more than ${sizeWords(MAX_TEXT_BYTES)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
+const TOO_MUCH = `was cut off: it said more than ${formatBytes(MAX_TEXT_BYTES)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
 
 /** An answer that is not whole is not passed off as one. */
 function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boolean): void {

@@ -1,4 +1,4 @@
-import { sizeWords } from '../base/text.ts';
+import { formatBytes } from '../base/text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { type AgentLine, MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
@@ -36,7 +36,7 @@ function shortened(body: LineBody): LineBody {
 }
 
 const tooLong = (bytes: number): string =>
-  `The answer is not passed on: it takes ${sizeWords(bytes)} as JSON, and the limit is ${sizeWords(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
+  `The answer is not passed on: it takes ${formatBytes(bytes)} as JSON, and the limit is ${formatBytes(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
 
 /** The most that each may have if all of them are to fit and those that need less leave the rest to the others. */
 function shareOf(sizes: readonly number[], room: number): number {
@@ -92,7 +92,7 @@ const inJson = (text: string): number => Buffer.byteLength(JSON.stringify(text))
 export const MAX_KEPT_LENGTH = 16_000;
 
 /** What is kept of a piece that a program called or got. */
-function keptPart(part: TracePart): TracePart {
+function truncatePart(part: TracePart): TracePart {
   if (part.type === 'tool_call') return { ...part, input: keptValue(part.input) };
   if (part.type === 'tool_result') return { ...part, output: keptValue(part.output) };
   return part;
@@ -111,7 +111,7 @@ export type LineBody = WithoutTime<AgentLine>;
 /** Says one event. Nothing else is ever on standard output, and no line is longer than whoever reads it takes. */
 export type Say = (body: LineBody) => void;
 
-export interface Voice {
+export interface OutputWriter {
   /** Returns what was told in the end: without secrets, and short enough. */
   say(body: LineBody): LineBody;
   /** From here on no line has these in it, whoever said them. */
@@ -121,7 +121,7 @@ export interface Voice {
 /** Of a call and of what came back, here: all of it is in the messages. */
 const MAX_DETAIL_LENGTH = 200;
 
-export function voiceOn(output: { write(text: string): unknown }): Voice {
+export function createOutputWriter(output: { write(text: string): unknown }): OutputWriter {
   let secrets: Redactor | null = null;
   return {
     say(body) {
@@ -164,7 +164,7 @@ function without({ text, deep }: Redactor, body: LineBody): LineBody {
 /** Cut when nothing is in it any more that a cut could part. */
 function short(body: LineBody): LineBody {
   if (body.type === 'message' && body.message.role === 'program')
-    return { ...body, message: { ...body.message, content: body.message.content.map(keptPart) } };
+    return { ...body, message: { ...body.message, content: body.message.content.map(truncatePart) } };
   if (body.type !== 'tool' && body.type !== 'tool_end') return body;
   const { detail } = body;
   if (detail.length <= MAX_DETAIL_LENGTH) return body;

@@ -7,16 +7,16 @@ import {
 } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { Readable } from 'node:stream';
-import { sizeWords } from '../base/text.ts';
+import { formatBytes } from '../base/text.ts';
 import { ModelFailure, type Quote } from './ending.ts';
 import type { KeptFiles } from './kept-files.ts';
 import { MAX_ANSWERED, MAX_EVENT_LENGTH, MAX_EVENTS } from './output-lines.ts';
-import { answerWithoutEvents, Beginning, readOn, refusedAnswer } from './provider-response.ts';
+import { answerWithoutEvents, ResponseStart, readRest, refusedAnswer } from './provider-response.ts';
 
 /** An answer on its way to the SDK, as long as it keeps within bounds. The SDK itself would take in whatever comes. */
 async function* watchedEvents(
   answer: IncomingMessage,
-  heard: Heard,
+  heard: ResponseStatus,
   signal: AbortSignal | null,
   quote: Quote,
 ): AsyncGenerator<Buffer> {
@@ -29,10 +29,10 @@ async function* watchedEvents(
       heard.bytes += chunk.length;
       beginning.add(chunk);
       events.take(chunk);
-      if (heard.bytes > MAX_ANSWERED) throw tooMuch(`more than ${sizeWords(MAX_ANSWERED)}`);
+      if (heard.bytes > MAX_ANSWERED) throw tooMuch(`more than ${formatBytes(MAX_ANSWERED)}`);
       if (events.count > MAX_EVENTS) throw tooMuch(`more than ${MAX_EVENTS.toLocaleString('en')} events`);
       if (events.open > MAX_EVENT_LENGTH)
-        throw tooMuch(`an event of more than ${sizeWords(MAX_EVENT_LENGTH)}`);
+        throw tooMuch(`an event of more than ${formatBytes(MAX_EVENT_LENGTH)}`);
       if (areEvents) {
         yield chunk;
         continue;
@@ -42,13 +42,13 @@ async function* watchedEvents(
       else if (beginning.isFull || !mayBecomeField(beginning.text)) break;
     }
     if (!areEvents || heard.bytes === 0)
-      throw answerWithoutEvents(answer, await readOn(answer, beginning), quote);
+      throw answerWithoutEvents(answer, await readRest(answer, beginning), quote);
   } catch (thrown) {
     signal?.throwIfAborted();
     if (thrown instanceof ModelFailure) throw thrown;
     throw new ModelFailure(
       'ENGINE_FAILED',
-      `answered ${heard.status} and broke off before the end of its answer, after ${sizeWords(heard.bytes)}: the connection was closed (${(thrown as Error).message}).`,
+      `answered ${heard.status} and broke off before the end of its answer, after ${formatBytes(heard.bytes)}: the connection was closed (${(thrown as Error).message}).`,
     );
   } finally {
     answer.destroy();
@@ -149,10 +149,10 @@ export async function wholeText(message: IncomingMessage): Promise<string> {
 export const NO_KEY = `no-key-${randomUUID()}`;
 
 /** What has come back so far. */
-export interface Heard {
+export interface ResponseStatus {
   status: number;
   bytes: number;
-  beginning: Beginning;
+  beginning: ResponseStart;
 }
 
 /** Where a model is asked, for one conversation. */
@@ -162,7 +162,7 @@ export interface ProviderLine {
   files: KeptFiles;
   quote: Quote;
   /** Of the latest request; null before there is an answer. */
-  heard: Heard | null;
+  heard: ResponseStatus | null;
 }
 
 /**
@@ -182,7 +182,7 @@ export const providerFetch =
       body: body && line.files.filled(body),
     });
     const { statusCode: status = 0 } = answer;
-    const heard: Heard = { status, bytes: 0, beginning: new Beginning() };
+    const heard: ResponseStatus = { status, bytes: 0, beginning: new ResponseStart() };
     line.heard = heard;
     if (status < 200 || status >= 300) throw await refusedAnswer(answer, line.quote);
     const events = Readable.from(watchedEvents(answer, heard, signal, line.quote), { objectMode: false });

@@ -7,7 +7,7 @@ import { MAX_REFUSED } from './output-lines.ts';
 const MAX_MESSAGE_LENGTH = 1_000;
 
 /** What a body says: the message in it, where it is an error as all providers write one, else how it begins. Null: nothing. */
-function saidIn(body: string, quote: Quote): string | null {
+function providerErrorText(body: string, quote: Quote): string | null {
   const message = messageIn(parsed(body));
   if (message !== null) return quote(message, MAX_MESSAGE_LENGTH);
   return body.trim() === '' ? null : `“${quote(body)}”`;
@@ -34,7 +34,7 @@ export function parsed(text: string): unknown {
 const BODY_TIMEOUT_MS = 5_000;
 
 /** How an answer begins. Far more than is ever quoted of it: the cut must come when no secret is in it any more. */
-export class Beginning {
+export class ResponseStart {
   readonly #chunks: Buffer[] = [];
   #length = 0;
 
@@ -58,7 +58,7 @@ export class Beginning {
 }
 
 /** Takes in more of it, until it is whole, or enough, or has had its time. What breaks off has said what it has. */
-export async function readOn(answer: IncomingMessage, beginning: Beginning): Promise<string> {
+export async function readRest(answer: IncomingMessage, beginning: ResponseStart): Promise<string> {
   const patience = setTimeout(() => answer.destroy(), BODY_TIMEOUT_MS);
   try {
     if (isDone(beginning)) return beginning.text;
@@ -76,7 +76,7 @@ export async function readOn(answer: IncomingMessage, beginning: Beginning): Pro
 }
 
 /** JSON says by itself where it ends. */
-function isDone({ isFull, text }: Beginning): boolean {
+function isDone({ isFull, text }: ResponseStart): boolean {
   const last = text.trimEnd().at(-1);
   return isFull || ((last === '}' || last === ']') && parsed(text) !== null);
 }
@@ -84,7 +84,10 @@ function isDone({ isFull, text }: Beginning): boolean {
 /** An answer with another status than success, in the words of whoever refused. */
 export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Promise<ModelFailure> {
   const { statusCode: status = 0, headers } = answer;
-  const said = saidIn(await readOn(answer, new Beginning()), quote) ?? STATUS_CODES[status] ?? 'nothing more';
+  const said =
+    providerErrorText(await readRest(answer, new ResponseStart()), quote) ??
+    STATUS_CODES[status] ??
+    'nothing more';
   if (status >= 300 && status < 400)
     return new ModelFailure(
       'ENGINE_FAILED',
@@ -112,7 +115,7 @@ export function answerWithoutEvents(
   const type = quote(headers['content-type']?.split(';')[0] ?? 'something of no type', 100);
   return new ModelFailure(
     'ENGINE_FAILED',
-    `answered ${statusCode} with ${type} and no stream of events: ${saidIn(text, quote)}. ${LOOK}`,
+    `answered ${statusCode} with ${type} and no stream of events: ${providerErrorText(text, quote)}. ${LOOK}`,
   );
 }
 

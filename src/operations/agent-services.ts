@@ -2,11 +2,11 @@ import { type Action, allowed, type RunSubject, type Subject } from '../core/pol
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
-import { Sight, storeWithin } from './agent-store.ts';
+import { agentStore, RunVisibility } from './agent-store.ts';
 import type { Call, Services } from './operation.ts';
 
 /** The inbox as one run has it: what it asked, what it was asked, and that runs it sees have something open. */
-function inboxWithin(
+function agentInbox(
   inbox: Services['inbox'],
   { id: self }: RunSubject,
   sees: (runId: RunId) => boolean,
@@ -41,14 +41,18 @@ export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'
  * The services as one run has them for one action: what is none of its business is not there, so that no operation has to
  * think of it and a run that may not be asked about cannot be told from one that does not exist.
  */
-export async function within(services: Services, subject: RunSubject, action: Action): Promise<Services> {
+export async function servicesForAgent(
+  services: Services,
+  subject: RunSubject,
+  action: Action,
+): Promise<Services> {
   const { runner, store, traces } = services;
-  const sight = new Sight(services, object => allowed(subject, action, object));
+  const sight = new RunVisibility(services, object => allowed(subject, action, object));
   await Promise.all(runner.liveRuns().map(run => sight.look(run)));
   return {
     ...services,
-    store: storeWithin(store, subject, sight),
-    inbox: inboxWithin(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
+    store: agentStore(store, subject, sight),
+    inbox: agentInbox(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
     traces: {
       on: (id, listener) => (sight.ifSeen(runner.current(id)) ? traces.on(id, listener) : () => {}),
       savedOf: id => (sight.ifSeen(runner.current(id)) ? traces.savedOf(id) : 0),

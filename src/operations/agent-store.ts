@@ -10,7 +10,7 @@ import type { AgentStore, Services } from './operation.ts';
 const ALL_ROWS = 100_000;
 
 /** The store as one run has it: rows and events of others are not there. */
-export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: Sight): AgentStore {
+export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: RunVisibility): AgentStore {
   async function run(id: RunId): Promise<Run | null> {
     const found = await store.run(id);
     return found && (await sight.look(found)) ? found : null;
@@ -107,7 +107,7 @@ export function storeWithin(store: AgentStore, { id: self }: RunSubject, sight: 
 }
 
 /** Which runs somebody may see. Who started whom never changes, so what was once found out is kept. */
-export class Sight {
+export class RunVisibility {
   private readonly services: Pick<Services, 'runner' | 'store'>;
   private readonly permits: (object: Asked) => boolean;
   private readonly parents = new Map<RunId, RunId | null>();

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
-import { soonOnDisk } from '../core/runs/run-ledger.ts';
+import { waitBrieflyForWrite } from '../core/runs/run-ledger.ts';
 import { allFailed } from '../core/runs/run-state.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
-import { problemWords } from '../schema/zod-issue-text.ts';
-import { subjectOf, within } from './agent-services.ts';
+import { describeZodIssue } from '../schema/zod-issue-text.ts';
+import { servicesForAgent, subjectOf } from './agent-services.ts';
 import type { Call, Operation, UserServices } from './operation.ts';
 
 /** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
@@ -31,7 +31,7 @@ export async function dispatch(
     if (operation.tool || code === 'NOT_ALLOWED') {
       const recorded = recordToolCall(call, operation.name, code, startedAt);
       // An agent that got what it asked for is not held up at all.
-      if (code !== null || !call.caller.parent) await soonOnDisk(recorded);
+      if (code !== null || !call.caller.parent) await waitBrieflyForWrite(recorded);
     }
   }
 }
@@ -42,7 +42,7 @@ async function permit(operation: Operation, call: Call<UserServices>): Promise<C
   if (!allowed(subject, operation)) throw notAllowed(subject, operation);
   if (subject.kind === 'user') return call;
   await call.services.inbox.wentOn(subject.id);
-  return { ...call, services: await within(call.services, subject, operation) };
+  return { ...call, services: await servicesForAgent(call.services, subject, operation) };
 }
 
 /** Every call of a tool is an event, and so is everything that was denied. */
@@ -88,7 +88,7 @@ function shortened(error: SquadError): SquadError {
 }
 
 function parse(schema: z.ZodType, input: unknown): unknown {
-  const parsed = schema.safeParse(input ?? {}, { error: problemWords });
+  const parsed = schema.safeParse(input ?? {}, { error: describeZodIssue });
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
   const problems = issues.slice(0, MAX_PROBLEMS).map(problem);

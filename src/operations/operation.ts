@@ -5,7 +5,7 @@ import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
 import type { AgentAccess } from '../core/policy.ts';
-import type { WorkTree } from '../core/ports/changes.ts';
+import type { FolderChanges } from '../core/ports/changes.ts';
 import type { Engines } from '../core/ports/engine.ts';
 import type { AuditTrail, GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { Integration } from '../core/ports/integration.ts';
@@ -54,7 +54,7 @@ export interface Services {
   files: RunFiles;
   engines: Engines;
   workspaces: Workspaces;
-  workTree: WorkTree;
+  workTree: FolderChanges;
   worktrees: Worktrees;
   branches: Branches;
   integration: Pick<Integration, 'touched' | 'tips'>;

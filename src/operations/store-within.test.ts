@@ -5,7 +5,7 @@ import type { Run } from '../schema/run.ts';
 import { openForTest } from '../store/fixtures/open-for-test.ts';
 import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
 import { tempFile } from '../store/fixtures/temp-file.ts';
-import { Sight, storeWithin } from './agent-store.ts';
+import { agentStore, RunVisibility } from './agent-store.ts';
 import type { AgentStore } from './operation.ts';
 import { listRuns } from './runs/list-runs.ts';
 
@@ -16,9 +16,11 @@ function asSeenBy(store: Store, run: Run): AgentStore {
     ...{ type: run.type, reviewOf: run.reviewOf, lineageId: null, isProven: true },
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
   };
-  const runner = { current: () => null } as unknown as ConstructorParameters<typeof Sight>[0]['runner'];
-  const sight = new Sight({ runner, store }, asked => allowed(subject, listRuns, asked));
-  return storeWithin(store, subject, sight);
+  const runner = { current: () => null } as unknown as ConstructorParameters<
+    typeof RunVisibility
+  >[0]['runner'];
+  const sight = new RunVisibility({ runner, store }, asked => allowed(subject, listRuns, asked));
+  return agentStore(store, subject, sight);
 }
 
 /** Two tasks of one user: a planner that started a coder, which is reviewed, and started it again; and a coder of somebody else. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Bye, Challenge, Hello, HelloReply } from '../link/handshake.ts';
+import type { Bye, Challenge, Handshake, HandshakeReply } from '../link/handshake.ts';
 import { noAnswer } from '../link/hub-record.ts';
 import { Proof } from '../link/proof.ts';
 import { Lines } from './lines.ts';
@@ -20,7 +20,7 @@ export interface Parting {
 }
 
 interface Opening {
-  hello: Hello;
+  hello: Handshake;
   home: string;
   helloMs: number;
   onWarning(text: string): void;
@@ -72,7 +72,7 @@ function greeting(
   { proof, onWarning, onGreeting }: Pick<Opening, 'onWarning' | 'onGreeting'> & { proof: Proof },
 ): Partial<Parting> {
   try {
-    const reply = JSON.parse(bytes.toString()) as Challenge | HelloReply;
+    const reply = JSON.parse(bytes.toString()) as Challenge | HandshakeReply;
     if (proof.answers(reply) || !('ok' in reply)) return {};
     proof.release();
     if (!reply.ok) return { refusal: reply.error };

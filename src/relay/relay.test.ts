@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Hello } from '../link/handshake.ts';
+import type { Handshake } from '../link/handshake.ts';
 import { type RelayOptions, relay } from './relay.ts';
 import { FakeHub } from './testing/fake-hub.ts';
 import type { Trouble } from './traffic.ts';
@@ -37,7 +37,7 @@ function connect(script = 'process.exit(75)', helloMs?: number, more: Partial<Re
   writeFileSync(file, script);
   const [input, output] = [new PassThrough(), new PassThrough()];
   const program = { node: process.execPath, script: file };
-  const hello: Hello = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {} };
+  const hello: Handshake = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {} };
   const troubles: Trouble[] = [];
   const over = relay({
     home,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { type Hello, isNewer } from '../link/handshake.ts';
+import { type Handshake, isNewer } from '../link/handshake.ts';
 import { HELLO_MS } from '../link/hub-record.ts';
 import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { ClientEnd } from './client-end.ts';
@@ -8,7 +8,7 @@ import { converse, type Parting } from './hub-end.ts';
 import { Traffic, type Trouble } from './traffic.ts';
 
 export interface RelayOptions extends ConnectOptions {
-  hello: Hello;
+  hello: Handshake;
   /** How long a hub may take to answer it. */
   helloMs?: number;
   input: NodeJS.ReadableStream;

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { EventBody } from './event.ts';
-import { eventWords } from './run-text.ts';
+import { describeEvent } from './run-text.ts';
 
 const words = (body: object) =>
-  eventWords(body as EventBody, { duration: ms => `${ms / 1000} seconds`, money: usd => `${usd} dollars` });
+  describeEvent(body as EventBody, {
+    duration: ms => `${ms / 1000} seconds`,
+    money: usd => `${usd} dollars`,
+  });
 
 describe('eventWords', () => {
   it('says what matters of an event, with figures as whoever shows it writes them', () => {

@@ -19,7 +19,7 @@ interface FigureWords {
 }
 
 /** What an event says beside its type. An event that this build does not know yet says nothing. */
-export function eventWords(body: EventBody, { duration, money }: FigureWords): string {
+export function describeEvent(body: EventBody, { duration, money }: FigureWords): string {
   switch (body.type) {
     case 'hub.started':
       return `version ${body.version}, pid ${body.pid}`;
@@ -110,5 +110,5 @@ export function restoredWords({
 }
 
 /** What a tool was given or gave back, as text for a reader: words as they are, values indented. */
-export const toldValue = (value: unknown): string =>
+export const valueText = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');

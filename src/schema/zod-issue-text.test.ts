@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { problemWords } from './zod-issue-text.ts';
+import { describeZodIssue } from './zod-issue-text.ts';
 
 const form = z.strictObject({
   text: z.string().min(1).max(3).optional(),
@@ -35,14 +35,14 @@ test.each<[object, string]>([
   [{ map: [] }, 'must be an object with names and values, not a list'],
   [{ a: 1, b: 2 }, 'must not have "a", "b"'],
 ])('%j %s', (value, expected) => {
-  const { issues } = form.safeParse(value, { error: problemWords }).error!;
+  const { issues } = form.safeParse(value, { error: describeZodIssue }).error!;
   expect(issues.map(({ message }) => message)).toEqual([expected]);
 });
 
 test('what is missing is said to be', () => {
   const { issues } = z
     .object({ prompt: z.string(), kind: z.enum(['a', 'b']), either: z.union([z.string(), z.number()]) })
-    .safeParse({}, { error: problemWords }).error!;
+    .safeParse({}, { error: describeZodIssue }).error!;
   expect(issues.map(({ message }) => message)).toEqual([
     'is missing; it must be text',
     'is missing; it must be one of a, b',

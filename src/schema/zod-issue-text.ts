@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
 /** What a value must be, in words that are read after its name: for `safeParse(value, { error: problemWords })`. */
-export const problemWords: z.core.$ZodErrorMap = issue => {
+export const describeZodIssue: z.core.$ZodErrorMap = issue => {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined

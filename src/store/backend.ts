@@ -5,7 +5,7 @@ import type { NewEventRow, Tables } from './tables.ts';
 /** Everything that differs from one database to the other. What is not here is written once, in Kysely. */
 export interface Backend {
   db: Kysely<Tables>;
-  words: SchemaWords;
+  words: ColumnTypes;
   /** Appends inside the open transaction and returns the numbers given, which hold only once it has committed. */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
   /** The number of the last event that was ever appended, pruned ones included. */
@@ -19,7 +19,7 @@ export interface Backend {
 }
 
 /** The few words of a table definition the databases do not share. */
-export interface SchemaWords {
+export interface ColumnTypes {
   sequenceType: 'integer' | 'bigserial';
   sequence(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder;
   /** SQL for a field of a column that holds a JSON object. */

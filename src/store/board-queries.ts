@@ -64,7 +64,7 @@ export async function liveIds(db: Db, filter: BoardFilter): Promise<Set<RunId>> 
   return new Set(rows.map(({ id }) => id));
 }
 
-export async function takenUp(db: Db, ids: readonly RunId[]): Promise<Set<RunId>> {
+export async function resumedRuns(db: Db, ids: readonly RunId[]): Promise<Set<RunId>> {
   const found = await inParts(ids, some =>
     db
       .selectFrom('runs')

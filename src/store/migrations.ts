@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
-import type { Backend, SchemaWords } from './backend.ts';
+import type { Backend, ColumnTypes } from './backend.ts';
 import type { Tables } from './tables.ts';
 
 /** The tables under the names that programs written for an MCP coordination server query. Read-only; see docs/guides/watching.md. */
-async function coordinationViews(db: Kysely<Tables>, { jsonField }: SchemaWords): Promise<void> {
+async function coordinationViews(db: Kysely<Tables>, { jsonField }: ColumnTypes): Promise<void> {
   const view = (name: string, select: string) => sql.raw(`create view ${name} as ${select}`).execute(db);
 
   await view(
@@ -182,7 +182,7 @@ async function reviews(db: Kysely<Tables>): Promise<void> {
     .execute();
 }
 
-export async function runsAndEvents(db: Kysely<Tables>, words: SchemaWords): Promise<void> {
+export async function runsAndEvents(db: Kysely<Tables>, words: ColumnTypes): Promise<void> {
   await db.schema
     .createTable('squads')
     .addColumn('id', 'text', column => column.primaryKey().notNull())
@@ -309,7 +309,7 @@ export async function toolPins(db: Kysely<Tables>): Promise<void> {
 
 interface Migration {
   name: string;
-  up(db: Kysely<Tables>, words: SchemaWords): Promise<void>;
+  up(db: Kysely<Tables>, words: ColumnTypes): Promise<void>;
 }
 
 /** In the order they are applied. A name that was ever released stays, and what it does stays the same. */

@@ -4,7 +4,7 @@ import type { MessageStore } from '../core/ports/messages.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { migrate } from './migrations.ts';
-import { patiently } from './patiently.ts';
+import { withRetry } from './patiently.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { storeOn } from './store.ts';
@@ -39,7 +39,7 @@ export function openBackend(path: string, version: string, windowMs: number): Pr
       throw thrown;
     }
   };
-  return patiently(open, {
+  return withRetry(open, {
     failureOf: thrown => sqliteFailure(thrown, path),
     waitOut: ['locked'],
     windowMs,

@@ -4,7 +4,7 @@ import type { Failure } from './backend.ts';
 const FIRST_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 250;
 
-export interface Patience {
+export interface RetryPolicy {
   failureOf(thrown: unknown): Failure;
   /** The failures that may pass by themselves. */
   waitOut: Failure['kind'][];
@@ -12,7 +12,7 @@ export interface Patience {
 }
 
 /** Tries again, with growing pauses in which the event loop is free, until it works or the window is over. */
-export async function patiently<T>(work: () => Promise<T>, patience: Patience): Promise<T> {
+export async function withRetry<T>(work: () => Promise<T>, patience: RetryPolicy): Promise<T> {
   const giveUpAt = performance.now() + patience.windowMs;
   for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
     try {

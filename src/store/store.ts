@@ -10,7 +10,7 @@ import { idsLike, recentIds } from './id-queries.ts';
 import { inboxItem, inboxItems } from './inbox-queries.ts';
 import * as talk from './message-queries.ts';
 import { conversationToRow, messageToRow } from './message-queries.ts';
-import { patiently } from './patiently.ts';
+import { withRetry } from './patiently.ts';
 import * as queries from './queries.ts';
 import { intents, review, reviewedLineages, reviewLimit, reviews } from './review-queries.ts';
 import { pinToRow, rowToPin } from './rows.ts';
@@ -133,7 +133,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   function read<T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     if (closing) return Promise.reject(closed());
-    const result = patiently(() => query(backend.db), {
+    const result = withRetry(() => query(backend.db), {
       failureOf: thrown => backend.failureOf(thrown),
       waitOut: ['locked'],
       windowMs: retryMs,
@@ -218,7 +218,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     countEnded: (filter, at) => read(db => board.countEnded(db, filter, at)),
     liveIds: filter => read(db => board.liveIds(db, filter)),
     leftWithError: (filter, at) => read(db => board.leftWithError(db, filter, at)),
-    takenUp: ids => read(db => board.takenUp(db, ids)),
+    takenUp: ids => read(db => board.resumedRuns(db, ids)),
     spending: since => read(db => board.spending(db, since)),
     workspaces: () => read(board.workspaces),
     turnsOf: ids => read(db => board.turnsOf(db, ids)),

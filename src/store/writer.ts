@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { Backend } from './backend.ts';
-import { patiently } from './patiently.ts';
+import { withRetry } from './patiently.ts';
 import type { Tables } from './tables.ts';
 
 /** How long a write that may wait lets others join its transaction. */
@@ -89,7 +89,7 @@ export class Writer {
     this.#state = 'writing';
     const batch = this.#queue.slice(0, MAX_AT_ONCE);
     try {
-      await patiently(() => this.#writeTogether(batch), {
+      await withRetry(() => this.#writeTogether(batch), {
         failureOf: thrown => this.#backend.failureOf(thrown),
         waitOut: ['locked', 'full'],
         windowMs: this.#windowMs,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { HttpProblem, problemOf } from './http-problem.ts';
-import type { FirstWords } from './login.ts';
+import type { LoginHandler } from './login.ts';
 import type { PagePorts } from './ports.ts';
 import { type Errand, named, type Tickets } from './tickets.ts';
 
@@ -12,7 +12,7 @@ export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This ticket is
 interface Parts {
   ports: PagePorts;
   tickets: Tickets;
-  words: FirstWords;
+  words: LoginHandler;
   admit: () => void;
 }
 

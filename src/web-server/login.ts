@@ -17,7 +17,7 @@ const SESSION_OVER = new HttpProblem(401, 'SESSION_OVER', 'This session has ende
 ]);
 
 /** Requests of a page that has no session yet, or does not show its token yet. */
-export class FirstWords {
+export class LoginHandler {
   private readonly ports: Ports;
   private readonly tickets: Tickets;
   private readonly reported = new WeakSet<Errand>();

@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { serveByTicket } from './by-ticket.ts';
 import type { HttpProblem } from './http-problem.ts';
 import { LiveSocket, type LiveTimes } from './live-socket.ts';
-import { FirstWords } from './login.ts';
+import { LoginHandler } from './login.ts';
 import type { PagePorts } from './ports.ts';
 import { restApi } from './rest.ts';
 import { PageFiles } from './static-files.ts';
@@ -33,7 +33,7 @@ export interface PageServer {
 /** Everything of the page's that is not the guard: files, REST, tickets, the live feed. */
 export function servePage(ports: PagePorts, times: LiveTimes): PageServer {
   const tickets = new Tickets(ports.services.clock);
-  const words = new FirstWords(ports, tickets);
+  const words = new LoginHandler(ports, tickets);
   const files = new PageFiles(ports.webFolder);
   const live = new LiveSocket(ports, tickets, times);
   const rest = getRequestListener(restApi(ports, tickets).fetch, { overrideGlobalObjects: false });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Hello } from '../../src/link/handshake.ts';
+import type { Handshake } from '../../src/link/handshake.ts';
 import { Proof } from '../../src/link/proof.ts';
 import type { TestSquad } from '../support/squad.ts';
 
@@ -18,11 +18,11 @@ export class SocketLine implements Disposable {
     this.#lines = createInterface({ input: this.#socket })[Symbol.asyncIterator]();
   }
 
-  static async open(squad: TestSquad, hello: Partial<Hello> = {}): Promise<SocketLine> {
+  static async open(squad: TestSquad, hello: Partial<Handshake> = {}): Promise<SocketLine> {
     const hub = JSON.parse(readFileSync(join(squad.home, 'hub.json'), 'utf8')) as { version: string };
     const line = new SocketLine(join(squad.home, 'hub.sock'));
     await once(line.#socket, 'connect');
-    const whole: Hello = {
+    const whole: Handshake = {
       squad: 1,
       version: hub.version,
       view: 'control',

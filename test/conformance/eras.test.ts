@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { tellOf } from '../../src/app/run-audiences.ts';
+import { notifyListChanged } from '../../src/app/run-audiences.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
 import type { Era, Face } from '../../src/wire/face/face.ts';
 import { httpRig } from '../../src/wire/testing/http-rig.ts';
@@ -53,7 +53,7 @@ test.each(CELLS)(
       build: () => withServers(NOTHING_OF_OUR_OWN, () => fixture.gateway.viewOf(run)),
     });
     open.defer(() => rig.close());
-    fixture.gateway.onChange((_runId, what) => tellOf(what, rig.handler));
+    fixture.gateway.onChange((_runId, what) => notifyListChanged(what, rig.handler));
     const client = await rig.client(era);
     await until(
       'every server is there',

@@ -1,4 +1,4 @@
-import { tellOf } from '../../src/app/run-audiences.ts';
+import { notifyListChanged } from '../../src/app/run-audiences.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
 import type { Face } from '../../src/wire/face/face.ts';
 import { createHttpHandler } from '../../src/wire/http/serve-http.ts';
@@ -14,7 +14,7 @@ export async function serveThroughGateway(block: object): Promise<Listening> {
   const { gateway } = fixture;
   const run = fixture.run();
   gateway.prepare(run);
-  gateway.onChange((_runId, what) => tellOf(what, handler));
+  gateway.onChange((_runId, what) => notifyListChanged(what, handler));
   const view = () => {
     const found = gateway.viewOf(run);
     return found && withOwnNames(found, SERVER);

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Hello } from '../../src/link/handshake.ts';
+import type { Handshake } from '../../src/link/handshake.ts';
 import { socketPath } from '../../src/link/home.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { HubLink } from './hub-link.ts';
@@ -98,7 +98,7 @@ export class FaultHome {
 
   /** Null when no hub is there. */
   findHub(isStateful = false): Promise<HubLink | null> {
-    const hello: Hello = {
+    const hello: Handshake = {
       squad: 1,
       version: '0.0.0',
       view: 'control',

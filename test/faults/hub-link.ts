@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ControlReply } from '../../src/control/serve-control.ts';
-import type { Challenge, Hello, HelloReply } from '../../src/link/handshake.ts';
+import type { Challenge, Handshake, HandshakeReply } from '../../src/link/handshake.ts';
 import { Proof } from '../../src/link/proof.ts';
 import { within } from './patience.ts';
 
@@ -26,7 +26,7 @@ export class HubLink {
   }
 
   /** Null when no hub answers. */
-  static connect(path: string, hello: Hello): Promise<HubLink | null> {
+  static connect(path: string, hello: Handshake): Promise<HubLink | null> {
     return new Promise(settle => {
       const socket = createConnection(path);
       let link: HubLink | null = null;
@@ -35,7 +35,7 @@ export class HubLink {
       lines.on('error', () => {}); // it repeats the socket's; 'close' follows
       lines.on('line', line => {
         if (link) return link.hear(JSON.parse(line) as ControlReply);
-        const reply = JSON.parse(line) as Challenge | HelloReply;
+        const reply = JSON.parse(line) as Challenge | HandshakeReply;
         if (proof.answers(reply) || !('ok' in reply)) return;
         proof.release();
         if (!reply.ok) return void socket.destroy();

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { PinBook } from '../../src/gateway/upstream/pins.ts';
+import { ServerPins } from '../../src/gateway/upstream/pins.ts';
 import { SettingsInForce } from '../../src/hub/settings.ts';
 import { tempFile } from '../../src/store/fixtures/temp-file.ts';
 import { openBackend, openStore } from '../../src/store/open.ts';
@@ -219,14 +219,14 @@ test('what the database cannot take is not in force, wherever its write is cut o
 });
 
 interface Policy {
-  book: PinBook;
+  book: ServerPins;
   settings: SettingsInForce;
 }
 
 async function withPolicy<T>(file: string, use: (policy: Policy) => Promise<T>): Promise<T> {
   const store = await openStore({ file, version: VERSION, busyRetryMs: 1 });
   try {
-    const book = new PinBook(KEY, store, { now: () => 1, monotonic: () => 1 });
+    const book = new ServerPins(KEY, store, { now: () => 1, monotonic: () => 1 });
     const settings = new SettingsInForce(store);
     await Promise.all([book.load(), settings.load()]);
     return await use({ book, settings });

@@ -33,6 +33,6 @@ export function AskFirst() {
   );
 }
 
-export function sayFailure({ message, suggestions = [] }: ApiError): void {
+export function showFailure({ message, suggestions = [] }: ApiError): void {
   toast([message, ...suggestions.slice(0, 1)].join('. '));
 }

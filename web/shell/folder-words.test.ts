@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { folderTrouble } from './folder-words.ts';
+import { folderError } from './folder-words.ts';
 
 test.each(['/p', '/my project', 'C:\\p', 'c:/p', '\\\\host\\p'])('a whole path is one: %s', path => {
-  expect(folderTrouble(path)).toBeNull();
+  expect(folderError(path)).toBeNull();
 });
 
 test.each(['p', './p', '~/p', '../p'])('what depends on where somebody stands is none: %s', path => {
-  expect(folderTrouble(path)).toMatch(/^Folder must be an absolute path/);
+  expect(folderError(path)).toMatch(/^Folder must be an absolute path/);
 });
 
 test('a folder that is missing is said to be', () => {
-  expect(folderTrouble('')).toMatch(/^Folder is missing/);
+  expect(folderError('')).toMatch(/^Folder is missing/);
 });

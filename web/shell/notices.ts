@@ -5,7 +5,7 @@ import { runName } from '../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../src/schema/shown-status.ts';
 import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';
-import { lookOfStatus } from '../ui/status-words.ts';
+import { statusStyle } from '../ui/status-words.ts';
 
 const MAX_NOTICE_LENGTH = 140;
 const WANTED: readonly ShownStatus[] = ['error', 'timeout', 'lost', 'needs_you'];
@@ -26,7 +26,7 @@ export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, ru
   if (runId === null || body.type !== 'run.ended' || !WANTED.includes(shownStatus(body))) return null;
   return {
     tag: runId,
-    title: `${nameOf(run)} ${lookOfStatus(shownStatus(body)).word}`,
+    title: `${nameOf(run)} ${statusStyle(shownStatus(body)).word}`,
     body: oneLine(run?.title ?? ''),
     href: `/r/${runId}`,
   };

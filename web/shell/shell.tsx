@@ -15,7 +15,7 @@ import { useWorkspaceInAddress, workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
 import { harmless } from '../ui/harmless.ts';
 import { Icon } from '../ui/icon.tsx';
-import { lookOfStatus } from '../ui/status-words.ts';
+import { statusStyle } from '../ui/status-words.ts';
 import { Toasts } from '../ui/toast.tsx';
 import { Banner, isStale } from './banner.tsx';
 import { askNotice, failureNotice } from './notices.ts';
@@ -48,7 +48,7 @@ function announcements({ events }: Changes): string[] {
     const run = card(runId).peek();
     const who = run ? runName(run) : 'a run';
     if (body.type === 'inbox.asked' && body.item.owner === 'user') return [`${who} needs you`];
-    if (body.type === 'run.ended') return [`${who} ${lookOfStatus(shownStatus(body)).word}`];
+    if (body.type === 'run.ended') return [`${who} ${statusStyle(shownStatus(body)).word}`];
     return [];
   });
 }

@@ -2,7 +2,7 @@ import './start.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ApiError, call } from '../state/api.ts';
-import { useKeptWords } from '../state/kept-words.ts';
+import { useDraft } from '../state/kept-words.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { folderTrouble } from './folder-words.ts';
+import { folderError } from './folder-words.ts';
 import { type StartChoices, startCommand } from './start-command.ts';
 import { StartMore } from './start-more.tsx';
 
@@ -25,12 +25,12 @@ export function StartRun({ onClose }: { onClose(): void }) {
   const [typed, setTyped] = useState<string | null>(null);
   const folder = (typed ?? workspace.value ?? known[0]?.path ?? '').trim();
   const asked = useSettled(folder);
-  const isWhole = folderTrouble(asked) === null;
+  const isWhole = folderError(asked) === null;
   const roles = useQuery('list_roles', isWhole ? {} : null, { workspace: asked });
   const names = roles.data?.roles ?? [];
   const [role, setRole] = useState(() => localStorage.getItem(LAST_ROLE) ?? '');
   const roleId = (names.find(({ id }) => id === role) ?? names[0])?.id ?? '';
-  const [task, setTask, forgetTask] = useKeptWords('start');
+  const [task, setTask, forgetTask] = useDraft('start');
   const [choices, setChoices] = useState<StartChoices>({});
   const [error, setError] = useState<ApiError | null>(null);
   const [isSending, setSending] = useState(false);
@@ -38,10 +38,10 @@ export function StartRun({ onClose }: { onClose(): void }) {
   const wrong =
     typed === null && folder === ''
       ? null
-      : (folderTrouble(folder) ?? (isOfFolder && asked === folder ? roles.error!.message : null));
+      : (folderError(folder) ?? (isOfFolder && asked === folder ? roles.error!.message : null));
 
   const start = async () => {
-    if (isSending || task.trim() === '' || roleId === '' || folderTrouble(folder) !== null) return;
+    if (isSending || task.trim() === '' || roleId === '' || folderError(folder) !== null) return;
     setSending(true);
     try {
       const { runIds, warnings } = await call(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepWords, keptWords } from './kept-words.ts';
+import { keepWords, savedDraft } from './kept-words.ts';
 
 test('each thing has its own words, and none leave nothing', () => {
   const values = new Map<string, string>();
@@ -10,9 +10,9 @@ test('each thing has its own words, and none leave nothing', () => {
   };
   keepWords('answer:1', 'half', storage);
   keepWords('start', 'a task', storage);
-  expect([keptWords('answer:1', storage), keptWords('start', storage)]).toEqual(['half', 'a task']);
-  expect(keptWords('answer:2', storage)).toBeNull();
+  expect([savedDraft('answer:1', storage), savedDraft('start', storage)]).toEqual(['half', 'a task']);
+  expect(savedDraft('answer:2', storage)).toBeNull();
   keepWords('answer:1', '', storage);
-  expect(keptWords('answer:1', storage)).toBeNull();
+  expect(savedDraft('answer:1', storage)).toBeNull();
   expect(values.size).toBe(1);
 });

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 const KEY = 'squad-words:';
 
 /** What was typed for something and not sent: it outlives a closed dialog, another view and a reload of the tab. */
-export function keptWords(what: string, storage: Pick<Storage, 'getItem'> = sessionStorage): string | null {
+export function savedDraft(what: string, storage: Pick<Storage, 'getItem'> = sessionStorage): string | null {
   return storage.getItem(KEY + what);
 }
 
@@ -18,11 +18,11 @@ export function keepWords(
 }
 
 /** The words, how to change them, and how to forget them once they are sent. */
-export function useKeptWords(
+export function useDraft(
   what: string,
   initial = '',
 ): [words: string, set: (words: string) => void, forget: () => void] {
-  const [words, setWords] = useState(() => keptWords(what) ?? initial);
+  const [words, setWords] = useState(() => savedDraft(what) ?? initial);
   const set = (next: string) => {
     setWords(next);
     keepWords(what, next);

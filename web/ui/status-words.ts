@@ -25,7 +25,7 @@ const OF_STATUS: Record<ShownStatus, Look> = {
 
 const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
 
-export const lookOfStatus = (status: ShownStatus): Look => OF_STATUS[status];
+export const statusStyle = (status: ShownStatus): Look => OF_STATUS[status];
 
 export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
 

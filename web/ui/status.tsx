@@ -1,6 +1,6 @@
 import type { ShownStatus } from '../../src/schema/shown-status.ts';
 import { Icon } from './icon.tsx';
-import { type Look, lookOfCard, lookOfStatus, type ShownCard } from './status-words.ts';
+import { type Look, lookOfCard, type ShownCard, statusStyle } from './status-words.ts';
 
 /** Word, shape and colour: none of them alone. */
 export function Status({ card }: { card: ShownCard }) {
@@ -8,7 +8,7 @@ export function Status({ card }: { card: ShownCard }) {
 }
 
 export function StatusWord({ status }: { status: ShownStatus }) {
-  return <Shown look={lookOfStatus(status)} />;
+  return <Shown look={statusStyle(status)} />;
 }
 
 function Shown({ look, title }: { look: Look; title?: string }) {

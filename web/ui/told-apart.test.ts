@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
-import { toldApart } from './told-apart.ts';
+import { disambiguate } from './told-apart.ts';
 
 test('choices that differ to the eye are as they are', () => {
-  expect(toldApart(['sqlite', 'postgres', 'Ünder\u202e'])).toEqual(['sqlite', 'postgres', 'Ünder<U+202E>']);
+  expect(disambiguate(['sqlite', 'postgres', 'Ünder\u202e'])).toEqual([
+    'sqlite',
+    'postgres',
+    'Ünder<U+202E>',
+  ]);
 });
 
 test.each([
@@ -11,5 +15,5 @@ test.each([
   ['a space at its end', 'yes ', '2: yes<U+0020>'],
   ['nothing at all', 'yes', '2: yes'],
 ])('two that differ by %s are told apart', (_, other, shown) => {
-  expect(toldApart(['yes', other, 'no'])).toEqual(['1: yes', shown, 'no']);
+  expect(disambiguate(['yes', other, 'no'])).toEqual(['1: yes', shown, 'no']);
 });

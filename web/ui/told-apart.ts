@@ -30,7 +30,7 @@ const LOOKALIKES = new Map(
 );
 
 /** Words of choices as they can be shown: those that look equal have what is different in them spelled out. */
-export function toldApart(choices: readonly string[]): string[] {
+export function disambiguate(choices: readonly string[]): string[] {
   const looks = choices.map(lookOf);
   return choices.map((choice, at) => {
     const isAlone = looks.indexOf(looks[at]!) === looks.lastIndexOf(looks[at]!);

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { statusWord } from '../terminal/status-text.ts';
+import { statusText } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
 import { type ExportOptions, exportConversation } from './export.ts';
 import { printConversation } from './print.ts';
@@ -51,7 +51,7 @@ function table({ conversations, next }: Listed, { out, style }: CliContext): str
     subagent === null ? '–' : visibleLine(subagent),
     formatDateTime(startedAt),
     String(messages),
-    statusWord(status),
+    statusText(status),
     visibleLine(title),
   ]);
   return [

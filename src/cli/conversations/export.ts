@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { longestStreak, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
+import { longestRepeat, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
 import { moreCalls } from '../../schema/conversation-view.ts';
 import { SquadError } from '../../schema/error.ts';
-import { toldValue } from '../../schema/run-text.ts';
+import { valueText } from '../../schema/run-text.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -26,9 +26,9 @@ function partMarkdown(part: TracePart): string {
     case 'file':
       return fenced(`${part.name} (${part.mediaType}, ${part.bytes} bytes)`);
     case 'tool_call':
-      return `Calls ${called(part)}:\n\n${fenced(toldValue(part.input))}`;
+      return `Calls ${called(part)}:\n\n${fenced(valueText(part.input))}`;
     case 'tool_result':
-      return `${called(part)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(toldValue(part.output))}`;
+      return `${called(part)} ${part.isError ? 'failed' : 'answers'}:\n\n${fenced(valueText(part.output))}`;
     case 'more_calls':
       return `Not kept: ${moreCalls(part)}.`;
   }
@@ -50,7 +50,7 @@ function code(name: string): string {
   return `${ticks} ${plain} ${ticks}`;
 }
 
-const longestTicks = (text: string): number => longestStreak(text, /`+/g);
+const longestTicks = (text: string): number => longestRepeat(text, /`+/g);
 
 type ConversationPage = Output<'get_conversation'>;
 

@@ -1,4 +1,4 @@
-import { sizeWords, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
+import { formatBytes, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
 import type { ShownPart } from '../../operations/conversations/get-conversation.ts';
 import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
 import {
@@ -10,14 +10,14 @@ import {
   type NestedRun,
   runsByCall,
 } from '../../schema/conversation-view.ts';
-import { toldValue } from '../../schema/run-text.ts';
+import { valueText } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { statusWord } from '../terminal/status-text.ts';
+import { statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { truncate, wrap } from '../terminal/width.ts';
 import { wholeConversation } from './export.ts';
@@ -78,7 +78,7 @@ export class ConversationLines {
       case 'reasoning':
         return [style.dim(`${INDENT}thinks`), ...this.words(part.text).map(line => style.dim(line))];
       case 'file':
-        return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${sizeWords(part.bytes)}`];
+        return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${formatBytes(part.bytes)}`];
       case 'tool_call': {
         const key = callKey(message, part.id);
         return [...this.call(part, INDENT), ...this.started(key, INDENT), ...this.made(key)];
@@ -113,7 +113,7 @@ export class ConversationLines {
   private call({ name, input }: ShownPart & { type: 'tool_call' }, indent: string): string[] {
     const { style, columns, isFull } = this.look;
     const head = `${indent}→ ${style.bold(visibleLine(name))}`;
-    if (isFull) return [head, ...this.block(toldValue(input), indent)];
+    if (isFull) return [head, ...this.block(valueText(input), indent)];
     const args = visibleLine(withoutColours(typeof input === 'string' ? input : JSON.stringify(input)));
     return [truncate(`${head} ${args}`, columns)];
   }
@@ -133,7 +133,7 @@ export class ConversationLines {
   ): string[] {
     const { style, isFull } = this.look;
     const head = `${indent}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
-    const lines = this.block(toldValue(output), indent);
+    const lines = this.block(valueText(output), indent);
     if (isFull) return [head, ...lines];
     const width = Math.min(this.look.columns, SHORT_LINE);
     const short = lines.slice(0, most).map(line => truncate(line, width));
@@ -175,7 +175,7 @@ export async function printConversation(
   const { out, style } = context;
   const { label, title, status, messages, nested, note } = conversation;
   const head = [
-    `${style.bold(visibleLine(label))}  ${statusWord(status)}  ${style.dim(`${messages.length} messages`)}`,
+    `${style.bold(visibleLine(label))}  ${statusText(status)}  ${style.dim(`${messages.length} messages`)}`,
     visibleLine(title),
     '',
   ];

@@ -1,6 +1,6 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { agreed } from '../arguments.ts';
+import { confirmWithUser } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -41,7 +41,7 @@ export async function mcpApprove(
       waiting.flatMap(change => described(change, context)),
     );
   const question = questionOn(waiting);
-  const answer = yes || (await agreed(question, 'Read it, then: squad mcp approve --yes', context));
+  const answer = yes || (await confirmWithUser(question, 'Read it, then: squad mcp approve --yes', context));
   if (!answer) {
     print(context, ['Nothing was approved.']);
     return EXIT.done;

@@ -15,7 +15,7 @@ import {
   importServers,
 } from '../../workspace/gateway/import-servers.ts';
 import { startLines } from '../../workspace/gateway/mcp-config-file.ts';
-import { agreed, refuseAgents } from '../arguments.ts';
+import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../settings/inspect.ts';
@@ -51,7 +51,8 @@ export async function mcpImport(
       ? 'Write them into .squad/mcp-config.json?'
       : `Give ${ids.join(', ')} to ${[...given.roles.map(visibleLine), ...(given.shared ? ['every run'] : [])].join(', ')}?`;
   const go =
-    after !== before.text && (options.yes || (await agreed(question, '--yes writes them.', context)));
+    after !== before.text &&
+    (options.yes || (await confirmWithUser(question, '--yes writes them.', context)));
   const changed = go
     ? await changeMcpConfig(homeFolder(process.env), root, now => {
         unlessChanged(root, before, now);

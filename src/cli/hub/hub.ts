@@ -9,7 +9,7 @@ import { asSquadError } from '../../schema/error.ts';
 import { refuseAgents, wholeNumber, workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { backOff, closedDoor, HubClient, MAX_FAILED_CONNECTS } from '../hub-client.ts';
+import { backOff, failedConnect, HubClient, MAX_FAILED_CONNECTS } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import { inProject, pageAddress } from './web-address.ts';
@@ -195,7 +195,7 @@ export async function upCommand(context: CliContext): Promise<number> {
     closedDoors = performance.now() - since > STEADY_MS ? 0 : closedDoors + 1;
     if (closedDoors > 0) await backOff(closedDoors - 1);
   }
-  throw closedDoor();
+  throw failedConnect();
 }
 
 /** A hub that was there this long did not end because it was asked. */

@@ -1,4 +1,4 @@
-import { sizeWords, visibleLine } from '../../base/text.ts';
+import { formatBytes, visibleLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -25,7 +25,7 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
     print(context, [`${pruned.runs} runs ended more than ${pruned.days} days ago and would be removed.`]);
   else
     print(context, [
-      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${sizeWords(pruned.bytes ?? 0)}.`,
+      `Removed ${pruned.runs} runs that ended more than ${pruned.days} days ago, ${formatBytes(pruned.bytes ?? 0)}.`,
       ...(pruned.kept > 0
         ? [`${pruned.kept} stay because of their work tree, which had to stay: squad worktrees --all`]
         : []),

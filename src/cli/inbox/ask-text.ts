@@ -16,7 +16,7 @@ const SETTLED: Record<InboxState, string> = {
   withdrawn: 'withdrawn',
 };
 
-export const settledWord = ({ state }: Pick<InboxItem, 'state'>): string => SETTLED[state];
+export const closedText = ({ state }: Pick<InboxItem, 'state'>): string => SETTLED[state];
 
 export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
 
@@ -36,10 +36,10 @@ export function askLine(item: InboxItem, room: number, style: Style): string {
 }
 
 export const settledLine = (item: InboxItem, room: number): string =>
-  truncate(settledWords(item), Math.max(MIN_WIDTH, room));
+  truncate(closedItemText(item), Math.max(MIN_WIDTH, room));
 
 /** `"yes" by you (page)`. */
-export function settledWords({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+export function closedItemText({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
   if (state === 'declined') return `declined by ${visibleLine(whoAnswered(answeredBy))}`;
   const words = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;

@@ -12,7 +12,7 @@ import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
-import { answerHint, settledWord, settledWords } from './ask-text.ts';
+import { answerHint, closedItemText, closedText } from './ask-text.ts';
 
 /** `squad inbox`: what agents wait for an answer to; with --all also what became of the rest. */
 export async function inboxCommand(
@@ -50,7 +50,7 @@ function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
   const head = [
     style.bold(item.id),
-    item.state === 'open' ? style.yellow(item.kind) : settledWord(item),
+    item.state === 'open' ? style.yellow(item.kind) : closedText(item),
     who,
     ...(source === null ? [] : [`by ${visibleLine(source)}`]),
     ...(item.owner === 'user' ? [] : [`asks ${item.owner}`]),
@@ -71,7 +71,7 @@ function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
     ...(item.state === 'open' ? askWarning(item, { out, style }) : []),
     item.state === 'open'
       ? `  ${answerHint(item)}${style.dim(` or --decline   if nobody does: ${unansweredWords(item)}`)}`
-      : `  ${settledWords(item)}`,
+      : `  ${closedItemText(item)}`,
   ];
 }
 

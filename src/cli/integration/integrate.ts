@@ -3,7 +3,7 @@ import type { Output } from '../../operations/operations.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ChecklistItem, IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
-import { agreed, milliseconds } from '../arguments.ts';
+import { confirmWithUser, milliseconds } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -157,7 +157,7 @@ export async function integrateCommand(
     if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
     const question = `Merge ${branches(mergesOf(plan))} into ${visibleLine(plan.target ?? '')}?`;
     const again = 'Say it beforehand: squad integrate --yes';
-    if (!yes && !(await agreed(question, again, context))) {
+    if (!yes && !(await confirmWithUser(question, again, context))) {
       print(context, ['Nothing was merged.']);
       return EXIT.needsInput;
     }

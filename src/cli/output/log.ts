@@ -4,7 +4,7 @@ import type { RunStatus } from '../../schema/run.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient, HubGone } from '../hub-client.ts';
-import { nextHub } from '../runs/follow.ts';
+import { reconnectToHub } from '../runs/follow.ts';
 import { printJson } from '../terminal/json.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -40,7 +40,7 @@ export async function logCommand(
 ): Promise<number> {
   if (window) stayOpen(context.err);
   const tellWait = () => context.err.write('\n— waits for the hub —\n');
-  const reach = () => (window ? nextHub(tellWait) : HubClient.start());
+  const reach = () => (window ? reconnectToHub(tellWait) : HubClient.start());
   let client = await reach();
   const at = { turn: 1, stdout: 0, stderr: 0 };
   const screens = {

@@ -13,7 +13,7 @@ import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { paintStatus, statusWord } from '../terminal/status-text.ts';
+import { paintStatus, statusText } from '../terminal/status-text.ts';
 import { createStyle } from '../terminal/style.ts';
 import { wrap } from '../terminal/width.ts';
 import { outcomeWord, reviewTable } from './review-table.ts';
@@ -151,7 +151,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 
 function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
-    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusWord(shownStatus(run)), style)}  ${visibleLine(runSummary(run))}`,
+    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusText(shownStatus(run)), style)}  ${visibleLine(runSummary(run))}`,
     `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; given up at ${rounds.abandonAfter} of these`,
   ];
   if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];
@@ -182,7 +182,7 @@ function after(
   action: Input<'steer_review'>['action'],
   { style }: CliContext,
 ): string[] {
-  const state = paintStatus(status as RunStatus, statusWord(status as RunStatus), style);
+  const state = paintStatus(status as RunStatus, statusText(status as RunStatus), style);
   const done = {
     allow: `may have ${rounds.max} reviews now; it has had ${rounds.current}`,
     abandon: 'its task was given up; its work is kept',

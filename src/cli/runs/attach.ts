@@ -6,13 +6,13 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { agreed } from '../arguments.ts';
+import { confirmWithUser } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { logCommand } from '../output/log.ts';
 import { printJson } from '../terminal/json.ts';
-import { statusWord } from '../terminal/status-text.ts';
+import { statusText } from '../terminal/status-text.ts';
 import { wrap } from '../terminal/width.ts';
 import { untilAnswered } from './follow.ts';
 
@@ -76,7 +76,7 @@ async function notInTmux(name: string | null, { out }: CliContext): Promise<stri
 
 function showOver({ run_id, status, goes_on_by }: Opened, context: CliContext): number {
   print(context, [
-    `${run_id} has ended: ${statusWord(status)}`,
+    `${run_id} has ended: ${statusText(status)}`,
     `  squad log ${shellWord(run_id)}   what it wrote`,
     ...(goes_on_by?.reply ? [`  squad reply ${shellWord(run_id)} "…"   goes on with its chat`] : []),
     ...(goes_on_by?.take_over
@@ -92,7 +92,7 @@ async function showHowItIs(id: string, context: CliContext): Promise<number> {
   const status = shownStatus(run);
   const isOver = isEnd(run.status);
   print(context, [
-    isOver ? `${id} has ended: ${statusWord(status)}` : `${id} goes on: ${statusWord(status)}`,
+    isOver ? `${id} has ended: ${statusText(status)}` : `${id} goes on: ${statusText(status)}`,
     isOver
       ? `  squad show ${shellWord(id)}   what came of it`
       : `  squad attach ${shellWord(id)}   looks again`,
@@ -129,11 +129,11 @@ export async function takeOverCommand(
 
 function isAgreed({ run_id, status, engine, cwd }: TakenOver, context: CliContext): Promise<boolean> {
   const notes = [
-    `This ends ${run_id} (${statusWord(status)}) and what it started, as \`squad cancel\` does; its work stays in ${visibleLine(cwd)}.`,
+    `This ends ${run_id} (${statusText(status)}) and what it started, as \`squad cancel\` does; its work stays in ${visibleLine(cwd)}.`,
     `Then ${engine} opens there on the same chat, by its own settings: what it may do is between the two of you.`,
   ];
   for (const line of notes.flatMap(note => wrap(note, context.err.columns))) context.err.write(`${line}\n`);
-  return agreed('Take over?', `squad attach ${shellWord(run_id)} --take-over --yes`, context);
+  return confirmWithUser('Take over?', `squad attach ${shellWord(run_id)} --take-over --yes`, context);
 }
 
 /** What says where this terminal is and what it can show; everything else is as the agent had it. */

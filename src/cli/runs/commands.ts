@@ -20,7 +20,7 @@ import { waitCommand } from './wait.ts';
 import { watchCommand } from './watch.ts';
 
 /** A window that was opened for one command is gone with it: its last words stay until they are read. */
-async function inWindow(isWindow: boolean, work: () => Promise<number>): Promise<number> {
+async function holdWindowOpen(isWindow: boolean, work: () => Promise<number>): Promise<number> {
   if (!isWindow) return work();
   const code = await work().catch(thrown => reportError(asSquadError(thrown), false));
   if (!process.stdin.isTTY) return code;
@@ -88,7 +88,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .addOption(new Option('--window').hideHelp())
     .action(
       does((context, run: string, options: { takeOver?: boolean; yes?: boolean; window?: boolean }) =>
-        inWindow(options.window === true, () =>
+        holdWindowOpen(options.window === true, () =>
           options.takeOver ? takeOverCommand(run, options, context) : attachCommand(run, context),
         ),
       ),

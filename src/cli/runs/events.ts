@@ -1,7 +1,7 @@
 import { visibleLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
-import { eventWords } from '../../schema/run-text.ts';
+import { describeEvent } from '../../schema/run-text.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { formatCost } from '../cost/figures.ts';
@@ -70,7 +70,7 @@ function tell(event: Event, { out, json, style }: CliContext): void {
     style.dim(formatDateTime(at)),
     padEnd(runId ?? squadId ?? '–', ID_WIDTH),
     padEnd(body.type, TYPE_WIDTH),
-    visibleLine(eventWords(body, FIGURES)),
+    visibleLine(describeEvent(body, FIGURES)),
   ].join('  ');
   out.write(`${truncate(head, out.columns)}\n`);
 }

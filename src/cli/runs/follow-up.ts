@@ -5,7 +5,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
-import { statusWord } from '../terminal/status-text.ts';
+import { statusText } from '../terminal/status-text.ts';
 import { startAndWatch } from './run.ts';
 
 /** `squad cancel ID… | --all [--everywhere]`: ids of runs or squads. */
@@ -38,7 +38,7 @@ export async function cancelCommand(
           ? []
           : [everywhere || !all ? 'Nothing is running.' : 'Nothing is running in this workspace.']),
         ...runs.map(run => {
-          const status = statusWord(run.status as RunStatus);
+          const status = statusText(run.status as RunStatus);
           return `${run.spawn_id}  ${run.was_running ? status : `was already over: ${status}`}`;
         }),
         ...answers.flatMap(({ note }) => (note === undefined ? [] : [context.style.dim(note)])),

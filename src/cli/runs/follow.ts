@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '../../schema/event.ts';
-import { backOff, closedDoor, HubClient, HubGone, MAX_FAILED_CONNECTS } from '../hub-client.ts';
+import { backOff, failedConnect, HubClient, HubGone, MAX_FAILED_CONNECTS } from '../hub-client.ts';
 
 interface FollowOptions {
   squadId?: string;
@@ -47,7 +47,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
         if (!(thrown instanceof HubGone)) throw thrown;
         const wasOfUse = after > before || performance.now() - since > STEADY_MS;
         closedDoors = wasOfUse ? 0 : closedDoors + 1;
-        if (closedDoors > MAX_FAILED_CONNECTS) throw closedDoor();
+        if (closedDoors > MAX_FAILED_CONNECTS) throw failedConnect();
         if (closedDoors > 0) await backOff(closedDoors - 1);
         const next = reconnect(current);
         const found = await Promise.race([next, stopped]);
@@ -65,7 +65,7 @@ export async function follow(client: HubClient, options: FollowOptions): Promise
 const LOOK_EVERY_MS = 500;
 
 /** The hub that is there, or the one that somebody starts; whoever waits here starts none. */
-export async function nextHub(onWait: () => void, signal?: AbortSignal): Promise<HubClient> {
+export async function reconnectToHub(onWait: () => void, signal?: AbortSignal): Promise<HubClient> {
   for (let isTold = false; ; isTold = true) {
     const client = await HubClient.findOnly();
     if (client) return client;
@@ -87,7 +87,7 @@ export async function untilAnswered<T>(ask: (client: HubClient) => Promise<T>): 
     } catch (thrown) {
       if (!(thrown instanceof HubGone)) throw thrown;
       closedDoors = performance.now() - since > STEADY_MS ? 0 : closedDoors + 1;
-      if (closedDoors > MAX_FAILED_CONNECTS) throw closedDoor();
+      if (closedDoors > MAX_FAILED_CONNECTS) throw failedConnect();
       await backOff(closedDoors);
     } finally {
       client.close();

@@ -10,7 +10,7 @@ import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { limitWord, paintStatus, QUIET_WORDS, statusWord } from '../terminal/status-text.ts';
+import { limitWord, paintStatus, QUIET_WORDS, statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -63,7 +63,7 @@ const NEED_WORDS: Record<Need, string> = {
 };
 
 /** `squad ls --need`: runs that wait for somebody first, then those that failed, then the rest. */
-async function lsByNeed(
+async function listByAttention(
   { all, running, most }: { all: boolean; running: boolean; most: number },
   context: CliContext,
 ): Promise<number> {
@@ -112,7 +112,7 @@ function stateOf(run: RunCard, style: Style): string {
   const limit = limitWord({ ...run, needsYou: need === 'needs_you' }, style);
   if (limit) return limit;
   if (need === 'needs_you') return style.yellow('asks you');
-  return quiet ? style.yellow(QUIET_WORDS[quiet.state]) : paintStatus(status, statusWord(status), style);
+  return quiet ? style.yellow(QUIET_WORDS[quiet.state]) : paintStatus(status, statusText(status), style);
 }
 
 function countsLine(counts: Board['counts'], style: Style): string {
@@ -133,7 +133,7 @@ export async function lsCommand(
   context: CliContext,
 ): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
-  if (need) return lsByNeed({ all, running, most }, context);
+  if (need) return listByAttention({ all, running, most }, context);
   const { runs } = await HubClient.ask({ workspace: context.workspace }, 'list_runs', {
     ...(!all && { workspace: workspaceRoot(context.workspace) }),
     ...(running && { status: ['queued', 'running', 'waiting_review'] }),
@@ -153,7 +153,7 @@ export async function lsCommand(
           run.quiet
             ? context.style.yellow(QUIET_WORDS[run.quiet.state])
             : (limitWord(run, context.style) ??
-              paintStatus(run.status, statusWord(run.status), context.style)),
+              paintStatus(run.status, statusText(run.status), context.style)),
         words: run =>
           run.needsYou && run.error ? visibleLine(run.error.message) : visibleLine(runSummary(run)),
       }),

@@ -3,10 +3,10 @@ import type { Event, EventBody } from '../../schema/event.ts';
 import type { StopReason } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { costOf, formatCost, formatUsage, tokensOf } from '../cost/figures.ts';
-import { askLine, askWord, settledLine, settledWord } from '../inbox/ask-text.ts';
+import { askLine, askWord, closedText, settledLine } from '../inbox/ask-text.ts';
 import { outcomeWord } from '../review/review-table.ts';
 import { formatClock, formatDuration } from '../terminal/duration.ts';
-import { isFailure, paintStatus, QUIET_WORDS, statusWord } from '../terminal/status-text.ts';
+import { isFailure, paintStatus, QUIET_WORDS, statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
 import { whyCommand } from './next-step.ts';
@@ -88,7 +88,7 @@ export function eventToLine(
         askLine(body.item, room, style),
       );
     case 'inbox.settled':
-      return line(name, padEnd(settledWord(body.item), WORD_WIDTH), settledLine(body.item, room));
+      return line(name, padEnd(closedText(body.item), WORD_WIDTH), settledLine(body.item, room));
     case 'review.requested':
       return line(
         name,
@@ -115,7 +115,7 @@ export function eventToLine(
     case 'run.ended':
       return line(
         name,
-        paintStatus(shownStatus(body), padEnd(statusWord(shownStatus(body)), WORD_WIDTH), style),
+        paintStatus(shownStatus(body), padEnd(statusText(shownStatus(body)), WORD_WIDTH), style),
         ending(run, columns - width, style),
       );
     default:

@@ -69,7 +69,7 @@ export interface TellOptions {
 }
 
 /** Tells what happens to runs, line by line, above a block of those at work. */
-export class RunTeller {
+export class RunReporter {
   /** Where the page is, once it is known. */
   origin: string | null = null;
   readonly #views: RunViews;

@@ -6,7 +6,7 @@ import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import type { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { countByStatus, isFailure, paintStatus, statusWord } from '../terminal/status-text.ts';
+import { countByStatus, isFailure, paintStatus, statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Column, formatTable } from '../terminal/table.ts';
 import { displayWidth, padEnd, truncate, wrap } from '../terminal/width.ts';
@@ -41,7 +41,7 @@ export function summaryLines(
     ];
     return [
       style.role(run.roleId, truncate(run.label, width)),
-      paintStatus(shownStatus(run), statusWord(shownStatus(run)), style),
+      paintStatus(shownStatus(run), statusText(shownStatus(run)), style),
       ...(hasEvidence ? [evidenceInBrief(run.evidence, style) || UNKNOWN] : []),
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
       ...(hasFigures ? figures : []),

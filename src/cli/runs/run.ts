@@ -15,7 +15,7 @@ import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
 import { follow } from './follow.ts';
-import { RunTeller, type TellOptions } from './run-reporter.ts';
+import { RunReporter, type TellOptions } from './run-reporter.ts';
 import { printSummary } from './run-summary.ts';
 import { RunViews } from './run-view.ts';
 
@@ -60,7 +60,7 @@ async function watch(
 ): Promise<number> {
   const { json, style } = context;
   const views = new RunViews();
-  const teller = new RunTeller(views, context, tell);
+  const teller = new RunReporter(views, context, tell);
   teller.origin = await pageOrigin(client, context);
   const page = teller.origin === null ? '' : style.dim(` · ${teller.origin}/s/${squadId}`);
   if (!tell.quiet)

@@ -2,7 +2,7 @@ import { visibleLine, visibleText } from '../../base/text.ts';
 import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { ReviewOfRun, ShownWork } from '../../operations/runs/run-work.ts';
-import type { RunSetting, Tries } from '../../operations/runs/show-run.ts';
+import type { Attempts, RunSetting } from '../../operations/runs/show-run.ts';
 import type { ShownRun, Usage } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -13,7 +13,7 @@ import { HubClient } from '../hub-client.ts';
 import { askFact } from '../inbox/ask-text.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { paintStatus, quietWords, statusWord } from '../terminal/status-text.ts';
+import { paintStatus, quietWords, statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Logins, loginHints, nextStep } from './next-step.ts';
 
@@ -38,7 +38,7 @@ function lines(
   const facts: [string, string][] = [
     [
       'state',
-      paintStatus(shownStatus(run), statusWord(shownStatus(run)), style) +
+      paintStatus(shownStatus(run), statusText(shownStatus(run)), style) +
         (quiet ? `, ${quietWords({ ...quiet, text: visibleText(quiet.text) }, style)}` : ''),
     ],
     whoFact(run, setting, style),
@@ -130,9 +130,9 @@ function reviewFact({ reviewOf, status }: ShownRun, review: ReviewOfRun): [strin
   return ['review', `${waits}${round} by ${reviewerId}${waits ? '' : `: ${state}`}`];
 }
 
-function triesFacts({ of, since }: Tries, style: Style): [string, string][] {
-  const words = ({ runId, status }: Tries['since'][number]) =>
-    `${runId}, ${status === null ? 'of which there is no record any more' : paintStatus(status, statusWord(status), style)}`;
+function triesFacts({ of, since }: Attempts, style: Style): [string, string][] {
+  const words = ({ runId, status }: Attempts['since'][number]) =>
+    `${runId}, ${status === null ? 'of which there is no record any more' : paintStatus(status, statusText(status), style)}`;
   return [
     ...(of ? [[of.by === 'retry' ? 'retry of' : 'reply to', words(of)] as [string, string]] : []),
     ...since.map((each): [string, string] => [each.by === 'retry' ? 'retried' : 'replied', words(each)]),

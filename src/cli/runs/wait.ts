@@ -12,7 +12,7 @@ import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { eventLine, plainLine } from '../terminal/json.ts';
-import { isFailure, paintStatus, statusWord } from '../terminal/status-text.ts';
+import { isFailure, paintStatus, statusText } from '../terminal/status-text.ts';
 import { displayWidth, truncate, wrap } from '../terminal/width.ts';
 import { untilAnswered } from './follow.ts';
 import { type Logins, loginHints, nextStep, whyCommand } from './next-step.ts';
@@ -68,7 +68,7 @@ function show({ run, event }: EndedRun, context: CliContext): void {
     run.startedAt === null || run.endedAt === null ? null : formatDuration(run.endedAt - run.startedAt);
   const parts = [
     run.id,
-    paintStatus(shownStatus(run), statusWord(shownStatus(run)).padEnd(9), style),
+    paintStatus(shownStatus(run), statusText(shownStatus(run)).padEnd(9), style),
     style.role(runName(run), visibleLine(runName(run))),
     took,
   ];

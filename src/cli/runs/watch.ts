@@ -10,12 +10,12 @@ import { pageOrigin } from '../hub/web-address.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatClock } from '../terminal/duration.ts';
 import { plainLine } from '../terminal/json.ts';
-import { countByStatus, paintStatus, statusWord } from '../terminal/status-text.ts';
+import { countByStatus, paintStatus, statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { padEnd, truncate } from '../terminal/width.ts';
-import { follow, nextHub, untilAnswered } from './follow.ts';
+import { follow, reconnectToHub, untilAnswered } from './follow.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
-import { RunTeller, type TellOptions } from './run-reporter.ts';
+import { RunReporter, type TellOptions } from './run-reporter.ts';
 import { printSummary, summaryLines } from './run-summary.ts';
 import { type RunView, RunViews, type SeenRun } from './run-view.ts';
 
@@ -29,7 +29,7 @@ function nowLine(run: RunView, width: number, style: Style, columns: number): st
     [
       style.dim(since),
       style.role(run.roleId, padEnd(truncate(run.label, width), width)),
-      paintStatus(run.status, padEnd(statusWord(run.status), WORD_WIDTH), style),
+      paintStatus(run.status, padEnd(statusText(run.status), WORD_WIDTH), style),
       [style.dim(origin), run.activity].filter(part => part !== '').join(style.dim(' · ')),
     ].join('  '),
     columns,
@@ -86,17 +86,17 @@ export async function readBeginning(
   };
 }
 
-interface Manner {
-  teller: RunTeller;
+interface PrintOptions {
+  teller: RunReporter;
   views: RunViews;
   context: CliContext;
   isQuiet: boolean;
 }
 
 /** A short block of what is there, before what happens. */
-function tellBeginning(
+function printStart(
   { where, asks, last }: WatchBeginning,
-  { teller, views, context, isQuiet }: Manner,
+  { teller, views, context, isQuiet }: PrintOptions,
 ): void {
   const { out, json, style } = context;
   for (const item of asks) views.ask(item);
@@ -150,11 +150,11 @@ export async function watchCommand(
   try {
     const beginning = await readBeginning(client, ids, workspace);
     const views = new RunViews(beginning.runs);
-    const teller = new RunTeller(views, context, tell);
+    const teller = new RunReporter(views, context, tell);
     const isOver = () => ids.length > 0 && views.list().every(run => isEnd(run.status));
     try {
       teller.origin = await pageOrigin(client, context);
-      tellBeginning(beginning, { teller, views, context, isQuiet: tell.quiet === true });
+      printStart(beginning, { teller, views, context, isQuiet: tell.quiet === true });
       if (!isOver()) await watch();
     } finally {
       teller.close();
@@ -189,7 +189,7 @@ export async function watchCommand(
           // Somebody who stopped it does not want it back; an exit code that is waited for does.
           const isStopped = ids.length === 0 && (await gone.untilGone()) === 'stop';
           const tellWait = () => teller.say(context.style.dim('The hub was stopped; waits for the next.'));
-          const next = isStopped ? await nextHub(tellWait, leaving.signal) : await HubClient.start();
+          const next = isStopped ? await reconnectToHub(tellWait, leaving.signal) : await HubClient.start();
           teller.origin = await pageOrigin(next, context);
           return next;
         },
@@ -202,7 +202,7 @@ export async function watchCommand(
 }
 
 /** What ended while it was watched, and that the rest goes on. */
-function partingLines(teller: RunTeller, beginning: WatchBeginning, { out, style }: CliContext): string[] {
+function partingLines(teller: RunReporter, beginning: WatchBeginning, { out, style }: CliContext): string[] {
   const shown = teller.shown();
   const ended = shown.filter(run => isEnd(run.status) && !beginning.hadEnded(run.id));
   const kept = ended.slice(-MAX_IN_SUMMARY);

@@ -12,7 +12,7 @@ import {
   summaryOf,
 } from '../../workspace/gateway/mcp-config-file.ts';
 import { isTrusted, trust, untrust } from '../../workspace/settings/trust.ts';
-import { agreed, refuseAgents } from '../arguments.ts';
+import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
@@ -89,7 +89,7 @@ export async function trustCommand(
       const yes =
         known ||
         options.yes ||
-        (await agreed(
+        (await confirmWithUser(
           'Squad will run the commands named here. Trust it?',
           'Read the file, then: squad trust --yes',
           context,

@@ -9,14 +9,14 @@ import { type CliContext, openContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
-import { statusWord } from '../terminal/status-text.ts';
+import { statusText } from '../terminal/status-text.ts';
 
 const MAX_IDS = 50;
 /** Somebody waits with a finger on the key. */
 const HUB_TIMEOUT_MS = 1_000;
 
 /** Ids of the newest runs or of open questions, of a hub that is there: none is started for this. */
-async function knownIds(ids: NonNullable<Wish['ids']>): Promise<Candidate[]> {
+async function knownIds(ids: NonNullable<CompletionRequest['ids']>): Promise<Candidate[]> {
   const client = await HubClient.findOnly(HUB_TIMEOUT_MS);
   if (!client) return [];
   const impatience = setTimeout(() => client.close(), HUB_TIMEOUT_MS);
@@ -40,7 +40,7 @@ async function openItems(client: HubClient): Promise<Candidate[]> {
 }
 
 const wordsOf = (run: ShownRun): string =>
-  visibleLine(`${statusWord(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);
+  visibleLine(`${statusText(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -90,16 +90,16 @@ interface Candidate {
 }
 
 /** What may stand where the cursor is: words of the command line itself, and ids that only the hub knows. */
-interface Wish {
+interface CompletionRequest {
   words: Candidate[];
   /** `run`: of runs; `any`: of runs and squads; `item`: of open questions. */
   ids: 'run' | 'any' | 'item' | null;
 }
 
-const NOTHING: Wish = { words: [], ids: null };
+const NOTHING: CompletionRequest = { words: [], ids: null };
 
 /** By the table of commands. `given`: the words after `squad`, the last of them as far as it is typed. */
-export function wishFor(program: Command, given: readonly string[]): Wish {
+export function completionRequest(program: Command, given: readonly string[]): CompletionRequest {
   // Bash takes `--type=x` for three words.
   const words = given.filter(word => word !== '=');
   const current = words.at(-1) ?? '';
@@ -132,7 +132,7 @@ function argumentAt({ registeredArguments }: Command, place: number): Argument |
 }
 
 /** What it is called in the table says whose ids it takes. */
-function valuesOf(taker: Argument | Option | undefined): Wish {
+function valuesOf(taker: Argument | Option | undefined): CompletionRequest {
   if (!taker) return NOTHING;
   if (taker.argChoices) return { words: taker.argChoices.map(word => ({ word, what: '' })), ids: null };
   const name = taker.name();
@@ -167,7 +167,7 @@ async function completionCommand(shell: Shell, context: CliContext): Promise<num
 
 /** `squad complete -- WORDS`: what the last of them may become, a line each, with what it is after a tab. */
 async function completeCommand(program: Command, words: string[], context: CliContext): Promise<number> {
-  const wish = wishFor(program, words);
+  const wish = completionRequest(program, words);
   // Whatever is wrong with the hub is not to be told in the middle of somebody's typing.
   const ids = wish.ids === null ? [] : await knownIds(wish.ids).catch(() => []);
   const begun = words.at(-1) ?? '';

@@ -13,7 +13,7 @@ import { EXIT } from '../exit-codes.ts';
 import { shippedRoles } from '../package-files.ts';
 import { initSubagent } from '../subagents/init-subagent.ts';
 import { printJson } from '../terminal/json.ts';
-import { layFile, layMcpSchema } from './starter-file.ts';
+import { layMcpSchema, writeStarterFile } from './starter-file.ts';
 
 interface StarterMember {
   id: string;
@@ -104,7 +104,7 @@ async function initCommand(context: CliContext): Promise<number> {
   const kept: string[] = [];
   const home = homeFolder(process.env);
   for (const [name, content] of files) {
-    const isNew = await layFile(join(root, name), content);
+    const isNew = await writeStarterFile(join(root, name), content);
     const isAdded = !isNew && name === IGNORE_FILE && (await addIgnored(join(root, name)));
     (isNew || isAdded ? written : kept).push(name);
     if (isNew) await trust(home, join(root, name), content);
@@ -112,7 +112,7 @@ async function initCommand(context: CliContext): Promise<number> {
   const schema = join('.squad', SCHEMA_NAME);
   ((await layMcpSchema(root)) ? written : kept).push(schema);
   for (const [name, content] of starters)
-    ((await layFile(join(root, name), content)) ? written : kept).push(name);
+    ((await writeStarterFile(join(root, name), content)) ? written : kept).push(name);
 
   if (context.json) printJson(context.out, { root, written, kept });
   else

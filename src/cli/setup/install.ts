@@ -6,7 +6,7 @@ import { homeFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
-import { agreed, refuseAgents } from '../arguments.ts';
+import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { squadProgram } from '../package-files.ts';
@@ -66,7 +66,8 @@ export async function installCommand(
   const go =
     changed &&
     !options.dryRun &&
-    (options.yes || (await agreed('Write this?', '--yes writes it, --dry-run only shows it.', context)));
+    (options.yes ||
+      (await confirmWithUser('Write this?', '--yes writes it, --dry-run only shows it.', context)));
   if (changed && !go) {
     if (context.json) printJson(context.out, { client, file, diff, changed, applied: false });
     else print(context, ['Nothing was written.']);

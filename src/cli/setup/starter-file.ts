@@ -4,7 +4,7 @@ import { SCHEMA_NAME } from '../../workspace/gateway/change-mcp-config.ts';
 import { mcpConfigSchema, subagentSchema } from '../package-files.ts';
 
 /** False when something is there already. */
-export async function layFile(path: string, content: string): Promise<boolean> {
+export async function writeStarterFile(path: string, content: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });
   try {
     await writeFile(path, content, { flag: 'wx' });
@@ -17,10 +17,10 @@ export async function layFile(path: string, content: string): Promise<boolean> {
 
 /** What editors check the configuration of servers by, beside it. */
 export async function layMcpSchema(workspace: string): Promise<boolean> {
-  return layFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
+  return writeStarterFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
 }
 
 /** The same for subagents' files. */
 export async function laySubagentSchema(path: string): Promise<boolean> {
-  return layFile(path, await readFile(subagentSchema, 'utf8'));
+  return writeStarterFile(path, await readFile(subagentSchema, 'utf8'));
 }

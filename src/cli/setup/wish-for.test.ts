@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander';
 import { expect, test } from 'vitest';
-import { wishFor } from './completion.ts';
+import { completionRequest } from './completion.ts';
 
 const program = new Command('squad');
 program
@@ -20,14 +20,14 @@ const hub = program.command('hub');
 hub.command('start');
 hub.command('stop').option('--force');
 
-const words = (...given: string[]) => wishFor(program, given).words.map(({ word }) => word);
-const ids = (...given: string[]) => wishFor(program, given).ids;
+const words = (...given: string[]) => completionRequest(program, given).words.map(({ word }) => word);
+const ids = (...given: string[]) => completionRequest(program, given).ids;
 
 test('commands are offered first, and below one that has others those', () => {
   expect(words('')).toEqual(['review', 'wait', 'answer', 'completion', 'hub', 'help']);
   expect(words('hub', '')).toEqual(['start', 'stop', 'help']);
   expect(words('help', '')).toContain('review');
-  expect(wishFor(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
+  expect(completionRequest(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
 });
 
 test('options are those of the command, without what help does not show', () => {

@@ -7,7 +7,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { squadProgram } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
-import { layFile, laySubagentSchema } from '../setup/starter-file.ts';
+import { laySubagentSchema, writeStarterFile } from '../setup/starter-file.ts';
 import { printJson } from '../terminal/json.ts';
 
 /** What a new subagent begins with: files to edit, which work as they are. */
@@ -136,7 +136,7 @@ export async function initSubagent(
   const kept: string[] = [];
   const starters = subagentStarters(name, { hasSchema, schemaPath: `./${SCHEMA_PATH}`, env: process.env });
   for (const { file, text } of starters)
-    ((await layFile(join(root, file), text)) ? written : kept).push(file);
+    ((await writeStarterFile(join(root, file), text)) ? written : kept).push(file);
   ((await laySubagentSchema(join(root, SCHEMA_PATH))) ? written : kept).push(SCHEMA_PATH);
 
   const file = join(root, `${name}.subagent.yaml`);

@@ -23,7 +23,7 @@ const WORDS: Record<ShownStatus, Word> = {
   abandoned: { word: 'abandoned', paint: 'yellow' },
 };
 
-export const statusWord = (status: ShownStatus): string => WORDS[status].word;
+export const statusText = (status: ShownStatus): string => WORDS[status].word;
 export const paintStatus = (status: ShownStatus, text: string, style: Style): string =>
   style[WORDS[status].paint](text);
 
@@ -48,7 +48,7 @@ export function countByStatus(statuses: readonly ShownStatus[], style: Style): s
   return order
     .map(status => ({ status, count: statuses.filter(other => other === status).length }))
     .filter(({ count }) => count > 0)
-    .map(({ status, count }) => paintStatus(status, `${statusWord(status)} ${count}`, style))
+    .map(({ status, count }) => paintStatus(status, `${statusText(status)} ${count}`, style))
     .join(style.dim(' · '));
 }
 

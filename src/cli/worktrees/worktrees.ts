@@ -1,4 +1,4 @@
-import { sizeWords, visibleLine } from '../../base/text.ts';
+import { formatBytes, visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { ListedWorktree } from '../../operations/worktrees/list-worktrees.ts';
 import { workspaceRoot } from '../arguments.ts';
@@ -6,7 +6,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
-import { paintStatus, statusWord } from '../terminal/status-text.ts';
+import { paintStatus, statusText } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
 
@@ -35,10 +35,10 @@ function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }
     const last = runs.at(-1)!;
     return [
       last.id,
-      paintStatus(last.status, statusWord(last.status), style),
+      paintStatus(last.status, statusText(last.status), style),
       ahead === null ? '–' : String(ahead),
       uncommitted === null ? '–' : String(uncommitted),
-      ...(hasSizes ? [bytes === null ? '–' : sizeWords(bytes)] : []),
+      ...(hasSizes ? [bytes === null ? '–' : formatBytes(bytes)] : []),
       prune === 'remove' ? style.yellow('removes') : 'keeps',
     ];
   }
@@ -55,7 +55,7 @@ function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }
 }
 
 /** Folders among the work trees that belong to no run. */
-function strayLines(strays: string[], { out, style }: CliContext): string[] {
+function unknownFolderLines(strays: string[], { out, style }: CliContext): string[] {
   if (strays.length === 0) return [];
   const what =
     'No run is known for these folders. Look at them, then remove them by hand (git worktree remove):';
@@ -105,7 +105,7 @@ export async function listWorktrees({ all, disk }: WorktreesOptions, context: Cl
   else
     print(context, [
       ...worktreeLines(listed.worktrees, all === true, context),
-      ...strayLines(listed.strays, context),
+      ...unknownFolderLines(listed.strays, context),
     ]);
   return EXIT.done;
 }

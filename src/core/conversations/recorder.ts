@@ -6,7 +6,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { MessageStore, PlacedMessage } from '../ports/messages.ts';
 import type { RunFiles } from '../ports/run-files.ts';
-import { keptPlan } from '../runs/plan-file.ts';
+import { loadPlan } from '../runs/plan-file.ts';
 
 /** What is known to be stored of the messages of one turn, by their positions in it. */
 class TracedTurn {
@@ -332,7 +332,7 @@ export class Traces {
 export const messageReader =
   ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
   async (run, turn, take) => {
-    const plan = await keptPlan(files, run);
+    const plan = await loadPlan(files, run);
     const reader = plan && engines.create(plan.spec).reader?.();
     if (!reader) return;
     let position = 0;

@@ -5,7 +5,14 @@ import type { RunId } from '../../schema/ids.ts';
 import type { Run, Usage } from '../../schema/run.ts';
 import type { Store } from '../ports/store.ts';
 import type { LiveRun } from '../runs/live-run.ts';
-import { type BudgetScope, refuseOverDay, review, runBudget, type Spending, startOfDay } from './budget.ts';
+import {
+  type BudgetScope,
+  checkDailyBudget,
+  review,
+  runBudget,
+  type Spending,
+  startOfDay,
+} from './budget.ts';
 import { type PriceList, withCost } from './prices.ts';
 import { usageOfBoth } from './usage.ts';
 
@@ -24,7 +31,7 @@ export interface MoneyPorts {
 const AT_MOST_EVERY_MS = 1_000;
 
 /** Holds runs to their budgets as soon as they report what they used: the run's own, its squad's and the day's. */
-export class MoneyWatch {
+export class BudgetWatch {
   private readonly ports: MoneyPorts;
   private readonly lookedAt = new Map<RunId, number>();
   private readonly waiting = new Map<RunId, NodeJS.Timeout>();
@@ -46,7 +53,7 @@ export class MoneyWatch {
   /** Throws when the day's budget is used up. */
   async admit(): Promise<void> {
     const settings = this.ports.settings();
-    if (settings['budget.day_usd'] !== undefined) refuseOverDay(await this.today(), settings);
+    if (settings['budget.day_usd'] !== undefined) checkDailyBudget(await this.today(), settings);
   }
 
   /** It reported something: looked at now, or as soon as the last look is long enough ago. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { figure } from '../../../test/faults/figures.ts';
 import { HubSettings } from '../../schema/config.ts';
-import { overBudget, refuseOverDay, review, runBudget, startOfDay } from './budget.ts';
+import { checkDailyBudget, overBudget, review, runBudget, startOfDay } from './budget.ts';
 
 const settings = (some: Record<string, number> = {}) => HubSettings.parse(some);
 const spent = (spentUsd: number) => ({ spentUsd, budgetUsd: 1, scope: 'run' as const });
@@ -29,9 +29,9 @@ test('a run has the narrower of what was asked for and what every run may spend'
 });
 
 test("nothing is started when the day's money is gone", () => {
-  refuseOverDay(5, settings());
-  refuseOverDay(4.99, settings({ 'budget.day_usd': 5 }));
-  expect(() => refuseOverDay(5, settings({ 'budget.day_usd': 5 }))).toThrow(
+  checkDailyBudget(5, settings());
+  checkDailyBudget(4.99, settings({ 'budget.day_usd': 5 }));
+  expect(() => checkDailyBudget(5, settings({ 'budget.day_usd': 5 }))).toThrow(
     expect.objectContaining({
       code: 'BUDGET_EXCEEDED',
       message: '$5.00 were spent today; budget.day_usd is 5',

@@ -34,7 +34,7 @@ export function runBudget(asked: number | null, settings: HubSettings): number |
 }
 
 /** Throws when the day's money is gone: then nothing more is started. */
-export function refuseOverDay(spentToday: number, settings: HubSettings): void {
+export function checkDailyBudget(spentToday: number, settings: HubSettings): void {
   const budgetUsd = settings['budget.day_usd'];
   if (budgetUsd === undefined || spentToday < budgetUsd) return;
   throw new SquadError(
@@ -53,7 +53,7 @@ export const overBudget = (spending: Spending): string =>
   `${reached(spending)} and it was stopped. What it did until then is kept. ${howToRaise(spending)}`;
 
 /** For a run that went over a budget and was not stopped. */
-export const wentOver = (spending: Spending, onlyWarns: boolean): string =>
+export const describeOverspend = (spending: Spending, onlyWarns: boolean): string =>
   `${reached(spending)}. It was not stopped: ${
     onlyWarns ? 'this budget only warns' : 'its turn had already ended when this was known'
   }. ${howToRaise(spending)}`;
@@ -83,7 +83,7 @@ export interface MoneyLeftPorts {
  * What is left of the budget of a run, and of those it came of, after what they and all that came of them have spent or may
  * still spend. Null: none of them has one that is held.
  */
-export async function moneyLeft(id: RunId, { store, spentBy }: MoneyLeftPorts): Promise<number | null> {
+export async function remainingBudget(id: RunId, { store, spentBy }: MoneyLeftPorts): Promise<number | null> {
   const asking = new Set<RunId>();
   let left: number | null = null;
   let above: RunId | null = id;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import { budgetFrom, moneyLeft } from './budget.ts';
+import { budgetFrom, remainingBudget } from './budget.ts';
 
 interface Given {
   parent?: Run;
@@ -26,7 +26,7 @@ function family() {
     return run;
   };
   const left = (id: RunId) =>
-    moneyLeft(id, {
+    remainingBudget(id, {
       store: {
         run: async wanted => runs.find(run => run.id === wanted) ?? null,
         runs: async ({ parentId }) => runs.filter(run => run.parentId === parentId),

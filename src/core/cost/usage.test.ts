@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NOTHING_USED, sinceLastTurn, totalsAfter, withoutBeginning } from './usage.ts';
+import { dropUnseenTotals, NOTHING_USED, sinceLastTurn, totalsAfter } from './usage.ts';
 
 const usage = (input: number | null, costUsd: number | null = null) => ({
   input,
@@ -19,8 +19,8 @@ describe('usage of an engine that counts from the beginning of the chat', () => 
   test('is not known where nobody knows what the chat had used before', () => {
     expect(sinceLastTurn(usage(120, 0.5), ['input'], null)).toEqual(usage(null, 0.5));
     expect(sinceLastTurn(usage(120, 0.5), ['input', 'costUsd'], usage(null, 0.2))).toEqual(usage(null, 0.3));
-    expect(withoutBeginning(usage(120), ['input', 'costUsd'], null)).toEqual(['input']);
-    expect(withoutBeginning(usage(120), ['input'], usage(0))).toEqual([]);
+    expect(dropUnseenTotals(usage(120), ['input', 'costUsd'], null)).toEqual(['input']);
+    expect(dropUnseenTotals(usage(120), ['input'], usage(0))).toEqual([]);
   });
   test('stays unknown where nothing was reported', () => {
     expect(sinceLastTurn(usage(null), ['input'], usage(100)).input).toBeNull();

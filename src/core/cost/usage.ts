@@ -33,7 +33,7 @@ export function sinceLastTurn(
 }
 
 /** Figures that were reported, but for the whole of a chat whose beginning nobody saw. */
-export function withoutBeginning(
+export function dropUnseenTotals(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
   before: Usage | null,

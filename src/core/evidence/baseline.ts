@@ -1,7 +1,7 @@
 import { sep } from 'node:path';
 import { Baseline } from '../../schema/evidence.ts';
 import type { Run } from '../../schema/run.ts';
-import type { WorkTree } from '../ports/changes.ts';
+import type { FolderChanges } from '../ports/changes.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
 import type { LiveRun } from '../runs/live-run.ts';
@@ -14,7 +14,7 @@ const FILE = 'before.json';
 /** Runs that start together in one folder are looked at together. */
 const looking = new Map<string, Promise<Baseline>>();
 
-export function lookAtFolder(directory: string, workTree: WorkTree): Promise<Baseline> {
+export function takeBaseline(directory: string, workTree: FolderChanges): Promise<Baseline> {
   const already = looking.get(directory);
   if (already) return already;
   const look = workTree
@@ -26,7 +26,7 @@ export function lookAtFolder(directory: string, workTree: WorkTree): Promise<Bas
 }
 
 /** On disk before the agent starts, so that the next hub knows it too; later only if it took too long. */
-export async function keepBaseline(
+export async function saveBaseline(
   entry: LiveRun,
   turn: TurnRef,
   look: Promise<Baseline>,
@@ -54,7 +54,7 @@ export async function keepBaseline(
 }
 
 /** What was kept. */
-export async function keptBaseline(files: RunFiles, turn: TurnRef): Promise<Baseline> {
+export async function loadBaseline(files: RunFiles, turn: TurnRef): Promise<Baseline> {
   const text = await files.read(turn, FILE);
   const parsed = Baseline.safeParse(text === null ? null : parseJson(text));
   return parsed.success ? parsed.data : { snapshot: null, why: 'its folder as it was before is not known' };
@@ -62,6 +62,6 @@ export async function keptBaseline(files: RunFiles, turn: TurnRef): Promise<Base
 
 type Place = Pick<Run, 'directory'>;
 
-export function sharesFolder({ directory: a }: Place, { directory: b }: Place): boolean {
+export function usesSameFolder({ directory: a }: Place, { directory: b }: Place): boolean {
   return a === b || a.startsWith(b + sep) || b.startsWith(a + sep);
 }

@@ -8,12 +8,12 @@ import {
   type WorkChanges,
 } from '../../schema/evidence.ts';
 import type { EndStatus, Run, RunError } from '../../schema/run.ts';
-import type { WorkTree } from '../ports/changes.ts';
+import type { FolderChanges } from '../ports/changes.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import type { LiveRun } from '../runs/live-run.ts';
-import { sharesFolder } from './baseline.ts';
+import { usesSameFolder } from './baseline.ts';
 import { verdict } from './verdict.ts';
 
 /** Everything Squad knows about a run that has ended, before it is put into evidence. */
@@ -108,7 +108,7 @@ function noteOf({ baseline, changes, otherRuns, tools }: Observed, isLate: boole
 export interface EvidencePorts {
   files: RunFiles;
   store: Store;
-  workTree: WorkTree;
+  workTree: FolderChanges;
   /** Those that have not ended. */
   liveRuns(): Run[];
 }
@@ -176,7 +176,7 @@ async function countOthers(
   if (run.startedAt === null) return 0;
   const root = baseline?.snapshot?.root ?? null;
   const isNear = (other: Run) =>
-    root === null ? sharesFolder(run, other) : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
+    root === null ? usesSameFolder(run, other) : `${other.directory}${sep}`.startsWith(`${root}${sep}`);
   const ended = await store.endedSince(run.startedAt, MAX_OTHERS);
   const others = [...ended, ...liveRuns()].filter(
     other =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startNotice, troubleNote, type Unavailable, unavailable } from './degradation.ts';
+import { describeServerError, startNotice, type Unavailable, unavailable } from './degradation.ts';
 
 const state = (more: Partial<Unavailable> = {}): Unavailable => ({
   server: 'github',
@@ -84,13 +84,13 @@ describe('before it begins', () => {
 });
 
 test('the result of a run says of a server which it was, how it failed and why, in one line', () => {
-  expect(troubleNote('github', 'absent', 'the variable GITHUB_TOKEN is not set')).toBe(
+  expect(describeServerError('github', 'absent', 'the variable GITHUB_TOKEN is not set')).toBe(
     'The MCP server github was not available: the variable GITHUB_TOKEN is not set.',
   );
-  expect(troubleNote('db', 'lost', 'It ended.\nIt last wrote: no')).toBe(
+  expect(describeServerError('db', 'lost', 'It ended.\nIt last wrote: no')).toBe(
     'The MCP server db failed while the run was at work: It ended. It last wrote: no.',
   );
-  const long = troubleNote('db', 'failing', 'x'.repeat(5_000));
+  const long = describeServerError('db', 'failing', 'x'.repeat(5_000));
   expect(long).toMatch(/^The MCP server db kept failing: x+…\.$/);
   expect(long.length).toBeLessThan(400);
 });

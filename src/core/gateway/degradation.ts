@@ -38,16 +38,16 @@ export function startNotice(list: readonly Unavailable[]): string | null {
 }
 
 /** How a run was let down by a server: it was never there, it failed in the middle, or it did so over and over. */
-export type Trouble = 'absent' | 'lost' | 'failing';
+export type ServerError = 'absent' | 'lost' | 'failing';
 
-const TROUBLES: Readonly<Record<Trouble, string>> = {
+const TROUBLES: Readonly<Record<ServerError, string>> = {
   absent: 'was not available',
   lost: 'failed while the run was at work',
   failing: 'kept failing',
 };
 
 /** What the result of a run says of a server that it had and could not use. */
-export const troubleNote = (server: string, trouble: Trouble, fault: string): string =>
+export const describeServerError = (server: string, trouble: ServerError, fault: string): string =>
   `The MCP server ${server} ${TROUBLES[trouble]}: ${clause(fault)}.`;
 
 function ways({ others, ownTools }: Unavailable): string[] {

@@ -20,11 +20,11 @@ export interface KnownToLint {
   /** By server, in its own names. One that was never seen is not in it. */
   tools?: Readonly<Record<string, readonly string[]>>;
   /** What role files give; left out: not known, so nothing is said about servers that nobody has. */
-  roleFiles?: readonly RoleWish[];
+  roleFiles?: readonly RoleServers[];
 }
 
 /** What the file of a role names under `mcp`. */
-export interface RoleWish {
+export interface RoleServers {
   id: string;
   file: string;
   mcp: readonly string[];

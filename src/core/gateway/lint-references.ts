@@ -1,7 +1,7 @@
 import { nearest } from '../../base/text.ts';
 import { type McpConfig, type Restriction, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { EVERYBODY, isExact } from './dangling-references.ts';
-import type { ConfigFinding, KnownToLint, RoleWish } from './lint-config.ts';
+import type { ConfigFinding, KnownToLint, RoleServers } from './lint-config.ts';
 import { isMeant, meansAny } from './tool-names.ts';
 
 /** Something a role file names under `mcp` that is not there. */
@@ -14,7 +14,7 @@ export interface RoleFinding {
 /** What role files name and nobody has. Squad's own tools, `squad/…`, are no other server's. */
 export function lintRoleFiles(
   { servers, disabled = {} }: Pick<McpConfig, 'servers' | 'disabled'>,
-  roleFiles: readonly RoleWish[],
+  roleFiles: readonly RoleServers[],
   tools: NonNullable<KnownToLint['tools']>,
 ): RoleFinding[] {
   return roleFiles.flatMap(({ file, mcp }) =>
@@ -23,11 +23,13 @@ export function lintRoleFiles(
       if (server === 'squad') return [];
       if (Object.hasOwn(disabled, server)) return [];
       if (!Object.hasOwn(servers, server))
-        return [{ file, message: `There is no server "${server}"`, ...meant(server, Object.keys(servers)) }];
+        return [
+          { file, message: `There is no server "${server}"`, ...suggestName(server, Object.keys(servers)) },
+        ];
       const tool = entry.slice(server.length + 1);
       const there = Object.hasOwn(tools, server) ? tools[server]! : null;
       if (tool === '' || there === null || meansAny(tool, server, new Set(there), false)) return [];
-      return [{ file, message: `There is no tool "${tool}" in ${server}`, ...meant(tool, there) }];
+      return [{ file, message: `There is no tool "${tool}" in ${server}`, ...suggestName(tool, there) }];
     }),
   );
 }
@@ -134,7 +136,7 @@ function unknownServer({ servers, disabled = {} }: McpConfig, id: string, path: 
   // The faults of a disabled server are reported at its own entry.
   if (Object.hasOwn(servers, id) || Object.hasOwn(disabled, id) || id === SQUAD_ITSELF) return [];
   return [
-    { level: 'error', path, message: `There is no server "${id}"`, ...meant(id, Object.keys(servers)) },
+    { level: 'error', path, message: `There is no server "${id}"`, ...suggestName(id, Object.keys(servers)) },
   ];
 }
 
@@ -147,7 +149,7 @@ const ofSquadItself = (path: Path): ConfigFinding => ({
 
 function unknownRole({ roles }: KnownToLint, role: string, path: Path): ConfigFinding[] {
   if (roles === null || roles.includes(role)) return [];
-  return [{ level: 'warning', path, message: `There is no role "${role}"`, ...meant(role, roles) }];
+  return [{ level: 'warning', path, message: `There is no role "${role}"`, ...suggestName(role, roles) }];
 }
 
 /** Names that mean no tool of the server, where it is known what it has, and patterns where only names count. */
@@ -174,7 +176,7 @@ export function unknownTools(
     if (there === null || meansAny(name, id, there, takesAway)) return [];
     const hidden = takesAway ? `, so its tools are hidden until this is corrected or confirmed` : '';
     const message = `There is no tool "${name}" in ${id}${hidden}`;
-    return [{ level, path: at, message, ...meant(name, [...there]) }];
+    return [{ level, path: at, message, ...suggestName(name, [...there]) }];
   });
 }
 
@@ -207,7 +209,7 @@ function unusedServers(
   });
 }
 
-function meant(wrong: string, names: readonly string[]): { suggestion?: string } {
+function suggestName(wrong: string, names: readonly string[]): { suggestion?: string } {
   const near = nearest(wrong, names);
   if (near.length > 0) return { suggestion: `Did you mean ${near.map(name => `"${name}"`).join(' or ')}?` };
   return names.length === 0 ? {} : { suggestion: `There is: ${names.slice(0, 12).join(', ')}.` };

@@ -106,7 +106,7 @@ export function answerText(item: Asked, said: string): string {
       'Say less.',
     );
   const words = said.trim();
-  if (words === '') throw refused('The answer is empty', waysToAnswer(item));
+  if (words === '') throw refused('The answer is empty', answerOptions(item));
   if (item.fields.length > 0)
     return isDeclined(item.fields, words) ? NO : JSON.stringify(formAnswer(item.fields, words));
   if (item.kind !== 'question') return yesOrNo(words);
@@ -114,7 +114,7 @@ export function answerText(item: Asked, said: string): string {
 }
 
 /** How an item can be answered, in words. */
-function waysToAnswer({ kind, choices, fields }: Asked): string {
+function answerOptions({ kind, choices, fields }: Asked): string {
   if (fields.length > 0)
     return `Answer with a JSON object, or ${DECLINE}: ${fields.map(fieldInWords).join(', ')}.`;
   if (kind !== 'question') return 'Answer yes or no.';
@@ -149,7 +149,7 @@ function choiceOf(choices: readonly string[], words: string): string {
   if (picked !== undefined) return picked;
   throw refused(
     `"${shown(words)}" is none of the choices`,
-    waysToAnswer({ kind: 'question', choices: [...choices], fields: [] }),
+    answerOptions({ kind: 'question', choices: [...choices], fields: [] }),
   );
 }
 
@@ -162,7 +162,7 @@ function formAnswer(fields: readonly InboxField[], words: string): Record<string
   if (!isObject && fields.length > 1)
     throw refused(
       'This asks for several values',
-      waysToAnswer({ kind: 'question', choices: [], fields: [...fields] }),
+      answerOptions({ kind: 'question', choices: [], fields: [...fields] }),
     );
   for (const name of Object.keys(values))
     if (!fields.some(field => field.name === name))

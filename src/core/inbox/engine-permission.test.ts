@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { isSame, wordingOf } from './ask.ts';
-import { leaveFrom, permissionAsk } from './engine-permission.ts';
+import { permissionAsk, toPermissionAnswer } from './engine-permission.ts';
 
 const ask = (tool: string, input: Record<string, unknown>, id: string | null = null) =>
   permissionAsk('Claude Code', { tool, input, id });
@@ -69,7 +69,8 @@ describe('what the engine hears', () => {
   const item = (state: InboxItem['state'], answer: string | null, who: 'user' | 'default' = 'user') =>
     ({ state, answer, answeredBy: { who, via: who === 'user' ? 'page' : null } }) as InboxItem;
 
-  test('a yes is leave', () => expect(leaveFrom(item('answered', 'yes'))).toEqual({ isGiven: true }));
+  test('a yes is leave', () =>
+    expect(toPermissionAnswer(item('answered', 'yes'))).toEqual({ isGiven: true }));
 
   test.each([
     [item('answered', 'no'), 'the user (page) said no'],
@@ -78,6 +79,6 @@ describe('what the engine hears', () => {
     [item('expired', 'yes', 'default'), 'nobody answered in time'],
     [item('withdrawn', null), 'taken back'],
   ])('%j is none, and it reads why', (settled, why) =>
-    expect(leaveFrom(settled)).toEqual({ isGiven: false, why: expect.stringContaining(why) }),
+    expect(toPermissionAnswer(settled)).toEqual({ isGiven: false, why: expect.stringContaining(why) }),
   );
 });

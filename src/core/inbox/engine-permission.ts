@@ -12,7 +12,7 @@ export interface ToolUse {
 }
 
 /** In the words of the engine, for the model. */
-export type Leave = { isGiven: true } | { isGiven: false; why: string };
+export type PermissionAnswer = { isGiven: true } | { isGiven: false; why: string };
 
 const MAX_DETAILS_LENGTH = 30_000;
 const MAX_NAME_LENGTH = 100;
@@ -31,7 +31,7 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
 }
 
 /** What the engine hears. Whatever is not a yes is a no. */
-export function leaveFrom({ state, answer, answeredBy }: InboxItem): Leave {
+export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): PermissionAnswer {
   if (state === 'answered' && answer === YES) return { isGiven: true };
   const by = whoAnswered(answeredBy);
   const why =

@@ -10,9 +10,9 @@ import { Deadlines } from '../runs/turn-limits.ts';
 import { answerText } from './answer.ts';
 import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 import {
-  alreadySettled,
+  alreadyClosed,
+  DeliveredAnswers,
   full,
-  HandedOut,
   type HandedOutPorts,
   OpenItems,
   unknownItem,
@@ -61,11 +61,11 @@ export class Inbox {
   private readonly queue = new OneAtATime<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
   private readonly deadlines: Deadlines<InboxId>;
-  private readonly handed: HandedOut;
+  private readonly handed: DeliveredAnswers;
 
   constructor(ports: InboxPorts) {
     this.ports = ports;
-    this.handed = new HandedOut(ports);
+    this.handed = new DeliveredAnswers(ports);
     this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     this.deadlines = new Deadlines(ports.clock);
@@ -280,9 +280,9 @@ export class Inbox {
   private settleOpen(id: InboxId, patchOf: (item: InboxItem) => Partial<InboxItem>): Promise<InboxItem> {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
-      if (!item) throw alreadySettled(await this.stored(id));
+      if (!item) throw alreadyClosed(await this.stored(id));
       // The alarm may be late: the machine was busy.
-      if (this.timeLeft(item) <= 0) throw alreadySettled(await this.settle(item, unanswered(item)));
+      if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.settle(item, unanswered(item)));
       return this.settle(item, patchOf(item));
     });
   }

@@ -102,7 +102,7 @@ export interface HandedOutPorts {
 const ASKED_AGAIN_MS = 120_000;
 
 /** Settled items on their way to the run that asked. Whether one arrived is known when the run goes on: until then it may ask again. */
-export class HandedOut {
+export class DeliveredAnswers {
   private readonly ports: HandedOutPorts;
   private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
   private readonly openedAt: { wall: number; monotonic: number };
@@ -143,16 +143,16 @@ export class HandedOut {
   }
 }
 
-export function alreadySettled(item: InboxItem): SquadError {
+export function alreadyClosed(item: InboxItem): SquadError {
   const { id, state, answer, answeredBy, answeredAt } = item;
-  return new SquadError('ALREADY_ANSWERED', `${id} ${howSettled(item)}`, {
+  return new SquadError('ALREADY_ANSWERED', `${id} ${describeClosing(item)}`, {
     suggestions: ['Nothing was changed. `reply` to the run, once it has ended, to tell it something else.'],
     details: { id, state, answer, answered_by: answeredBy, answered_at: answeredAt },
   });
 }
 
 /** What became of it, as the rest of a sentence. */
-function howSettled({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   const words = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
   if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
   if (state === 'declined') return `was declined by ${whoAnswered(answeredBy)}`;

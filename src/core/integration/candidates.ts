@@ -93,7 +93,7 @@ export const mergeMessage = (run: Named): string =>
   `${runName(run)}: ${aboutOf(run)}\n\nRun: ${run.id}\nRole: ${run.roleId ?? 'none'}\nEngine: ${run.engine}\n`;
 
 /** Of the commit that holds what an ended run left uncommitted. */
-const leftWorkMessage = (run: Named): string =>
+const uncommittedWorkMessage = (run: Named): string =>
   `Work of ${run.id}: ${aboutOf(run)}\n\nIt had ended without committing this.\n`;
 
 const aboutOf = (run: Named): string => oneLine(runSummary(run), MAX_SUMMARY_LENGTH);
@@ -166,7 +166,7 @@ async function uncommitted(
   worktree: Candidate['worktree'],
 ): Promise<Pick<Ready, 'move' | 'refusal'>> {
   try {
-    return { move: await branches.prepareAll(worktree, leftWorkMessage(run)), refusal: null };
+    return { move: await branches.prepareAll(worktree, uncommittedWorkMessage(run)), refusal: null };
   } catch (thrown) {
     if (!(thrown instanceof SquadError)) throw thrown;
     // Without its folder there is nothing uncommitted.

@@ -28,7 +28,7 @@ export interface TryOutPorts {
 }
 
 /** Runs the check on a commit, in a work tree made for that and removed afterwards. */
-export async function tryOut(
+export async function runMergeCheck(
   ports: TryOutPorts,
   { repository, commit }: { repository: string; commit: string },
   order: CheckOrder,

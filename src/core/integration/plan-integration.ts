@@ -15,7 +15,7 @@ import {
   targetOf,
 } from './candidates.ts';
 import { blockedBy, checklistOf } from './checklist.ts';
-import { type CheckOrder, type TryOutPorts, tryOut } from './merge-check.ts';
+import { type CheckOrder, runMergeCheck, type TryOutPorts } from './merge-check.ts';
 import { overlapOf, type Touching } from './overlap.ts';
 
 interface Orderable extends Touching {
@@ -154,7 +154,7 @@ async function checked(
   if (!order) return null;
   const command = order.argv;
   if (!runs) return { command, outcome: 'not_run', exitCode: null, output: '', durationMs: null };
-  return { command, ...(await tryOut(ports, result, order)) };
+  return { command, ...(await runMergeCheck(ports, result, order)) };
 }
 
 const emptyPlan = (leftOut: LeftOut[]): MadePlan['plan'] => ({

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   fitItems,
-  fitTexts,
+  fitToLength,
   jsonLength,
   leastLength,
   longestStart,
@@ -20,7 +20,7 @@ describe('texts that share a budget', () => {
         fc.array(text, { minLength: 1, maxLength: 6 }),
         fc.integer({ min: 0, max: 1500 }),
         (texts, budget) => {
-          const cuts = fitTexts(texts.map(whole), budget);
+          const cuts = fitToLength(texts.map(whole), budget);
           expect(cuts.reduce((sum, cut) => sum + jsonLength(cut.text), 0)).toBeLessThanOrEqual(budget);
           for (const cut of cuts) expect(cut.text.isWellFormed()).toBe(true);
         },
@@ -34,19 +34,19 @@ describe('texts that share a budget', () => {
         fc.array(text, { minLength: 1, maxLength: 6 }),
         fc.integer({ min: 0, max: 1500 }),
         (texts, budget) => {
-          fitTexts(texts.map(whole), budget).forEach((cut, i) => {
+          fitToLength(texts.map(whole), budget).forEach((cut, i) => {
             expect(cut.truncated).toBe(cut.text !== texts[i]);
           });
           const needed = texts.reduce((sum, one) => sum + jsonLength(one), 0);
           if (needed <= budget)
-            expect(fitTexts(texts.map(whole), budget).some(cut => cut.truncated)).toBe(false);
+            expect(fitToLength(texts.map(whole), budget).some(cut => cut.truncated)).toBe(false);
         },
       ),
     );
   });
 
   test('what a short one does not use goes to the long one', () => {
-    const [short, long] = fitTexts([whole('ok'), whole('x'.repeat(5000))], 1000);
+    const [short, long] = fitToLength([whole('ok'), whole('x'.repeat(5000))], 1000);
     expect(short).toEqual({ text: 'ok', truncated: false });
     expect(jsonLength(long!.text)).toBeGreaterThan(950);
   });
@@ -57,14 +57,14 @@ describe('texts that share a budget', () => {
       tail: `${'z'.repeat(3000)} last words`,
       bytes: 9_000_000,
     };
-    const [cut] = fitTexts([sample], 500);
+    const [cut] = fitToLength([sample], 500);
     expect(cut!.text).toMatch(/^first a+\n\[… left out, 9000000 bytes in all …\]\nz+ last words$/);
   });
 
   test('a cut one says how to read on from where it is cut, in bytes, and still fits', () => {
     const readOn = (offset: number) => `read(${offset})`;
     for (let budget = 140; budget < 400; budget += 7) {
-      const [cut] = fitTexts([{ ...whole('é→😀'.repeat(2_000)), readOn }], budget);
+      const [cut] = fitToLength([{ ...whole('é→😀'.repeat(2_000)), readOn }], budget);
       expect(jsonLength(cut!.text)).toBeLessThanOrEqual(budget);
       const [, head, offset] = /^(.*)\n\[… left out, 18000 bytes in all; read\((\d+)\) reads on …\]/.exec(
         cut!.text,
@@ -75,12 +75,12 @@ describe('texts that share a budget', () => {
 
   test('a cut one with little room has text instead of how to read on', () => {
     const readOn = () => 'read(0)';
-    const [cut] = fitTexts([{ ...whole('a'.repeat(2_000)), readOn }], 90);
+    const [cut] = fitToLength([{ ...whole('a'.repeat(2_000)), readOn }], 90);
     expect(cut!.text).toMatch(/^a+\n\[… left out, 2000 bytes in all …\]\na+$/);
   });
 
   test('control characters count as much as they take in JSON', () => {
-    const [cut] = fitTexts([whole('\u0001'.repeat(1000))], 1200);
+    const [cut] = fitToLength([whole('\u0001'.repeat(1000))], 1200);
     expect(jsonLength(cut!.text)).toBeLessThanOrEqual(1200);
     expect(cut!.truncated).toBe(true);
   });

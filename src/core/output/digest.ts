@@ -27,7 +27,7 @@ export interface Cut {
  * Cuts texts so that together they take at most `budget` characters of JSON. Short ones are left whole and what they
  * do not use goes to the long ones.
  */
-export function fitTexts(samples: Sample[], budget: number): Cut[] {
+export function fitToLength(samples: Sample[], budget: number): Cut[] {
   const wants = samples.map(sample => (sample.tail ? Number.POSITIVE_INFINITY : jsonLength(sample.head)));
   const shares = share(wants, Math.max(0, budget));
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
@@ -64,7 +64,7 @@ export function fitItems(items: TextItem[], budget: number): Cut[][] {
     const taken = total(others, ({ samples }) => wholeLength(samples));
     const ofHandles = total(long, at => items[at]!.handles);
     const samples = long.flatMap(at => items[at]!.samples);
-    const fitted = fitTexts(samples, budget - taken - ofHandles);
+    const fitted = fitToLength(samples, budget - taken - ofHandles);
     for (const at of long) cuts[at] = fitted.splice(0, items[at]!.samples.length);
     const stillLong = long.filter(at => cuts[at]!.some(({ truncated }) => truncated));
     if (stillLong.length === long.length) return cuts;

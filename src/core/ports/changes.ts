@@ -1,7 +1,7 @@
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 
 /** The files a run works on. Needs git to say anything; never throws except where it is said. */
-export interface WorkTree {
+export interface FolderChanges {
   /** One short git process, because it is on the way to an agent's start. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;

@@ -35,7 +35,7 @@ export interface CreatedIssue {
 }
 
 /** GitHub, or a host that speaks like it. */
-export interface Forge {
+export interface GitHost {
   /** Throws REMOTE_MISSING, CONFIG_INVALID. */
   repository(folder: string, access: ForgeAccess): Promise<ForgeRepository>;
   /** Whether this commit would bring anything to that branch (null: to where the work tree began). Throws GIT_FAILED. */

@@ -39,11 +39,11 @@ export interface LiveTurn {
   /** TERM, grace, KILL, to everything that belongs to the turn. Idempotent. */
   stop(graceMs: number): void;
   /** What its processes do just now. Costs a look at the process table: for turns that have been quiet. */
-  vitals(): Promise<Vitals>;
+  vitals(): Promise<ProcessStats>;
 }
 
 /** What a turn's processes show at one moment, the wrapper around them left out. */
-export interface Vitals {
+export interface ProcessStats {
   /** The agent's own process is there and not a zombie. */
   alive: boolean;
   /** It is held by a signal (SIGSTOP, or a terminal it may not use). */

@@ -61,7 +61,7 @@ export interface WorktreeState {
 }
 
 /** What is left of a work tree that may be gone. */
-export interface Remains {
+export interface WorktreeRemains {
   /** Its folder is, whole. */
   isThere: boolean;
   /** The branch's; null: there is no such branch, or no repository. */
@@ -105,7 +105,7 @@ export interface Worktrees {
   /** The repository it is of, by the name that `checkout` gives. Null: that is gone. */
   repositoryOf(worktree: Worktree): Promise<string | null>;
   /** One short git process. Throws GIT_FAILED. */
-  remains(worktree: Worktree): Promise<Remains>;
+  remains(worktree: Worktree): Promise<WorktreeRemains>;
   /** Puts its branch back at this commit. False: the commit is gone, too. Throws GIT_FAILED. */
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /** What its folder takes on the disk. */

@@ -18,11 +18,11 @@ import {
   type Closing,
   closing,
   closingOfEnded,
-  inVainWords,
+  describeFailedRounds,
   mustAbandon,
   type Refusal,
   roundsOf,
-  wasInVain,
+  wasUnsuccessful,
 } from './rounds.ts';
 
 /** Gives a task up: whoever is at work on it is stopped. Their work trees go when they have ended, their branches stay. */
@@ -83,7 +83,7 @@ const whereItIs = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
 
 /** Goes on with what was begun for a task and has not come to its end. Returns the reviews whose feedback still has to wait. */
-async function finishLeft(lineageId: RunId, ports: ReviewPorts): Promise<Set<ReviewId>> {
+async function resumeUnfinished(lineageId: RunId, ports: ReviewPorts): Promise<Set<ReviewId>> {
   const waiting = new Set<ReviewId>();
   for (const intent of await ports.store.intents()) {
     if (intent.kind === 'abandon' && intent.lineageId === lineageId) await finishAbandoning(intent, ports);
@@ -94,7 +94,7 @@ async function finishLeft(lineageId: RunId, ports: ReviewPorts): Promise<Set<Rev
 }
 
 /** Tasks for which something was begun. */
-export async function lineagesLeft(ports: ReviewPorts): Promise<RunId[]> {
+export async function unfinishedLineages(ports: ReviewPorts): Promise<RunId[]> {
   const lineages: RunId[] = [];
   for (const intent of await ports.store.intents()) {
     if (intent.kind === 'abandon') lineages.push(intent.lineageId);
@@ -123,12 +123,12 @@ const AGAIN_MS = 5_000;
  * are stopped, the coder goes on. Done twice it does nothing. Returns in how many milliseconds to look again; null: when something
  * happens.
  */
-export async function settleLineage(
+export async function closeLineage(
   lineageId: RunId,
   ports: ReviewPorts,
   deadlines: Deadlines<string>,
 ): Promise<number | null> {
-  const onTheirWay = await finishLeft(lineageId, ports);
+  const onTheirWay = await resumeUnfinished(lineageId, ports);
   const reviews = await ports.store.reviews({ lineageId, limit: ALL_REVIEWS });
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
@@ -226,8 +226,8 @@ async function goOn(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<
     return;
   }
   const rounds = roundsOf(reviews, await store.reviewLimit(coder.lineageId), settings());
-  if (wasInVain(last) && mustAbandon(rounds))
-    return abandonLineage(coder.lineageId, inVainWords(rounds), ports);
+  if (wasUnsuccessful(last) && mustAbandon(rounds))
+    return abandonLineage(coder.lineageId, describeFailedRounds(rounds), ports);
   const told = { ...last, toldInTurn: coder.turn + 1 };
   await runner.resume(coder.id, coderPrompt(last, rounds), { reviews: [told], events: [] }).catch(thrown => {
     // It ended a moment ago, and with it the need to tell it.
@@ -264,7 +264,7 @@ async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
 const MAX = { runs: 1_000, events: 10_000 };
 
 /** Runs whose work trees were to be removed at their end, and nobody has tried yet. */
-export async function worktreesLeft({ store }: ReviewPorts): Promise<Run[]> {
+export async function leftoverWorktrees({ store }: ReviewPorts): Promise<Run[]> {
   const runs = await store.runs({ hasWorktree: true, limit: MAX.runs });
   const done = runs.filter(run => isEnd(run.status) && (run.reviewOf !== null || run.status === 'abandoned'));
   if (done.length === 0) return [];

@@ -7,7 +7,7 @@ import type { RunFiles } from '../ports/run-files.ts';
  * What a run's client was started with to get at GitHub; the agent itself need not have it. A reviewer is started by the hub,
  * so what it has not, the run it reviews may have. Throws GITHUB_TOKEN_MISSING.
  */
-export async function forgeAccess(
+export async function gitHostAccess(
   runIds: readonly [RunId, ...RunId[]],
   files: Pick<RunFiles, 'variables' | 'environment'>,
 ): Promise<ForgeAccess> {

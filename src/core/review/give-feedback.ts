@@ -18,7 +18,7 @@ import { closing } from './rounds.ts';
 const TRIES = 5;
 
 /** Prepares and applies anew as long as the agent at work in the same tree is faster. */
-export async function whileMoving<T>(act: () => Promise<T>): Promise<T> {
+export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
       return await act();
@@ -104,7 +104,7 @@ async function putOnBranch(
   const { branches, store, checkpoint } = ports;
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
-  await whileMoving(async () => {
+  await retryWhileBranchMoves(async () => {
     // Nothing to do: somebody else has put exactly this there.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??

@@ -4,13 +4,13 @@ import type { RunId } from '../../schema/ids.ts';
 import { ReviewOutcome } from '../../schema/review.ts';
 import { aReview, aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import {
-  inVainWords,
+  describeFailedRounds,
   limitReached,
   mustAbandon,
   refuseBeyondLimit,
   roundsLeft,
   roundsOf,
-  wasInVain,
+  wasUnsuccessful,
 } from './rounds.ts';
 
 const settings = HubSettings.parse({});
@@ -19,9 +19,9 @@ const rounds = (...outcomes: (ReviewOutcome | null)[]) =>
   outcomes.map((outcome, i) => aReview(run, run, { iteration: i + 1, outcome }));
 
 test('every review counts against the limit; one that sent the work back is not one that failed', () => {
-  const inVain = ReviewOutcome.options.filter(outcome => wasInVain({ outcome }));
+  const inVain = ReviewOutcome.options.filter(outcome => wasUnsuccessful({ outcome }));
   expect(inVain).toEqual(['needs_work', 'no_feedback', 'error', 'timeout']);
-  expect(wasInVain({ outcome: null })).toBe(false);
+  expect(wasUnsuccessful({ outcome: null })).toBe(false);
   expect(roundsOf(rounds('needs_work', 'cancelled', 'timeout', null), null, settings)).toEqual({
     ...{ current: 4, max: 3, sentBack: 1, failed: 1, abandonAfter: 5 },
   });
@@ -78,7 +78,9 @@ test('a task is given up when as many reviews were in vain as are allowed to, an
       roundsOf(rounds('needs_work', ...Array<ReviewOutcome>(failed).fill('timeout')), null, settings),
     );
   expect([given(3), given(4), given(5)]).toEqual([false, true, true]);
-  expect(inVainWords({ sentBack: 2, failed: 0 })).toBe('2 reviews of this task sent it back.');
-  expect(inVainWords({ sentBack: 0, failed: 1 })).toBe('1 review of this task failed.');
-  expect(inVainWords({ sentBack: 1, failed: 4 })).toBe('1 review of this task sent it back, 4 failed.');
+  expect(describeFailedRounds({ sentBack: 2, failed: 0 })).toBe('2 reviews of this task sent it back.');
+  expect(describeFailedRounds({ sentBack: 0, failed: 1 })).toBe('1 review of this task failed.');
+  expect(describeFailedRounds({ sentBack: 1, failed: 4 })).toBe(
+    '1 review of this task sent it back, 4 failed.',
+  );
 });

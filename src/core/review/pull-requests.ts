@@ -5,13 +5,13 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE, type Intent, type Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import type { CreatedIssue, Forge, ForgeRepository, PullRequest } from '../ports/git-host.ts';
+import type { CreatedIssue, ForgeRepository, GitHost, PullRequest } from '../ports/git-host.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches } from '../ports/worktrees.ts';
 import type { Runner } from '../runs/runner.ts';
-import { forgeAccess } from './git-host-access.ts';
-import { whileMoving } from './give-feedback.ts';
+import { gitHostAccess } from './git-host-access.ts';
+import { retryWhileBranchMoves } from './give-feedback.ts';
 import { eventOf, runNow } from './ports.ts';
 import { pullRequestOpened } from './pull-request-opened.ts';
 import type { ReviewLoop } from './review-loop.ts';
@@ -29,7 +29,7 @@ type CreatedAs = CreatedIssue & { title: string };
 async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts): Promise<CreatedAs[]> {
   const { store, forge, clock } = ports;
   refuseTwins(issues);
-  const access = await forgeAccess([run.id], ports.files);
+  const access = await gitHostAccess([run.id], ports.files);
   const repository = await forge.repository(run.worktree?.repository ?? run.directory, access);
   const before = await createdBefore(run, store);
   const made: CreatedAs[] = [];
@@ -117,12 +117,12 @@ async function propose(
 ): Promise<PullRequest & { branch: string }> {
   const { clock, branches, forge, reviews, checkpoint } = ports;
   const tree = worktreeOf(of);
-  const access = await forgeAccess([asker.id, of.id], ports.files);
+  const access = await gitHostAccess([asker.id, of.id], ports.files);
   const repository = await forge.repository(tree.repository, access);
   const base = ask.baseBranch ?? tree.baseBranch;
   // Nobody commits for somebody else: what is reviewed was committed when the review was asked for.
   if (!review)
-    await whileMoving(async () => {
+    await retryWhileBranchMoves(async () => {
       const work = await branches.prepareAll(tree, ask.title);
       if (work) await branches.apply(tree, work);
     });
@@ -134,7 +134,7 @@ async function propose(
   let isWritten = false;
   let mayHaveArrived = false;
   try {
-    await whileMoving(async () => {
+    await retryWhileBranchMoves(async () => {
       intent.move = await branches.prepareFile(
         tree,
         { path: FEEDBACK_FILE, text: null },
@@ -251,7 +251,7 @@ async function askHost(
   { runId, ofRunId, tree, move }: ProposalIntent,
   { files, forge, branches }: ProposalPorts,
 ): Promise<{ isThere: boolean; pull: PullRequest | null }> {
-  const access = { ...(await forgeAccess([runId, ofRunId], files)), patienceMs: RECOVERY_TIMEOUT_MS };
+  const access = { ...(await gitHostAccess([runId, ofRunId], files)), patienceMs: RECOVERY_TIMEOUT_MS };
   const repository = await forge.repository(tree.repository, access);
   const tip = await forge.remoteTip(tree, repository, access);
   const isThere = tip !== null && tip === (move?.to ?? (await branches.tip(tree)));
@@ -263,7 +263,7 @@ interface ProposalPorts {
   store: Store;
   files: Pick<RunFiles, 'variables' | 'environment'>;
   branches: Branches;
-  forge: Forge;
+  forge: GitHost;
   runner: Pick<Runner, 'current'>;
   reviews: Pick<ReviewLoop, 'reviewBy' | 'endedBy' | 'openedPullRequest'>;
   /** Between any two steps. */

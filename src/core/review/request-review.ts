@@ -4,7 +4,7 @@ import { newReviewId } from '../../schema/ids.ts';
 import type { BranchMove, Intent, Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { whileMoving } from './give-feedback.ts';
+import { retryWhileBranchMoves } from './give-feedback.ts';
 import { ALL_REVIEWS, eventOf, type PlannedReview, type ReviewPorts } from './ports.ts';
 import { reviewerPrompt } from './prompts.ts';
 import type { ReviewAsk } from './review-input.ts';
@@ -64,7 +64,7 @@ export async function requestReview(
   };
   try {
     let work: Work | null = found;
-    const commit = await whileMoving(async () => {
+    const commit = await retryWhileBranchMoves(async () => {
       const { move, tip } = work ?? (await prepare());
       work = null;
       Object.assign(intent, {

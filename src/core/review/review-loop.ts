@@ -10,10 +10,10 @@ import { Deadlines } from '../runs/turn-limits.ts';
 import { removalEvent } from '../worktrees/removal.ts';
 import {
   abandonLineage,
+  closeLineage,
   finishIntents,
-  lineagesLeft,
-  settleLineage,
-  worktreesLeft,
+  leftoverWorktrees,
+  unfinishedLineages,
 } from './close-lineage.ts';
 import { giveFeedback } from './give-feedback.ts';
 import { ALL_REVIEWS, eventOf, type ReviewPorts } from './ports.ts';
@@ -195,14 +195,14 @@ export class ReviewLoop {
       // A run that a reviewer started may have outlived that reviewer. Most runs are part of no review, and there may be thousands.
       for (const lineageId of await store.reviewedLineages()) lineages.add(lineageId);
       const open = await store.reviews({ isOpen: true, limit: ALL_REVIEWS });
-      const left = await lineagesLeft(this.ports);
+      const left = await unfinishedLineages(this.ports);
       for (const lineageId of [...open.map(review => review.lineageId), ...left]) lineages.add(lineageId);
     } finally {
       for (const lineageId of this.held ?? []) lineages.add(lineageId);
       this.held = null;
       await Promise.all([...lineages].map(lineageId => this.settled(lineageId)));
     }
-    this.clear(await worktreesLeft(this.ports));
+    this.clear(await leftoverWorktrees(this.ports));
   }
 
   /** What is under way is brought to its end, and nothing more is begun. */
@@ -236,7 +236,7 @@ export class ReviewLoop {
     await this.queue.run(lineageId, async () => {
       if (this.isClosed) return;
       try {
-        this.lookAgain(lineageId, await settleLineage(lineageId, this.ports, this.deadlines));
+        this.lookAgain(lineageId, await closeLineage(lineageId, this.ports, this.deadlines));
         this.failures.delete(lineageId);
       } catch (thrown) {
         const failures = this.failures.get(lineageId) ?? 0;

@@ -29,7 +29,8 @@ const isFailed = ({ outcome }: Pick<Review, 'outcome'>): boolean =>
   outcome !== null && FAILED.includes(outcome);
 
 /** Whether the task is no further for it. */
-export const wasInVain = (review: Pick<Review, 'outcome'>): boolean => isSentBack(review) || isFailed(review);
+export const wasUnsuccessful = (review: Pick<Review, 'outcome'>): boolean =>
+  isSentBack(review) || isFailed(review);
 
 /** Counted per lineage, so that neither a retry nor a reply begins at nothing. */
 export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
@@ -48,7 +49,7 @@ export const mustAbandon = ({ sentBack, failed, abandonAfter }: Rounds): boolean
   sentBack + failed >= abandonAfter;
 
 /** Why it is given up. */
-export function inVainWords({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'failed'>): string {
+export function describeFailedRounds({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'failed'>): string {
   const reviews = (count: number) => (count === 1 ? '1 review' : `${count} reviews`);
   if (failed === 0) return `${reviews(sentBack)} of this task sent it back.`;
   if (sentBack === 0) return `${reviews(failed)} of this task failed.`;

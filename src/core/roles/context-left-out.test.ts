@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { whyLeftOut } from './context.ts';
+import { exclusionReason } from './context.ts';
 
 const reasons = (files: Record<string, string>, loadedByEngine: string[] = []) =>
   Object.fromEntries(
-    whyLeftOut(
+    exclusionReason(
       Object.entries(files).map(([file, text]) => ({ file, text })),
       loadedByEngine,
     ),

@@ -3,7 +3,7 @@ import { oneLine } from '../../base/text.ts';
 import { type ContextHow, digestOf, howOf } from './context-excerpt.ts';
 
 /** The files that are not to be sent at all, each with the reason. */
-export function whyLeftOut(
+export function exclusionReason(
   files: readonly FoundFile[],
   loadedByEngine: readonly string[],
 ): Map<string, string> {
@@ -124,7 +124,7 @@ const BYTES_PER_TOKEN = 4;
  */
 export function buildContext(files: readonly FoundFile[], options: ContextOptions = {}): Context {
   const { budgetTokens = DEFAULT_CONTEXT_TOKENS, loadedByEngine = [] } = options;
-  const reasons = whyLeftOut(files, loadedByEngine);
+  const reasons = exclusionReason(files, loadedByEngine);
   const drafts = files.flatMap(found =>
     'text' in found && !reasons.has(found.file) ? [draftOf(found)] : [],
   );

@@ -99,7 +99,7 @@ interface AskedStarts {
 }
 
 /** One fuse for the user, across every client: how deep, and how many starts in a minute. Running at once is a queue, not a refusal. */
-export class SpawnFuse {
+export class SpawnLimit {
   /** By the monotonic clock. */
   private starts: number[] = [];
 

@@ -19,7 +19,7 @@ export const isFreshFailure = ({ status, endedAt }: Pick<Run, 'status' | 'endedA
 export const DECISION_COUNTS_MS = 7 * 24 * 60 * 60_000;
 
 /** How much a run wants somebody to look at it. */
-export function needOf(
+export function attentionLevel(
   run: Pick<Run, 'status' | 'endedAt'>,
   {
     asksUser,

@@ -1,11 +1,11 @@
 import { moreCalls } from '../../schema/conversation-view.ts';
 import type { EventBody } from '../../schema/event.ts';
 import type { Usage } from '../../schema/run.ts';
-import { isEmpty, sinceLastTurn, totalsAfter, withoutBeginning } from '../cost/usage.ts';
+import { dropUnseenTotals, isEmpty, sinceLastTurn, totalsAfter } from '../cost/usage.ts';
 import type { ApiRetry, EngineEnd, EngineEvent, EngineReader, UsageFigure } from '../ports/engine.ts';
 
 /** Counts what an engine reports about its tools. */
-export class ToolTally {
+export class ToolCounts {
   calls = 0;
   failures = 0;
   denials = 0;
@@ -58,7 +58,7 @@ export class EngineReport {
   /** Notes for the result, beside the answer. */
   readonly notes = new Set<string>();
   /** Null: this engine reports no tool calls. */
-  readonly tools: ToolTally | null;
+  readonly tools: ToolCounts | null;
   private usage: Usage | null = null;
   /** What was said, for a turn that ends without an answer. */
   private said = '';
@@ -67,7 +67,7 @@ export class EngineReport {
 
   constructor(reader: EngineReader | null) {
     this.reader = reader;
-    this.tools = reader && new ToolTally();
+    this.tools = reader && new ToolCounts();
   }
 
   take(line: string): EngineEvent[] {
@@ -103,7 +103,7 @@ export class EngineReport {
 
   /** Why figures are missing that the engine did report. */
   usageNotes(chatTotals: Usage | null): string[] {
-    const unknown = this.usage ? withoutBeginning(this.usage, this.runningTotals, chatTotals) : [];
+    const unknown = this.usage ? dropUnseenTotals(this.usage, this.runningTotals, chatTotals) : [];
     if (unknown.length === 0) return [];
     return [
       `Not known for this run alone: ${unknown.join(', ')}. Its engine counts from the beginning of the chat, and what the chat had used before is not known here: it was used outside Squad since the last turn, or Squad has not seen it before.`,

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { HubSettings } from '../../schema/config.ts';
 import type { Run } from '../../schema/run.ts';
-import { SpawnFuse } from './admission.ts';
+import { SpawnLimit } from './admission.ts';
 
 const limits = HubSettings.parse({});
 const NOW = 1_000_000;
 
 test('as many runs a minute as allowed, and not one more', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   fuse.admit({ count: 29, depth: 0 }, limits, NOW);
   fuse.admit({ count: 1, depth: 0 }, limits, NOW + 1000);
   expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW + 2000)).toThrow(
@@ -19,7 +19,7 @@ test('as many runs a minute as allowed, and not one more', () => {
 });
 
 test('a refused call counts for nothing, and a minute later there is room again', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   expect(() => fuse.admit({ count: 31, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
   fuse.admit({ count: 30, depth: 0 }, limits, NOW);
   expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW + 59_999)).toThrow();
@@ -27,14 +27,14 @@ test('a refused call counts for nothing, and a minute later there is room again'
 });
 
 test('starts that an earlier hub let through count until they are a minute old', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   fuse.recall(Array.from({ length: 30 }, () => NOW - 30_000));
   expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
   fuse.admit({ count: 30, depth: 0 }, limits, NOW + 30_000);
 });
 
 test('a refusal says how to raise the limit', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   expect(() => fuse.admit({ count: 40, depth: 0 }, limits, NOW)).toThrow(
     expect.objectContaining({
       suggestions: [expect.stringContaining('squad config set limits.spawns_per_minute 40')],
@@ -43,7 +43,7 @@ test('a refusal says how to raise the limit', () => {
 });
 
 test('runs may start runs two levels deep, no deeper', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   fuse.admit({ count: 1, depth: 2 }, limits, NOW);
   expect(() => fuse.admit({ count: 1, depth: 3 }, limits, NOW)).toThrow(
     expect.objectContaining({ code: 'DEPTH_LIMIT' }),
@@ -51,7 +51,7 @@ test('runs may start runs two levels deep, no deeper', () => {
 });
 
 test('a refusal names the runs that asked, the first one first', () => {
-  const fuse = new SpawnFuse();
+  const fuse = new SpawnLimit();
   const callers = [
     { id: 'run_2', roleId: 'coder' },
     { id: 'run_1', roleId: 'lead' },

@@ -29,7 +29,7 @@ export interface RunEngine {
 }
 
 /** Who hears of what an agent does while it does it. */
-export interface Telling {
+export interface RunListener {
   activity(body: EventBody): void;
   /** It reported what it used. */
   usage(): void;
@@ -170,7 +170,7 @@ export class LiveRun {
   }
 
   /** Reads the agent's own events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
-  follow(files: RunFiles, clock: Clock, tell: Telling, seen = 0): void {
+  follow(files: RunFiles, clock: Clock, tell: RunListener, seen = 0): void {
     if (!this.engine.reader) return;
     this.report = new EngineReport(this.engine.reader());
     const pace = new ActivityPace();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RunStatus } from '../../schema/run.ts';
-import { needOf } from './board.ts';
+import { attentionLevel } from './board.ts';
 
 const NOW = 1_700_000_000_000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -9,7 +9,7 @@ const need = (
   some: { ago?: number; asksUser?: boolean; isTakenUp?: boolean; isUndecided?: boolean } = {},
 ) => {
   const { ago = 1, asksUser = false, isTakenUp = false, isUndecided = false } = some;
-  return needOf({ status, endedAt: NOW - ago }, { asksUser, isTakenUp, isUndecided, now: NOW });
+  return attentionLevel({ status, endedAt: NOW - ago }, { asksUser, isTakenUp, isUndecided, now: NOW });
 };
 
 describe('what a run needs', () => {

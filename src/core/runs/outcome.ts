@@ -9,13 +9,13 @@ import type { TurnEnd } from '../ports/turns.ts';
 import { limitReached, roundsOf } from '../review/rounds.ts';
 import type { EngineReport } from './engine-report.ts';
 import type { LiveRun } from './live-run.ts';
-import type { RunStep } from './run-state.ts';
+import type { RunTransition } from './run-state.ts';
 
 /** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */
 export const HARD_LIMIT_GRACE_MS = 30_000;
 
 export interface Outcome {
-  step: RunStep;
+  step: RunTransition;
   error: RunError | null;
 }
 

@@ -32,7 +32,7 @@ const KeptRequest = z.object({
 const KeptPlan = z.object({ engine: EngineSpec, request: KeptRequest });
 
 /** What it takes to build a run's engine again, and to ask for the same once more: whatever the configuration says by then. */
-export async function keepPlan(
+export async function savePlan(
   files: RunFiles,
   turn: TurnRef,
   engine: EngineSpec,
@@ -43,7 +43,7 @@ export async function keepPlan(
 }
 
 /** The engine as it was, and the request; null when they cannot be read any more. */
-export async function keptPlan(
+export async function loadPlan(
   files: RunFiles,
   run: Run,
 ): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
@@ -75,7 +75,7 @@ const MIN_TASK_LENGTH = 8;
 type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;
 
 /** What a turn is started with, for whoever wants to know later. It is not what starts it. */
-export async function keepCommand(
+export async function saveCommand(
   files: RunFiles,
   turn: TurnRef,
   command: Command,
@@ -85,7 +85,7 @@ export async function keepCommand(
 }
 
 /** Of its last turn; null: it has not begun, or was started before this was kept. */
-export async function keptCommand(files: RunFiles, run: Pick<Run, 'id' | 'turn'>): Promise<string[] | null> {
+export async function loadCommand(files: RunFiles, run: Pick<Run, 'id' | 'turn'>): Promise<string[] | null> {
   const text = await files.read({ runId: run.id, number: run.turn }, COMMAND_FILE);
   const kept = Arguments.safeParse(text === null ? null : parseJson(text));
   return kept.success ? kept.data : null;

@@ -20,10 +20,10 @@ import { checkTask, checkText } from '../text.ts';
 import { policyFor } from './engine-policy.ts';
 import type { RunMaterial } from './live-run.ts';
 import { optionsOf, type RunRequest, type SquadRequest } from './run-request.ts';
-import { rehearsalFiles, turnInput } from './turn-input.ts';
+import { dryRunFiles, turnInput } from './turn-input.ts';
 
 /** Where a run works. */
-interface RunPlace {
+interface RunFolder {
   directory: string;
   worktree: Worktree | null;
   /** Somebody is at work in it: nothing is to be set up there. */
@@ -47,7 +47,7 @@ interface PlaceContext {
  * In the caller's folder, or in a work tree of its own. What an agent in a work tree starts stays in there too, or has a
  * fork of it: the user's own checkout is none of its business.
  */
-export async function placeOf(request: RunRequest, context: PlaceContext): Promise<RunPlace> {
+export async function resolveRunFolder(request: RunRequest, context: PlaceContext): Promise<RunFolder> {
   const { runId, name, role, workspace, worktrees, around } = context;
   if (request.place) {
     await checkPlace(request, request.place, context);
@@ -182,7 +182,7 @@ async function planRun(
     : await engineFor(request.engine, role, workspace, whole);
   const engine = engines.create(spec);
   const id = newRunId();
-  const { directory, worktree, ...place } = await placeOf(request, {
+  const { directory, worktree, ...place } = await resolveRunFolder(request, {
     ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees },
     around: caller.parent?.worktree ?? null,
   });
@@ -312,7 +312,7 @@ export async function contextFor(
 
 /** Builds the commands once and throws them away: a broken template must refuse the call, not fail a member later. */
 async function rehearse(engine: Engine, run: Run, material: RunMaterial, files: RunFiles): Promise<void> {
-  const input = turnInput(run, material, null, rehearsalFiles(files, run));
+  const input = turnInput(run, material, null, dryRunFiles(files, run));
   if (engine.newChat?.kind === 'command' && !input.continues && run.stateMode === 'stateful')
     await engine.newChat.command(input);
   await engine.command(input);

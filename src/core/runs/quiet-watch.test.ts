@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { RunId } from '../../schema/ids.ts';
 import type { LiveRun } from './live-run.ts';
-import { QuietWatch } from './stall-watch.ts';
+import { StallWatch } from './stall-watch.ts';
 
 const ID = 'run_0000000001' as RunId;
 const MINUTE = 60_000;
 
 /** Ten minutes after its start, with a process that does nothing. */
-function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: QuietWatch; entry: LiveRun } {
+function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatch; entry: LiveRun } {
   const live = {
     run: { id: ID, parentId: null, options: { stallMs: null } },
     turn: { startedAt: 0 },
@@ -15,7 +15,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: QuietWatc
     ...{ waits: 0, lastSignAt: null },
     ...entry,
   } as unknown as LiveRun;
-  const watch = new QuietWatch({
+  const watch = new StallWatch({
     clock: { now: () => 10 * MINUTE, monotonic: () => 10 * MINUTE },
     live: () => [live],
     isAsking: () => isAsking,
@@ -57,7 +57,7 @@ test.each([
     process: { vitals: async () => ({ alive: true, stopped: false, processes: 1, cpuMs: 0, ioBytes: 0 }) },
     ...{ waits: 0, lastSignAt: null },
   } as unknown as LiveRun;
-  const watch = new QuietWatch({
+  const watch = new StallWatch({
     clock: { now: () => monotonic() + setBy, monotonic },
     ...{ live: () => [live], isAsking: () => false, stop, tell: () => {}, warn: () => {} },
   });

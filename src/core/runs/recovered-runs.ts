@@ -7,7 +7,7 @@ import { LiveRun } from './live-run.ts';
 import type { RunLedger } from './run-ledger.ts';
 import { stepOfUnstarted } from './run-state.ts';
 import type { RunnerPorts } from './runner.ts';
-import { untold } from './turn-end.ts';
+import { messagesOnly } from './turn-end.ts';
 
 const UNHEARD =
   'The hub was lost while it was at work: whoever called it was told so (HUB_RESTARTED), and did not get its answer.';
@@ -23,7 +23,7 @@ interface Finder {
 }
 
 /** How the runner takes in the runs that an earlier hub left. */
-export class FoundRuns {
+export class RecoveredRuns {
   private readonly runner: Finder;
 
   constructor(runner: Finder) {
@@ -53,7 +53,7 @@ export class FoundRuns {
     const { ports, turnEnded } = this.runner;
     await this.takeIn(entry, null, startedAt);
     if (isSubagentCall(entry.run)) entry.run.notes.push(UNHEARD);
-    entry.follow(ports.files, ports.clock, untold(entry, ports), Number.POSITIVE_INFINITY);
+    entry.follow(ports.files, ports.clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     await turnEnded(entry, end);
   }
 

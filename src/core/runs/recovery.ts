@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Run, StopReason } from '../../schema/run.ts';
-import { keptBaseline } from '../evidence/baseline.ts';
+import { loadBaseline } from '../evidence/baseline.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
@@ -99,7 +99,7 @@ async function recoverRun(
 
   const entry = new LiveRun(run, stored, null);
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
-  entry.baseline = await keptBaseline(ports.files, { ...current, number: 1 });
+  entry.baseline = await loadBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
     if (wish) await runner.found.end(run, wish.reason);
     else runner.found.park(entry);

@@ -7,9 +7,9 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { LiveRun } from './live-run.ts';
-import { keepPlan } from './plan-file.ts';
+import { savePlan } from './plan-file.ts';
 import type { PlannedRun, PlannedSquad } from './plan-run.ts';
-import { nextStatus, type RunStep } from './run-state.ts';
+import { nextStatus, type RunTransition } from './run-state.ts';
 
 export interface LedgerPorts {
   clock: Clock;
@@ -82,7 +82,7 @@ export class RunLedger {
 
   async ended(
     run: Run,
-    step: RunStep,
+    step: RunTransition,
     error: RunError | null,
     change: Change,
     end: TurnEnd | null,
@@ -161,7 +161,7 @@ const chatsOf = (
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));
 
 /** Writes a squad down: the files of its runs, then everything else, and what is to be true along with it, in one transaction. What fails leaves nothing behind. */
-export async function writeDown(
+export async function saveSquad(
   { squad, runs }: PlannedSquad,
   { store, files }: LedgerPorts,
   ledger: RunLedger,
@@ -204,7 +204,7 @@ async function writeFiles(
   await Promise.all([
     files.saveEnvironment(run.id, env),
     Object.keys(variables).length > 0 && files.saveVariables(run.id, variables),
-    keepPlan(files, turn, spec, request),
+    savePlan(files, turn, spec, request),
   ]);
   return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }
@@ -213,6 +213,6 @@ async function writeFiles(
 const WRITE_TIMEOUT_MS = 250;
 
 /** Waits for something to be written, so that who asks next finds it; but a database that somebody holds is not waited for. */
-export async function soonOnDisk(written: Promise<unknown>): Promise<void> {
+export async function waitBrieflyForWrite(written: Promise<unknown>): Promise<void> {
   await Promise.race([written, delay(WRITE_TIMEOUT_MS, null, { ref: false })]);
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newRunId } from '../../schema/ids.ts';
 import type { Subagent } from '../../schema/subagent.ts';
 import type { Workspace } from '../ports/workspace.ts';
-import { placeOf } from './plan-run.ts';
+import { resolveRunFolder } from './plan-run.ts';
 import type { RunRequest } from './run-request.ts';
 
 const worktree = {
@@ -16,7 +16,7 @@ async function checked(request: Partial<RunRequest>, repository: string | null =
     asked.push([cwd, within]);
     return cwd ?? '';
   };
-  const place = await placeOf(
+  const place = await resolveRunFolder(
     { task: 'x', ...request },
     {
       ...{ runId: newRunId(), name: 'coder', role: null, around: null },

@@ -10,7 +10,7 @@ import type { RunFiles } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
 import { parseJson } from '../text.ts';
 import type { RunEngine, RunMaterial } from './live-run.ts';
-import { keptPlan, PLAN_FILE } from './plan-file.ts';
+import { loadPlan, PLAN_FILE } from './plan-file.ts';
 
 /**
  * A run's part of the database, kept in the run's folder: enough to restore its rows. Activity, tool calls, inbox items
@@ -209,7 +209,7 @@ async function storedParts(
 ): Promise<{ engine: RunEngine; prompt: string }> {
   const prompt = await files.read({ runId: run.id, number: run.turn }, PROMPT_FILE).catch(unreadable);
   if (prompt === null) throw lost('Its folder is gone, and with it what it was to do and what it wrote.');
-  const plan = await keptPlan(files, run).catch(unreadable);
+  const plan = await loadPlan(files, run).catch(unreadable);
   if (!plan)
     throw lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
   return { engine: { engine: engines.create(plan.spec), spec: plan.spec }, prompt };

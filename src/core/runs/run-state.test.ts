@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { RunStatus } from '../../schema/run.ts';
-import { nextStatus, type RunStep, squadStatus } from './run-state.ts';
+import { nextStatus, type RunTransition, squadStatus } from './run-state.ts';
 
-const STEPS: RunStep[] = [
+const STEPS: RunTransition[] = [
   ...(['start', 'complete', 'fail', 'time_out', 'cancel', 'lose'] as const),
   ...(['await_review', 'resume', 'terminate', 'abandon'] as const),
 ];

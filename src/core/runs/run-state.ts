@@ -2,7 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd, type RunStatus, type StopReason } from '../../schema/run.ts';
 import type { ShownStatus } from '../../schema/shown-status.ts';
 
-export type RunStep =
+export type RunTransition =
   | 'start'
   | 'complete'
   | 'fail'
@@ -15,7 +15,7 @@ export type RunStep =
   | 'abandon';
 
 /** Every change of a run's state there is. What is not in the table cannot happen. */
-const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
+const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>>> = {
   queued: {
     start: 'running',
     // A run can fail before its agent exists: no chat, no command, no process.
@@ -51,14 +51,14 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunStep, RunStatus>>>> = {
   completed: { abandon: 'abandoned' },
 };
 
-export function nextStatus(status: RunStatus, step: RunStep): RunStatus {
+export function nextStatus(status: RunStatus, step: RunTransition): RunStatus {
   const next = TABLE[status]?.[step];
   if (!next) throw new SquadError('INTERNAL', `A run that is ${status} cannot ${step.replace('_', ' ')}`);
   return next;
 }
 
 /** How a run ends that Squad stops while no agent of it is at work. */
-export function stepOfUnstarted(reason: StopReason | null): RunStep {
+export function stepOfUnstarted(reason: StopReason | null): RunTransition {
   if (reason === 'terminate' || reason === 'abandon') return reason;
   return reason === 'timeout' ? 'time_out' : 'cancel';
 }

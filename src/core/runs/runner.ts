@@ -12,24 +12,24 @@ import {
   type Usage,
 } from '../../schema/run.ts';
 import type { Traces } from '../conversations/recorder.ts';
-import { moneyLeft, overBudget } from '../cost/budget.ts';
-import { MoneyWatch } from '../cost/budget-watch.ts';
+import { overBudget, remainingBudget } from '../cost/budget.ts';
+import { BudgetWatch } from '../cost/budget-watch.ts';
 import type { PriceList } from '../cost/prices.ts';
-import { lookAtFolder } from '../evidence/baseline.ts';
+import { takeBaseline } from '../evidence/baseline.ts';
 import type { RunIdentity } from '../policy.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
 import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
-import { ChatClaims, RunQueue, SpawnFuse } from './admission.ts';
+import { ChatClaims, RunQueue, SpawnLimit } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
 import type { PlannedRun, PlannedSquad } from './plan-run.ts';
-import { FoundRuns } from './recovered-runs.ts';
-import { RunLedger, soonOnDisk, writeDown } from './run-ledger.ts';
-import { nextStatus, type RunStep, stepOfUnstarted } from './run-state.ts';
-import { QuietWatch, type Silence } from './stall-watch.ts';
-import { closeTurn, evidenceOfTurn, hearOut } from './turn-end.ts';
+import { RecoveredRuns } from './recovered-runs.ts';
+import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
+import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
+import { type Silence, StallWatch } from './stall-watch.ts';
+import { closeTurn, evidenceOfTurn, readFinalOutput } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
@@ -66,14 +66,14 @@ export class Runner {
   private readonly ports: RunnerPorts;
   private readonly live = new Map<RunId, LiveRun>();
   private readonly queue: RunQueue;
-  private readonly fuse = new SpawnFuse();
+  private readonly fuse = new SpawnLimit();
   private readonly outputWatch: { close(): void };
   private readonly ledger: RunLedger;
-  private readonly money: MoneyWatch;
-  private readonly quiet: QuietWatch;
+  private readonly money: BudgetWatch;
+  private readonly quiet: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
   /** Runs that an earlier hub left. */
-  readonly found: FoundRuns;
+  readonly found: RecoveredRuns;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
@@ -84,13 +84,13 @@ export class Runner {
       places: () => ports.settings()['limits.concurrency'],
       start: entry => void this.launch(entry),
     });
-    this.found = new FoundRuns({
+    this.found = new RecoveredRuns({
       ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
       watch: (entry, process, seen) => this.watch(entry, process, seen),
       turnEnded: (entry, end) => this.turnEnded(entry, end),
       letGo: entry => this.letGo(entry),
     });
-    this.money = new MoneyWatch({
+    this.money = new BudgetWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'budget'),
@@ -105,7 +105,7 @@ export class Runner {
       },
       onTooMuch: runId => this.stop(runId, 'output_limit'),
     });
-    this.quiet = new QuietWatch({
+    this.quiet = new StallWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'stall'),
@@ -127,7 +127,7 @@ export class Runner {
       const asked = { count: runs.length, depth, callers: this.callers(parentId) };
       this.fuse.admit(asked, settings(), clock.monotonic());
       const looks = this.lookAhead(runs);
-      const write = (change?: Change) => writeDown(plan, this.ports, this.ledger, change);
+      const write = (change?: Change) => saveSquad(plan, this.ports, this.ledger, change);
       const entries = along
         ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
             write({ ...along.change, runs: [row] }),
@@ -244,7 +244,7 @@ export class Runner {
   async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
     const onDisk = this.untilEnded(id, signal).then(() => null);
     const decided = this.live.get(id)?.decided.then(async ended => {
-      await soonOnDisk(onDisk);
+      await waitBrieflyForWrite(onDisk);
       return ended;
     });
     return Promise.race([onDisk, decided ?? null]);
@@ -266,7 +266,7 @@ export class Runner {
   /** What a run may still spend on runs of its own; null: no budget holds it. */
   moneyLeft(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
-    return moneyLeft(id, { store: this.ports.store, spentBy });
+    return remainingBudget(id, { store: this.ports.store, spentBy });
   }
 
   /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
@@ -417,7 +417,7 @@ export class Runner {
   }
 
   private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
-    await hearOut(entry, end, this.ports);
+    await readFinalOutput(entry, end, this.ports);
     entry.isEnding = true;
     await this.money
       .atEnd(entry)
@@ -427,7 +427,7 @@ export class Runner {
 
   private async finish(
     entry: LiveRun,
-    step: RunStep,
+    step: RunTransition,
     error: RunError | null,
     end: TurnEnd | null,
     along: Change = { events: [] },
@@ -462,7 +462,7 @@ export class Runner {
       runs
         .slice(0, this.queue.free)
         // A work tree is not there yet, and nobody else is at work in it.
-        .map(({ run }) => (run.worktree ? null : lookAtFolder(run.directory, this.ports.workTree)))
+        .map(({ run }) => (run.worktree ? null : takeBaseline(run.directory, this.ports.workTree)))
     );
   }
 }

@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest';
-import type { Vitals } from '../ports/turns.ts';
-import { quietBeforeLook, SilenceWatch } from './stall-watch.ts';
+import type { ProcessStats } from '../ports/turns.ts';
+import { OutputSilence, silenceBeforeCheckMs } from './stall-watch.ts';
 
 const S = 1000;
 const START = 1_000_000;
-const idle: Vitals = { alive: true, stopped: false, cpuMs: 500, ioBytes: 10_000, processes: 2 };
+const idle: ProcessStats = { alive: true, stopped: false, cpuMs: 500, ioBytes: 10_000, processes: 2 };
 
 /** A watch with looks every five seconds from `from` to `to`, in seconds after the start. */
 function watched(
   from: number,
   to: number,
-  at: (second: number) => Partial<Vitals> = () => ({}),
+  at: (second: number) => Partial<ProcessStats> = () => ({}),
   stallMs: number | null = null,
 ) {
-  const watch = new SilenceWatch(START, stallMs);
+  const watch = new OutputSilence(START, stallMs);
   for (let second = from; second <= to; second += 5)
     watch.look({ ...idle, ...at(second) }, START + second * S);
   return watch;
 }
 
 test('a run that has just begun is at work', () => {
-  expect(new SilenceWatch(START, null).state(START + 29 * S).state).toBe('working');
+  expect(new OutputSilence(START, null).state(START + 29 * S).state).toBe('working');
 });
 
 test('without any sign for 30 s it is a slow start, and stays one however busy it is', () => {
@@ -34,7 +34,7 @@ test('without any sign for 30 s it is a slow start, and stays one however busy i
 });
 
 test('after a sign it is silent from 60 s on', () => {
-  const watch = new SilenceWatch(START, null);
+  const watch = new OutputSilence(START, null);
   watch.sign(START + 10 * S);
   expect(watch.state(START + 69 * S).state).toBe('working');
   expect(watch.state(START + 70 * S)).toEqual({
@@ -61,12 +61,12 @@ test('quiet and still for the stall limit is a stall', () => {
   });
 });
 
-test.each<[string, (second: number) => Partial<Vitals>]>([
+test.each<[string, (second: number) => Partial<ProcessStats>]>([
   ['processor time', second => ({ cpuMs: second * 20 })],
   ['reading and writing', second => ({ ioBytes: second * 1024 })],
   ['processes that come and go', second => ({ processes: second % 2 })],
 ])('%s is movement: silent, never stalled', (_, at) => {
-  const watch = new SilenceWatch(START, null);
+  const watch = new OutputSilence(START, null);
   watch.sign(START);
   for (let second = 20; second <= 1000; second += 5)
     watch.look({ ...idle, ...at(second) }, START + second * S);
@@ -87,12 +87,12 @@ test('stillness counts from the last movement', () => {
 });
 
 test('nobody looked: nothing is known to be still', () => {
-  expect(new SilenceWatch(START, null).state(START + 3600 * S).state).toBe('slow_start');
+  expect(new OutputSilence(START, null).state(START + 3600 * S).state).toBe('slow_start');
 });
 
 test('a limit of its own comes sooner, and the first look with it', () => {
-  expect(quietBeforeLook(null)).toBe(20 * S);
-  expect(quietBeforeLook(10 * S)).toBe(5 * S);
+  expect(silenceBeforeCheckMs(null)).toBe(20 * S);
+  expect(silenceBeforeCheckMs(10 * S)).toBe(5 * S);
   const watch = watched(5, 15, undefined, 10 * S);
   expect(watch.state(START + 14 * S).state).toBe('working');
   expect(watch.state(START + 15 * S).state).toBe('stalled');
@@ -100,7 +100,7 @@ test('a limit of its own comes sooner, and the first look with it', () => {
 
 test('a process that is gone or held is dead once two looks say so', () => {
   const gone = { ...idle, alive: false, processes: 0 };
-  const watch = new SilenceWatch(START, null);
+  const watch = new OutputSilence(START, null);
   watch.look(gone, START + 20 * S);
   expect(watch.state(START + 21 * S).state).toBe('working');
   watch.look(gone, START + 25 * S);

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import type { Vitals } from '../ports/turns.ts';
+import type { ProcessStats } from '../ports/turns.ts';
 import { monotonicOf, wallTimeOf } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 
@@ -38,16 +38,16 @@ const DEAD_FOR_MS = 2_000;
 const BUSY_CPU_SHARE = 0.01;
 const BUSY_BYTES_PER_SECOND = 256;
 
-interface Sample extends Vitals {
+interface Sample extends ProcessStats {
   at: number;
 }
 
 /** How long a turn is left alone before its processes are looked at. */
-export const quietBeforeLook = (stallMs: number | null): number =>
+export const silenceBeforeCheckMs = (stallMs: number | null): number =>
   Math.min(FIRST_LOOK_MS, (stallMs ?? DEFAULT_STALL_MS) / 2);
 
 /** One turn's silence. Told of signs and samples as they come; asked at any time. */
-export class SilenceWatch {
+export class OutputSilence {
   private readonly startedAt: number;
   private readonly stallMs: number;
   private lastSignAt: number | null = null;
@@ -69,7 +69,7 @@ export class SilenceWatch {
     this.lifelessSince = null;
   }
 
-  look(vitals: Vitals, at: number): void {
+  look(vitals: ProcessStats, at: number): void {
     const isLifeless = !vitals.alive || vitals.stopped;
     this.lifelessSince = isLifeless ? (this.lifelessSince ?? at) : null;
     const isMoving = this.sample !== null && hasMoved(this.sample, vitals, at);
@@ -120,7 +120,7 @@ export class SilenceWatch {
 }
 
 /** A process more or less is movement too: something was started, or came to its end. */
-function hasMoved(before: Sample, now: Vitals, at: number): boolean {
+function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
   if (now.processes !== before.processes) return true;
   const seconds = Math.max(1, at - before.at) / 1000;
   if (now.cpuMs - before.cpuMs >= BUSY_CPU_SHARE * 1000 * seconds) return true;
@@ -153,14 +153,14 @@ const LOOK_EVERY_MS = 5_000;
 /** Times are on the monotonic clock. */
 interface Watched {
   startedAt: number;
-  silence: SilenceWatch;
+  silence: OutputSilence;
   told: Silence;
   signAt: number | null;
   lookedAt: number;
 }
 
 /** Looks at runs that say nothing, and tells slow, silent, stalled and dead ones apart. None of it is an end. */
-export class QuietWatch {
+export class StallWatch {
   private readonly ports: QuietPorts;
   private readonly watched = new Map<RunId, Watched>();
   private readonly timer: NodeJS.Timeout;
@@ -209,7 +209,7 @@ export class QuietWatch {
     watched.signAt = lastSignAt;
     const lookEvery = Math.min(LOOK_EVERY_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
     const now = clock.monotonic();
-    if (now - quietSince >= quietBeforeLook(stallMs) && now - watched.lookedAt >= lookEvery) {
+    if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.lookedAt >= lookEvery) {
       watched.lookedAt = now;
       const vitals = await process!.vitals();
       // A sign that came meanwhile counts more than what was seen before it.
@@ -233,7 +233,7 @@ export class QuietWatch {
     const known = this.watched.get(id);
     if (known) return known;
     const startedAt = monotonicOf(this.ports.clock, turnStartedAt);
-    const silence = new SilenceWatch(startedAt, stallMs);
+    const silence = new OutputSilence(startedAt, stallMs);
     const watched = {
       startedAt,
       silence,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ToolTally } from './engine-report.ts';
+import { ToolCounts } from './engine-report.ts';
 
 test('calls, failures, refusals and edits that were not seen to fail', () => {
-  const tally = new ToolTally();
+  const tally = new ToolCounts();
   tally.take({ type: 'tool', name: 'Bash', detail: 'ls' });
   tally.take({ type: 'tool_end', name: 'Bash', ok: false });
   tally.take({ type: 'tool', name: 'Edit', detail: 'a.ts', edits: true });
@@ -14,7 +14,7 @@ test('calls, failures, refusals and edits that were not seen to fail', () => {
 });
 
 test('calls that were not told one by one count as well', () => {
-  const tally = new ToolTally();
+  const tally = new ToolCounts();
   tally.take({ type: 'tool', name: 'read', detail: '' });
   tally.take({ type: 'more_tools', calls: 1_500, failed: 3 });
   expect(tally).toMatchObject({ calls: 1_501, failures: 3 });

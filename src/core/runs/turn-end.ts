@@ -2,20 +2,20 @@ import type { HubSettings } from '../../schema/config.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { Run, RunError, StopReason } from '../../schema/run.ts';
 import type { Traces } from '../conversations/recorder.ts';
-import { overBudget, type Spending, wentOver } from '../cost/budget.ts';
+import { describeOverspend, overBudget, type Spending } from '../cost/budget.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from '../evidence/evidence.ts';
 import { structuredAnswer } from '../output/structured-answer.ts';
-import type { WorkTree } from '../ports/changes.ts';
+import type { FolderChanges } from '../ports/changes.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
-import type { LiveRun, Telling } from './live-run.ts';
+import type { LiveRun, RunListener } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { outputSize } from './turn-limits.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
   settings(): HubSettings;
-  workTree: WorkTree;
+  workTree: FolderChanges;
   traces: Pick<Traces, 'take' | 'turnOver'>;
 }
 
@@ -25,14 +25,18 @@ const MAX_FILE_BYTES = 64 * 1024;
 /** A value larger than this is a file, not an answer. */
 const MAX_STRUCTURED_LENGTH = 4 * 1024 * 1024;
 /** For what is read once more only to know how it ended, and what was said. */
-export const untold = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): Telling => ({
+export const messagesOnly = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): RunListener => ({
   activity: () => {},
   usage: () => {},
   message: (message, place) => traces.take(run, message, place),
 });
 
 /** Reads what the agent and its engine said last. An output that cannot be read just now must not keep a run from ending. */
-export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: TurnEndPorts): Promise<void> {
+export async function readFinalOutput(
+  entry: LiveRun,
+  { exitCode }: TurnEnd,
+  ports: TurnEndPorts,
+): Promise<void> {
   const { files, clock, warn } = ports;
   const { run } = entry;
   for (let tries = 0; tries < READ_TRIES; tries++) {
@@ -43,7 +47,7 @@ export async function hearOut(entry: LiveRun, { exitCode }: TurnEnd, ports: Turn
     } catch (thrown) {
       warn(`The output of ${run.id} could not be read`, thrown);
       await new Promise(wake => setTimeout(wake, RETRY_MS));
-      entry.follow(files, clock, untold(entry, ports), Number.POSITIVE_INFINITY);
+      entry.follow(files, clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     }
   }
   entry.tellRest();
@@ -95,7 +99,7 @@ export async function closeTurn(
   if (outcome.error === null) run.notes.push(...[...report.notes].filter(note => !run.notes.includes(note)));
   if (entry.overBudget) {
     if (outcome.error?.code === 'BUDGET_EXCEEDED') outcome.error.message = overBudget(entry.overBudget);
-    else run.notes.push(wentOver(entry.overBudget, onlyWarns(entry.overBudget, run)));
+    else run.notes.push(describeOverspend(entry.overBudget, onlyWarns(entry.overBudget, run)));
   }
   if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));

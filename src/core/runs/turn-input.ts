@@ -49,7 +49,7 @@ export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }
 }
 
 /** For a turn that is only imagined: names, and nothing written. */
-export function rehearsalFiles(
+export function dryRunFiles(
   files: RunFiles,
   { engine, chatId, id }: Pick<Run, 'engine' | 'chatId' | 'id'>,
 ): TurnFiles {

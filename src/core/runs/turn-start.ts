@@ -1,16 +1,16 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Run, Usage } from '../../schema/run.ts';
 import { NOTHING_KNOWN } from '../cost/usage.ts';
-import { keepBaseline, keptBaseline, lookAtFolder } from '../evidence/baseline.ts';
+import { loadBaseline, saveBaseline, takeBaseline } from '../evidence/baseline.ts';
 import { jsonLength } from '../output/digest.ts';
-import type { WorkTree } from '../ports/changes.ts';
+import type { FolderChanges } from '../ports/changes.ts';
 import type { Engine, Engines, RunEndpoint } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Executor, LiveTurn, TurnEnd, TurnRef } from '../ports/turns.ts';
 import { lastLine } from '../text.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
 import { HARD_LIMIT_GRACE_MS } from './outcome.ts';
-import { keepCommand } from './plan-file.ts';
+import { saveCommand } from './plan-file.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { storedRun } from './run-record.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
@@ -100,7 +100,7 @@ export interface TurnStartPorts extends LedgerPorts {
   executor: Executor;
   /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
-  workTree: WorkTree;
+  workTree: FolderChanges;
   /**
    * Makes the run's work tree, if it has one, and tells what its agent should know of one that had to be made again. Nobody
    * waits for it once the signal fires.
@@ -124,7 +124,7 @@ export async function startTurn(
   const engine = await engineNow(entry, ports.engines);
   const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
   const material = await withNews(entry, news, files);
-  const looking = run.turn > 1 ? null : (entry.looking ?? lookAtFolder(run.directory, ports.workTree));
+  const looking = run.turn > 1 ? null : (entry.looking ?? takeBaseline(run.directory, ports.workTree));
   entry.looking = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, files, executor);
@@ -140,13 +140,13 @@ export async function startTurn(
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
-  await keepCommand(files, turn, command, input);
+  await saveCommand(files, turn, command, input);
   // Only now: the command leaves the choice to the engine's configuration, and this is what it will choose.
   run.model ??= engine.configuredModel?.(input) ?? null;
   // What counts is what the whole run changed, not its last turn.
   entry.baseline = looking
-    ? await keepBaseline(entry, turn, looking, ports)
-    : await keptBaseline(files, { ...turn, number: 1 });
+    ? await saveBaseline(entry, turn, looking, ports)
+    : await loadBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
   const startedAt = clock.now();
   const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;

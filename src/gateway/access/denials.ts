@@ -14,7 +14,7 @@ interface DenialsOptions {
   runId: RunId;
   servers: RunServers;
   audit: CallAudit;
-  tally: DenialTally;
+  tally: DenialCounter;
   onDenied(name: string, count: number): void;
 }
 
@@ -104,7 +104,7 @@ interface Told {
 }
 
 /** Keeps an agent that asks for the same thing over and over from filling the disk. Every denial is counted: the counts of all that was told add up. */
-export class DenialTally {
+export class DenialCounter {
   readonly #timers: Timers;
   readonly #runs = new Map<RunId, Map<string, Told>>();
   #isWaiting = false;

@@ -31,7 +31,7 @@ export class ForwardedError extends Error {
 }
 
 /** The server could not be asked, or was lost while it was; the text is for the agent to read. */
-export class OutOfOrder extends Error {}
+export class ServerUnavailable extends Error {}
 
 /** What is written down and what the agent is told when a question has no result. `describe`: what it reads when the server is out of order. */
 function failure(
@@ -41,8 +41,8 @@ function failure(
 ): { outcome: string; thrown: Error } {
   const { redactor } = server;
   if (error instanceof Unavailable)
-    return { outcome: 'unavailable', thrown: new OutOfOrder(describe(server, error.message)) };
-  if (error instanceof Busy) return { outcome: 'busy', thrown: new OutOfOrder(busy(server)) };
+    return { outcome: 'unavailable', thrown: new ServerUnavailable(describe(server, error.message)) };
+  if (error instanceof Busy) return { outcome: 'busy', thrown: new ServerUnavailable(busy(server)) };
   if (!(error instanceof UpstreamFault))
     return { outcome: 'failed', thrown: error instanceof Error ? error : new Error(String(error)) };
   const message = redactor.text(error.message);
@@ -62,7 +62,10 @@ function failure(
           ? `The server ${server.id} failed in this call: ${message.replace(/\.$/, '')}.`
           : describe(server, message);
       const text = `${what} It is not known whether the call was carried out; it was not repeated.`;
-      return { outcome: error.kind === 'timeout' ? 'timeout' : 'unavailable', thrown: new OutOfOrder(text) };
+      return {
+        outcome: error.kind === 'timeout' ? 'timeout' : 'unavailable',
+        thrown: new ServerUnavailable(text),
+      };
     }
   }
 }

@@ -13,7 +13,7 @@ import type { Item } from '../upstream/read-lists.ts';
 import { Unavailable } from '../upstream/unavailable.ts';
 import type { CallAudit } from './call-audit.ts';
 import type { AskedKind } from './denials.ts';
-import { ForwardedError, OutOfOrder } from './forward.ts';
+import { ForwardedError, ServerUnavailable } from './forward.ts';
 import type { RunServer, RunServers, Standing } from './run-servers.ts';
 
 interface Found {
@@ -116,7 +116,7 @@ const isNamed = (kind: Kind): boolean => kind === 'tools' || kind === 'prompts';
  * Whether a template may have made this URI. `{name}` stands for something within one part of a path; only forms that are made
  * for more, such as `{+path}`, reach over slashes. A path that goes up is made by none.
  */
-export function madeFrom(template: string, uri: string): boolean {
+export function matchesUriTemplate(template: string, uri: string): boolean {
   if (uri.includes('*') || /(^|[/\\]|%2f|%5c)(\.|%2e){2}($|[/\\?#]|%2f|%5c)/i.test(uri)) return false;
   const literal = template.replace(/\{[^{}]*\}/g, '');
   if (literal.includes('*') || !matchesWildcard(template.replace(/\{[^{}]*\}/g, '*'), uri)) return false;
@@ -215,7 +215,9 @@ export class Finder {
       const outcome = isTakenBack ? 'cancelled' : 'unavailable';
       audit.write({ server: id, kind, name: own, decision: 'allowed', outcome });
       if (isTakenBack) throw new ForwardedError(-32603, 'The request was taken back.');
-      throw new OutOfOrder(standing.unavailable(id, error instanceof Error ? error.message : String(error)));
+      throw new ServerUnavailable(
+        standing.unavailable(id, error instanceof Error ? error.message : String(error)),
+      );
     }
   }
 
@@ -223,7 +225,7 @@ export class Finder {
     return (
       this.#isGranted(server, 'resource', uri) ||
       catalogue.templates.some(
-        ({ own }) => madeFrom(own, uri) && this.#isGranted(server, 'resource_template', own),
+        ({ own }) => matchesUriTemplate(own, uri) && this.#isGranted(server, 'resource_template', own),
       )
     );
   }

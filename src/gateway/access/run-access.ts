@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { danglingNote } from '../../core/gateway/dangling-references.ts';
-import { type Trouble, troubleNote } from '../../core/gateway/degradation.ts';
+import { describeServerError, type ServerError } from '../../core/gateway/degradation.ts';
 import { unmatchedNote } from '../../core/gateway/grants.ts';
 import { parseExposedUri, readExposedName } from '../../core/gateway/tool-names.ts';
 import { decision } from '../../core/policy.ts';
@@ -11,21 +11,21 @@ import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Json } from '../../wire/upstream/link.ts';
-import { atMost } from '../patience.ts';
+import { waitAtMost } from '../patience.ts';
 import type { Timers } from '../timers.ts';
 import type { LongCalls } from '../upstream/call-limit.ts';
-import type { PinBook } from '../upstream/pins.ts';
-import type { LeftOut, Pool } from '../upstream/pool.ts';
+import type { ServerPins } from '../upstream/pins.ts';
+import type { Pool, UnusableServers } from '../upstream/pool.ts';
 import { CallAudit } from './call-audit.ts';
-import { Denials, type DenialTally } from './denials.ts';
+import { type DenialCounter, Denials } from './denials.ts';
 import {
   completion,
   ForwardedError,
   type ForwardOptions,
   forward,
-  OutOfOrder,
   promptGet,
   resourceRead,
+  ServerUnavailable,
   toolCall,
 } from './forward.ts';
 import { Finder, Offers } from './offers.ts';
@@ -81,7 +81,7 @@ class RunLists {
       await Promise.all(servers.list.filter(isUnknown).map(({ pooled }) => pooled?.upstream.start()));
     });
     // Each has its own time to start in.
-    await (this.#isOwn ? all : atMost(this.#timers, LIST_TIMEOUT_MS, all));
+    await (this.#isOwn ? all : waitAtMost(this.#timers, LIST_TIMEOUT_MS, all));
   }
 }
 
@@ -124,7 +124,7 @@ const isUnlisted =
     pooled?.catalogue.wasListed === false && !grant[kind].only.some(list => list.size === 0);
 
 /** What the result of one run says of servers that it had and could not use: each once, however often it comes. */
-class RunTroubles {
+class RunServerErrors {
   readonly #onTrouble: (text: string) => void;
   readonly #told = new Set<string>();
 
@@ -132,8 +132,8 @@ class RunTroubles {
     this.#onTrouble = onTrouble;
   }
 
-  tell(server: string, trouble: Trouble, fault: string): void {
-    this.note(troubleNote(server, trouble, fault), `${server} ${trouble}`);
+  tell(server: string, trouble: ServerError, fault: string): void {
+    this.note(describeServerError(server, trouble, fault), `${server} ${trouble}`);
   }
 
   note(text: string, key = text): void {
@@ -207,7 +207,7 @@ class RunView implements GatewayView {
       }
       return await forward(forwarding, toolCall(found, params), request);
     } catch (error) {
-      if (error instanceof OutOfOrder)
+      if (error instanceof ServerUnavailable)
         return this.#failed(name, new SquadError('SERVER_UNAVAILABLE', error.message));
       throw error;
     }
@@ -260,31 +260,31 @@ async function asError(ask: () => Promise<Json | null>): Promise<Json | null> {
   try {
     return await ask();
   } catch (error) {
-    throw error instanceof OutOfOrder ? new ForwardedError(INTERNAL_ERROR, error.message) : error;
+    throw error instanceof ServerUnavailable ? new ForwardedError(INTERNAL_ERROR, error.message) : error;
   }
 }
 
 interface RunGateOptions {
   run: Run;
   pool: Pool;
-  leftOut: LeftOut;
+  leftOut: UnusableServers;
   audit: Audit;
   clock: Clock;
   timers: Timers;
   variablesOf(run: Run): Promise<Record<string, string>>;
   secretsOf?(run: Run): Promise<readonly Secret[]>;
   rolesOf?(run: Run): Promise<readonly string[]>;
-  confirmed(workspace: string, server: string): PinBook;
+  confirmed(workspace: string, server: string): ServerPins;
   warn(message: string): void;
   longCalls: LongCalls;
-  denialTally: DenialTally;
+  denialTally: DenialCounter;
   /** `count`: how many times since it was told last. */
   onDenied?(run: Run, name: string, count: number): void;
   onTrouble?(runId: RunId, text: string): void;
 }
 
 /** All that belongs to one run at the gateway. */
-export interface RunGate {
+export interface RunAccess {
   readonly view: GatewayView;
   /** Whether it has any server at all. */
   hasServers(): boolean;
@@ -295,16 +295,16 @@ export interface RunGate {
   /** For the result of the run. */
   note(text: string): void;
   /** One of its servers is out of order. */
-  trouble(server: string, trouble: Trouble, fault: string): void;
+  trouble(server: string, trouble: ServerError, fault: string): void;
   /** The run is over. */
   release(): void;
 }
 
-export function createRunGate(options: RunGateOptions): RunGate {
+export function createRunGate(options: RunGateOptions): RunAccess {
   const { run, pool, leftOut, clock, timers, warn } = options;
   const isOwn = hasOwnServers(run);
   const root = isOwn ? run.directory : run.workspace;
-  const troubles = new RunTroubles(text => options.onTrouble?.(run.id, text));
+  const troubles = new RunServerErrors(text => options.onTrouble?.(run.id, text));
   const servers = new RunServers({
     runId: run.id,
     workspace: run.workspace,

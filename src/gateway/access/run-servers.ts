@@ -26,7 +26,7 @@ import type { Secret } from '../../redaction/redactor.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig, OwnServers, Server } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
-import type { PinBook } from '../upstream/pins.ts';
+import type { ServerPins } from '../upstream/pins.ts';
 import type { Pool, PooledServer } from '../upstream/pool.ts';
 import type { Offers } from './offers.ts';
 
@@ -86,7 +86,7 @@ export interface RunServersOptions {
   /** Ids of the roles of the workspace; absent: no role counts as missing. */
   roles?(): Promise<readonly string[]>;
   /** The book of restrictions for this server that were confirmed though they dangle; absent: none was. */
-  confirmed?(server: string): PinBook;
+  confirmed?(server: string): ServerPins;
   /** Whether a server can be used with these variables: null, or why it is left out. */
   onJudged?(server: string, fault: string | null): void;
 }
@@ -156,7 +156,9 @@ export class RunServers {
       return last.holder;
     const grants = this.list.map(({ grant }, at) => withKnownTools(grant, known[at]!));
     const { WORKSPACE_ROOT } = this.#options.roots;
-    const holder: Holder = this.#isLive ? holderOf(grants, WORKSPACE_ROOT) : { kind: 'run', isLive: false };
+    const holder: Holder = this.#isLive
+      ? subjectWithGrants(grants, WORKSPACE_ROOT)
+      : { kind: 'run', isLive: false };
     this.#holder = { known, holder };
     return holder;
   }
@@ -302,7 +304,7 @@ const asInSubagent = (entry: ListEntry): ListEntry => ({
   where: `mcpServers.${entry.server}.${entry.takesAway ? 'disabledTools' : 'enabledTools'}`,
 });
 
-export const holderOf = (servers: readonly ServerGrant[], workspaceRoot: string): Holder => ({
+export const subjectWithGrants = (servers: readonly ServerGrant[], workspaceRoot: string): Holder => ({
   kind: 'run',
   isLive: true,
   grants: { servers, workspaceRoot },

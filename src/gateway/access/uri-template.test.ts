@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { madeFrom } from './offers.ts';
+import { matchesUriTemplate } from './offers.ts';
 
 test.each([
   ['db://t/{id}', 'db://t/7', true],
@@ -18,5 +18,5 @@ test.each([
   ['db://*', 'db://all', false],
   ['{any}', 'x', true],
 ])('%s makes %s: %s', (template, uri, isMade) => {
-  expect(madeFrom(template, uri)).toBe(isMade);
+  expect(matchesUriTemplate(template, uri)).toBe(isMade);
 });

@@ -3,11 +3,11 @@ import { exposedName } from '../../core/gateway/tool-names.ts';
 import type { Definition, Pin } from '../../core/ports/gateway.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { UpstreamLink } from '../../wire/upstream/link.ts';
-import type { PinBook } from './pins.ts';
+import type { ServerPins } from './pins.ts';
 import { compare, type Item, ListReader, Refused, type RefusedDefinition } from './read-lists.ts';
 
 /** Work that is asked for over and over: one turn of it under way, and at most one to come, whoever asks meanwhile. */
-class Coalesced {
+class CoalescedTask {
   readonly #work: () => Promise<void>;
   #underWay: Promise<void> | null = null;
   #toCome: Promise<void> | null = null;
@@ -39,7 +39,7 @@ class Coalesced {
 
 /** The tools of one server: what it listed last, held against what is pinned. */
 class PinnedTools {
-  readonly #book: PinBook;
+  readonly #book: ServerPins;
   readonly #onChange: () => void;
   readonly #isAlone: boolean;
   readonly #leaveBook: () => void;
@@ -56,7 +56,7 @@ class PinnedTools {
   known: ReadonlySet<string> | null = null;
 
   /** `isAlone`: the server is one run's own, so what others list is nothing to it. */
-  constructor(book: PinBook, isAlone: boolean, onChange: () => void) {
+  constructor(book: ServerPins, isAlone: boolean, onChange: () => void) {
     this.#book = book;
     this.#isAlone = isAlone;
     this.#onChange = onChange;
@@ -144,7 +144,7 @@ export class Catalogue {
   readonly #options: CatalogueOptions;
   readonly #tools: PinnedTools;
   readonly #refused: Refused;
-  #lists: Record<ListKind, Coalesced> | null = null;
+  #lists: Record<ListKind, CoalescedTask> | null = null;
   #reader: ListReader | null = null;
   #isWithdrawn = false;
   /** Whether the server has said once, since this is kept, all that it has. */
@@ -153,7 +153,7 @@ export class Catalogue {
   templates: readonly Item[] = [];
   prompts: readonly Item[] = [];
 
-  constructor(book: PinBook, options: CatalogueOptions) {
+  constructor(book: ServerPins, options: CatalogueOptions) {
     this.#server = book.key.server;
     this.#options = options;
     this.#tools = new PinnedTools(book, options.isAlone, () => options.onChange('tools'));
@@ -209,9 +209,9 @@ export class Catalogue {
     const reader = new ListReader(link, this.#server, redactor, timeoutMs);
     this.#reader = reader;
     this.#lists = {
-      tools: new Coalesced(() => this.#listTools(reader)),
-      resources: new Coalesced(() => this.#listResources(reader)),
-      prompts: new Coalesced(() => this.#listPrompts(reader)),
+      tools: new CoalescedTask(() => this.#listTools(reader)),
+      resources: new CoalescedTask(() => this.#listResources(reader)),
+      prompts: new CoalescedTask(() => this.#listPrompts(reader)),
     };
     await Promise.all(Object.values(this.#lists).map(list => list.run()));
     if (reader !== this.#reader) return;

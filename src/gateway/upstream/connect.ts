@@ -1,5 +1,5 @@
 import type { ResolvedServer } from '../../core/gateway/variables.ts';
-import { plainWords } from '../../core/text.ts';
+import { plainText } from '../../core/text.ts';
 import { type ServiceProcess, startService } from '../../process/programs/service.ts';
 import type { ProcessTable } from '../../process/table/process-table.ts';
 import { stderrExcerpt } from '../../process/turns/stderr-excerpt.ts';
@@ -10,7 +10,7 @@ import { openStdioLink } from '../../wire/upstream/stdio-link.ts';
 const MAX_LINE_LENGTH = 400;
 
 /** The fault with the last a server wrote to its log, where mostly stands why. One line, and not too long. */
-export function withLastWords(fault: UpstreamFault, tail: string): UpstreamFault {
+export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
   const words = lastWords(tail);
   if (words === '' || fault.kind === 'cancelled' || fault.kind === 'answer') return fault;
   const { kind, message, error, retryAfterMs, cause } = fault;
@@ -123,7 +123,7 @@ async function startAndLink(
     tag: options.nextTag(),
     onStderrLine(line) {
       // Colours can part a secret, and are gone when it is printed.
-      const shown = request.redact(plainWords(line));
+      const shown = request.redact(plainText(line));
       tail.add(shown);
       options.onStderr?.(request.id, shown);
     },
@@ -150,7 +150,7 @@ async function startAndLink(
     return { ...link, close, pid: service.pid, stderrTail: tail.text };
   } catch (fault) {
     await stop();
-    throw fault instanceof UpstreamFault ? withLastWords(reasonOf(fault, request), tail.text()) : fault;
+    throw fault instanceof UpstreamFault ? withLogTail(reasonOf(fault, request), tail.text()) : fault;
   }
 }
 

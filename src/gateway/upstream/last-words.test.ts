@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { UpstreamFault } from '../../wire/upstream/link.ts';
-import { withLastWords } from './connect.ts';
+import { withLogTail } from './connect.ts';
 
 const told = (tail: string, kind: UpstreamFault['kind'] = 'exit') =>
-  withLastWords(new UpstreamFault(kind, 'It ended.'), tail).message;
+  withLogTail(new UpstreamFault(kind, 'It ended.'), tail).message;
 
 test('the last of a log is one line behind the fault, without the frames of a stack', () => {
   const stack = [

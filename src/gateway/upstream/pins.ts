@@ -3,7 +3,7 @@ import { approvePins, comparePins, confirmEntries, pendingChanges } from '../../
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../../core/ports/gateway.ts';
 
 /** What is pinned of one server. All its instances share it; changes are made one after another. */
-export class PinBook {
+export class ServerPins {
   readonly key: PinKey;
   readonly #store: PinStore;
   readonly #clock: Clock;
@@ -95,13 +95,13 @@ const isSame = (before: readonly Pin[] | null, after: readonly Pin[]): boolean =
       pin.hash === after[at]!.hash && pin.name === after[at]!.name && pin.state === after[at]!.state,
   );
 
-export function createPinBooks(store: PinStore, clock: Clock): (key: PinKey) => PinBook {
-  const books = new Map<string, PinBook>();
+export function createPinBooks(store: PinStore, clock: Clock): (key: PinKey) => ServerPins {
+  const books = new Map<string, ServerPins>();
   return key => {
     const id = JSON.stringify([key.workspace, key.server, key.source]);
     let book = books.get(id);
     if (book === undefined) {
-      book = new PinBook(key, store, clock);
+      book = new ServerPins(key, store, clock);
       books.set(id, book);
     }
     return book;
@@ -111,5 +111,5 @@ export function createPinBooks(store: PinStore, clock: Clock): (key: PinKey) => 
 /** For servers that a file names which is read anew at each start: it is the file that was agreed to, and nobody is there to approve more. */
 export const unpinned =
   (clock: Clock) =>
-  (key: PinKey): PinBook =>
-    new PinBook(key, { pins: async () => null, savePins: async () => {} }, clock, true);
+  (key: PinKey): ServerPins =>
+    new ServerPins(key, { pins: async () => null, savePins: async () => {} }, clock, true);

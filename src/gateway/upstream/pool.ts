@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Trouble } from '../../core/gateway/degradation.ts';
+import type { ServerError } from '../../core/gateway/degradation.ts';
 import {
   baseEnvironment,
   type Resolution,
@@ -18,7 +18,7 @@ import type { Timers } from '../timers.ts';
 import { createInFlight, type InFlight } from './call-limit.ts';
 import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
-import { type PinBook, unpinned } from './pins.ts';
+import { type ServerPins, unpinned } from './pins.ts';
 import { type AskPerson, ServerQuestions } from './server-questions.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
 
@@ -40,7 +40,7 @@ interface PooledServerOptions {
   isOwn: boolean;
   /** For its start; not given: as long as for a request. */
   startMs: number | undefined;
-  book: PinBook;
+  book: ServerPins;
   redactor: Redactor;
   open: UpstreamOptions['open'];
   starts: UpstreamOptions['starts'];
@@ -48,7 +48,7 @@ interface PooledServerOptions {
   timers: UpstreamOptions['timers'];
   isFinal: UpstreamOptions['isFinal'];
   onChange(server: PooledServer, what: ListKind): void;
-  onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
+  onTrouble(server: PooledServer, trouble: ServerError, fault: string): void;
   onRefused: CatalogueOptions['onRefused'];
   askPerson: AskPerson | null;
 }
@@ -61,7 +61,7 @@ export class PooledServer {
   readonly type: 'stdio' | 'http' | 'sse';
   readonly isOwn: boolean;
   readonly redactor: Redactor;
-  readonly book: PinBook;
+  readonly book: ServerPins;
   readonly upstream: Upstream;
   readonly catalogue: Catalogue;
   readonly inFlight: InFlight;
@@ -181,12 +181,12 @@ interface Wanted {
 
 interface PoolOptions {
   connect: Connect;
-  books(key: PinBook['key']): PinBook;
+  books(key: ServerPins['key']): ServerPins;
   clock: Clock;
   timers: Timers;
   warn(message: string): void;
   onChange(server: PooledServer, what: ListKind): void;
-  onTrouble(server: PooledServer, trouble: Trouble, fault: string): void;
+  onTrouble(server: PooledServer, trouble: ServerError, fault: string): void;
   onQuestion: GatewayOptions['onQuestion'];
 }
 
@@ -328,7 +328,7 @@ function codesIn(cause: unknown): string[] {
 }
 
 /** Servers that the last who needed them could not have as they are configured, with why: nobody connects to these. */
-export class LeftOut {
+export class UnusableServers {
   readonly #faults = new Map<string, Map<string, string>>();
 
   of(workspace: string, server: string): string | null {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { UpstreamHealth, UpstreamStatus } from '../../core/ports/gateway.ts';
 import { wallTimeOf } from '../../core/runs/admission.ts';
-import { plainWords } from '../../core/text.ts';
+import { plainText } from '../../core/text.ts';
 import {
   type FaultKind,
   type Json,
@@ -10,11 +10,11 @@ import {
   UpstreamFault,
   type UpstreamLink,
 } from '../../wire/upstream/link.ts';
-import { unlessGivenUp } from '../patience.ts';
+import { withTimeout } from '../patience.ts';
 import { createRetrySchedule, type RetrySchedule } from '../retry-schedule.ts';
 import type { StartLimit } from '../start-limit.ts';
 import type { Timers } from '../timers.ts';
-import { type Connected, withLastWords } from './connect.ts';
+import { type Connected, withLogTail } from './connect.ts';
 import { Unavailable } from './unavailable.ts';
 
 const STABLE_MS = 300_000;
@@ -129,12 +129,12 @@ class Condition {
 }
 
 /** Links on their way out, so that whoever ends a server can wait until all of it is gone. */
-class Departures {
-  readonly #leaving = new Set<LinkInUse>();
+class ClosingLinks {
+  readonly #leaving = new Set<ActiveLink>();
   readonly #closing = new Set<Promise<void>>();
 
   /** Its calls are let finish. */
-  leave(link: LinkInUse): void {
+  leave(link: ActiveLink): void {
     this.#leaving.add(link);
     this.#follow(link.leave().finally(() => this.#leaving.delete(link)));
   }
@@ -172,7 +172,7 @@ interface LinkJudge {
 }
 
 /** One link from its first request to its last: tells which faults speak against the server, and goes only when its last call is over. */
-class LinkInUse {
+class ActiveLink {
   readonly link: Connected;
   readonly #judge: LinkJudge;
   #busy = 0;
@@ -296,7 +296,7 @@ async function openInTime({ open, greet, discard, stopped, timeoutMs, timers }: 
     // Of a link that did not come, its own fault says more, if it has noticed the same.
     const isSaid = link === null && error instanceof UpstreamFault && error.kind === 'timeout';
     const fault: unknown = late.signal.aborted && !isSaid ? late.signal.reason : error;
-    throw link !== null && fault instanceof UpstreamFault ? withLastWords(fault, link.stderrTail()) : fault;
+    throw link !== null && fault instanceof UpstreamFault ? withLogTail(fault, link.stderrTail()) : fault;
   } finally {
     cancel();
   }
@@ -334,9 +334,9 @@ export interface UpstreamOptions {
 export class Upstream {
   readonly #options: UpstreamOptions;
   readonly condition: Condition;
-  #current: LinkInUse | null = null;
-  #starting: Promise<LinkInUse> | null = null;
-  readonly #departures = new Departures();
+  #current: ActiveLink | null = null;
+  #starting: Promise<ActiveLink> | null = null;
+  readonly #departures = new ClosingLinks();
   readonly #stop = new AbortController();
   #hasFailedCall = false;
   calls = 0;
@@ -391,14 +391,14 @@ export class Upstream {
   }
 
   /** One that is being checked is there, and is asked nothing new. */
-  #usable(): LinkInUse | null {
+  #usable(): ActiveLink | null {
     return this.condition.health === 'up' ? this.#current : null;
   }
 
-  async #started(signal: AbortSignal | undefined): Promise<LinkInUse> {
+  async #started(signal: AbortSignal | undefined): Promise<ActiveLink> {
     if (!this.#mayStart()) throw this.#unavailable();
     const { timers, timeoutMs } = this.#options;
-    return await unlessGivenUp(this.#begin(), timers, timeoutMs(), signal, late => {
+    return await withTimeout(this.#begin(), timers, timeoutMs(), signal, late => {
       if (!late) return new UpstreamFault('cancelled', 'the caller took it back');
       return new Unavailable(`it was not ready within ${timeoutMs() / 1000} s`, this.condition.health, null);
     });
@@ -410,13 +410,13 @@ export class Upstream {
   }
 
   /** However many ask for it, it is started once. */
-  #begin(): Promise<LinkInUse> {
+  #begin(): Promise<ActiveLink> {
     if (this.#current !== null) return Promise.resolve(this.#current);
     this.#starting ??= this.#startOnce();
     return this.#starting;
   }
 
-  async #startOnce(): Promise<LinkInUse> {
+  async #startOnce(): Promise<ActiveLink> {
     this.condition.starting();
     const { signal } = this.#stop;
     try {
@@ -451,8 +451,8 @@ export class Upstream {
     });
   }
 
-  #arrived(link: Connected): LinkInUse {
-    const connection = new LinkInUse(link, {
+  #arrived(link: Connected): ActiveLink {
+    const connection = new ActiveLink(link, {
       onDoubt: fault => {
         if (this.#current === connection) this.condition.checking(this.#words(fault));
       },
@@ -468,7 +468,7 @@ export class Upstream {
     return connection;
   }
 
-  #lost(connection: LinkInUse, fault: UpstreamFault): void {
+  #lost(connection: ActiveLink, fault: UpstreamFault): void {
     if (this.#current !== connection) return;
     this.#current = null;
     // A server that ended our session is in order: the protocol has clients open the next one.
@@ -480,7 +480,7 @@ export class Upstream {
   /** `lost`: the link there was; none when it did not come to one. */
   #failed(fault: UpstreamFault, lost: Connected | null = null): void {
     const { isFinal, onDown } = this.#options;
-    const told = fault.kind === 'exit' && lost !== null ? withLastWords(fault, lost.stderrTail()) : fault;
+    const told = fault.kind === 'exit' && lost !== null ? withLogTail(fault, lost.stderrTail()) : fault;
     this.condition.failed(this.#words(told), {
       kind: fault.kind,
       isFinal: isFinal(fault),
@@ -491,7 +491,7 @@ export class Upstream {
   }
 
   #words({ message }: UpstreamFault): string {
-    return this.#options.redact(plainWords(message));
+    return this.#options.redact(plainText(message));
   }
 
   #retry(): void {

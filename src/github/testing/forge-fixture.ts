@@ -6,7 +6,7 @@ import type { ForgeAccess } from '../../core/ports/git-host.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { openGit } from '../../workspace/git/git.ts';
 import { Repository } from '../../workspace/testing/repository.ts';
-import { createForge } from '../git-host.ts';
+import { createGitHub } from '../git-host.ts';
 
 export class ForgeFixture implements AsyncDisposable {
   readonly github: GitHubServer;
@@ -35,7 +35,7 @@ export class ForgeFixture implements AsyncDisposable {
   static start = async (): Promise<ForgeFixture> => new ForgeFixture(await GitHubServer.start());
 
   forge = (limits: { limitMs?: number; pushLimitMs?: number } = {}) =>
-    createForge({ openGit, env: this.env, ...limits });
+    createGitHub({ openGit, env: this.env, ...limits });
 
   access = (change: Partial<ForgeAccess> = {}): ForgeAccess => ({
     token: this.github.token,

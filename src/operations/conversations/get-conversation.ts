@@ -4,7 +4,7 @@ import { NATIVE, StoredMessage, TracePart, traceLabel } from '../../schema/conve
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, runSummary, ShownStatus } from '../../schema/run.ts';
-import { toldValue } from '../../schema/run-text.ts';
+import { valueText } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { operation } from '../operation.ts';
@@ -31,7 +31,7 @@ function shortened(part: TracePart): ShownPart {
     const { text, left } = begun(part.text);
     return left === 0 ? part : { ...part, text, left };
   }
-  const { text, left } = begun(toldValue(part.type === 'tool_call' ? part.input : part.output));
+  const { text, left } = begun(valueText(part.type === 'tool_call' ? part.input : part.output));
   if (left === 0) return part;
   return part.type === 'tool_call' ? { ...part, input: text, left } : { ...part, output: text, left };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { keptBaseline, sharesFolder } from '../../core/evidence/baseline.ts';
-import type { Remains } from '../../core/ports/worktrees.ts';
+import { loadBaseline, usesSameFolder } from '../../core/evidence/baseline.ts';
+import type { WorktreeRemains } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { WorkSnapshot } from '../../schema/evidence.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
@@ -63,7 +63,7 @@ async function diffOfBranch(
   { files, workTree }: Services,
   { id }: Run,
   { branch, repository, base }: Worktree,
-  { tip, saved, stat }: Pick<Remains, 'tip' | 'saved'> & { stat: boolean },
+  { tip, saved, stat }: Pick<WorktreeRemains, 'tip' | 'saved'> & { stat: boolean },
 ) {
   const newest = saved.at(-1);
   const kept = newest
@@ -81,7 +81,7 @@ async function diffOfBranch(
         ],
       },
     );
-  const before = (await keptBaseline(files, { runId: id, number: 1 })).snapshot?.head ?? base;
+  const before = (await loadBaseline(files, { runId: id, number: 1 })).snapshot?.head ?? base;
   const notes = [`its work tree is gone: this is ${before.slice(0, 12)}..${branch}`, ...kept];
   const nothing = { text: null, isTruncated: false, files: null, lines: null };
   return stat
@@ -98,7 +98,7 @@ async function snapshotOf(
   { files, workTree }: Services,
   { id, startedAt, directory }: Run,
 ): Promise<WorkSnapshot> {
-  const { snapshot, why: unknown } = await keptBaseline(files, { runId: id, number: 1 });
+  const { snapshot, why: unknown } = await loadBaseline(files, { runId: id, number: 1 });
   if (snapshot) return snapshot;
   const why =
     startedAt === null ? 'it has not started' : ((await workTree.snapshot(directory)).why ?? unknown);
@@ -109,7 +109,7 @@ async function snapshotOf(
 
 function notesOf({ runner }: Services, run: Run): string[] {
   if (isEnd(run.status)) return run.evidence?.note ? [run.evidence.note] : [];
-  const others = runner.liveRuns().filter(other => other.id !== run.id && sharesFolder(run, other)).length;
+  const others = runner.liveRuns().filter(other => other.id !== run.id && usesSameFolder(run, other)).length;
   if (others === 0) return [];
   return [`${others} other ${others === 1 ? 'run works' : 'runs work'} in this folder just now`];
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ConfigFinding, lintMcpConfig, type RoleWish } from '../../core/gateway/lint-config.ts';
+import { type ConfigFinding, lintMcpConfig, type RoleServers } from '../../core/gateway/lint-config.ts';
 import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-references.ts';
 import type { ConfigInForce } from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
@@ -8,7 +8,7 @@ import { operation, type Services } from '../operation.ts';
 /** What is known around a configuration: what its servers have, and what the files of roles name. */
 interface KnownServers {
   tools: Record<string, string[]>;
-  roles: RoleWish[];
+  roles: RoleServers[];
 }
 
 async function knownServers(

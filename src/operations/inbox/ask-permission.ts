@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { type Leave, leaveFrom, permissionAsk, type ToolUse } from '../../core/inbox/engine-permission.ts';
+import {
+  type PermissionAnswer,
+  permissionAsk,
+  type ToolUse,
+  toPermissionAnswer,
+} from '../../core/inbox/engine-permission.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
@@ -38,12 +43,12 @@ export const askPermission = operation({
   },
 });
 
-async function leaveFor(call: Call, run: Run, use: ToolUse): Promise<Leave> {
+async function leaveFor(call: Call, run: Run, use: ToolUse): Promise<PermissionAnswer> {
   const { inbox, engines } = call.services;
   const name = engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
   try {
     const item = await inbox.ask({ run, ...permissionAsk(name, use) });
-    return leaveFrom(await settled(call, run, item));
+    return toPermissionAnswer(await settled(call, run, item));
   } catch (thrown) {
     // Nobody can be asked this: it is refused in words the model understands, as a person would.
     if (!(thrown instanceof SquadError)) throw thrown;

@@ -26,7 +26,7 @@ export const ShownAsk = z.object({
 export type ShownAsk = z.infer<typeof ShownAsk>;
 
 /** What these runs, and those they started, want to know of whoever asks; nothing if they want nothing. */
-export function asksOf(
+export function openQuestionsOf(
   services: Pick<Services, 'inbox' | 'runner' | 'clock'>,
   runs: readonly Run[],
 ): { asks?: ShownAsk[] } {

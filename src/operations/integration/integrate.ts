@@ -5,8 +5,8 @@ import { RunId } from '../../schema/ids.ts';
 import { IntegrationPlan } from '../../schema/integration.ts';
 import type { Run } from '../../schema/run.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { asItIsNow, findRunOrSquad } from '../runs/find-runs.ts';
-import { withoutTrust } from '../settings/trust.ts';
+import { currentRun, findRunOrSquad } from '../runs/find-runs.ts';
+import { untrustedConfigWarning } from '../settings/trust.ts';
 import { runsOfRepository } from '../worktrees/known-worktrees.ts';
 
 /** Carries out exactly what a plan showed: the target goes to its result, or stays where it is. */
@@ -67,7 +67,7 @@ export const planIntegration = operation({
       named: named && new Set(named.map(({ id }) => id)),
       check: command ? await checkOrder(call, workspace, command, checkTimeoutMs) : null,
       untrustedCheck: (check === undefined && ignored.find(({ key }) => key === 'check')?.file) || null,
-      warnings: command ? withoutTrust(ignored.filter(({ key }) => key === 'worktree')) : [],
+      warnings: command ? untrustedConfigWarning(ignored.filter(({ key }) => key === 'worktree')) : [],
     });
   },
 });
@@ -90,7 +90,7 @@ async function considered(services: Services, workspace: string, named: readonly
     [...lineages].map(lineageId => services.store.runs({ lineageId, limit: MAX_RUNS })),
   );
   const all = new Map<RunId, Run>(named.map(run => [run.id, run]));
-  for (const row of related.flat()) if (!all.has(row.id)) all.set(row.id, await asItIsNow(services, row));
+  for (const row of related.flat()) if (!all.has(row.id)) all.set(row.id, await currentRun(services, row));
   for (const { run } of ofRepository) if (!all.has(run.id)) all.set(run.id, run);
   return [...all.values()];
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sizeWords } from '../../base/text.ts';
+import { formatBytes } from '../../base/text.ts';
 import type { OutputStream } from '../../core/ports/run-files.ts';
 import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -14,7 +14,7 @@ import { showReview } from '../review/show-review.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
-import { engineWords, readerOf } from './search-output.ts';
+import { engineText, readerOf } from './search-output.ts';
 
 /** What a page would ask, and the answer or the refusal. */
 const AnsweredQuestion = z.object({
@@ -115,7 +115,7 @@ async function savedOutputs(
       outputs.push(output);
       if (output.leftOut > 0)
         leftOut.push(
-          `${output.text === '' ? 'all' : 'the first'} ${sizeWords(output.leftOut)} of ${stream} of turn ${turn}`,
+          `${output.text === '' ? 'all' : 'the first'} ${formatBytes(output.leftOut)} of ${stream} of turn ${turn}`,
         );
     }
   return { outputs, leftOut };
@@ -140,7 +140,7 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
     ...{ turn, stream, text },
     firstLine: offset === 0 ? 1 : line,
     leftOut: offset,
-    words: reader && wordsOf(text, engineWords(reader())),
+    words: reader && wordsOf(text, engineText(reader())),
   };
 }
 

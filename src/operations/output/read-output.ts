@@ -4,7 +4,7 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd, RunStatus } from '../../schema/run.ts';
 import { operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
-import { engineWords, readerOf } from './search-output.ts';
+import { engineText, readerOf } from './search-output.ts';
 
 const BYTES = 256 * 1024;
 /** A page is wanted now: in a long output that nobody has counted yet, locate_output tells its line later. */
@@ -58,7 +58,7 @@ export const readOutput = operation({
       turn,
       lastTurn,
       firstLine: place?.line ?? null,
-      ...(reader ? inWords(page, engineWords(reader()), limit) : page),
+      ...(reader ? inWords(page, engineText(reader()), limit) : page),
     };
   },
 });

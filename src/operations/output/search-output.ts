@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Engine, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import type { OutputMatches, OutputQuery, OutputStream } from '../../core/ports/run-files.ts';
-import { keptPlan } from '../../core/runs/plan-file.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
 import { moreCalls } from '../../schema/conversation-view.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
@@ -13,12 +13,12 @@ export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
   run: Run,
 ): Promise<Engine['reader']> {
-  const kept = await keptPlan(files, run);
+  const kept = await loadPlan(files, run);
   return kept && engines.create(kept.spec).reader;
 }
 
 /** What an engine's output line says, for people. */
-export const engineWords =
+export const engineText =
   (reader: EngineReader) =>
   (line: string): string[] =>
     reader.line(line).map(inWords).filter(Boolean);
@@ -40,7 +40,7 @@ export async function searchTurn(
   query: Omit<OutputQuery, 'words'>,
 ): Promise<OutputMatches> {
   const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
-  const inWords = reader && engineWords(reader());
+  const inWords = reader && engineText(reader());
   const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
   return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
 }

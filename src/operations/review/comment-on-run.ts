@@ -43,7 +43,7 @@ export const commentOnRun = operation({
     const { services } = call;
     const text = commentsText(comments, message);
     checkTask(text);
-    const { way, runId } = await wayToComment(call, await findRun(services, given));
+    const { way, runId } = await commentTarget(call, await findRun(services, given));
     const coder = await findRun(services, runId);
     if (way === 'feedback') {
       await services.reviews.answer(coder, {
@@ -58,7 +58,7 @@ export const commentOnRun = operation({
 });
 
 /** How comments reach the agent whose work it is now, and which run that is. Throws when they would reach nobody, and says when they will. */
-export async function wayToComment(
+export async function commentTarget(
   { services }: Pick<Call, 'services'>,
   run: Run,
 ): Promise<{ way: 'reply' | 'feedback'; runId: RunId }> {

@@ -1,6 +1,6 @@
 import type { PlannedReview } from '../../core/review/ports.ts';
 import { reviewerRole } from '../../core/review/reviewer-role.ts';
-import { keptPlan } from '../../core/runs/plan-file.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
 import { type Run, runSummary } from '../../schema/run.ts';
 import type { Call } from '../operation.ts';
 import { planRuns } from '../runs/start-runs.ts';
@@ -19,7 +19,7 @@ export async function planReviewer(
   const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
   const role = roles.find(({ id }) => id === roleId);
   const namesEngine = role?.meta.engine !== undefined || role?.ungranted.includes('engine');
-  const kept = namesEngine ? null : await keptPlan(call.services.files, coder);
+  const kept = namesEngine ? null : await loadPlan(call.services.files, coder);
   const plan = await planRuns(
     call,
     {

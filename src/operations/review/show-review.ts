@@ -4,7 +4,7 @@ import { runSummary, ShownRun, ShownStatus, shownRun } from '../../schema/run.ts
 import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
-import { asItIsNow, findRun } from '../runs/find-runs.ts';
+import { currentRun, findRun } from '../runs/find-runs.ts';
 
 /** A round as people see it: with who takes part in it, how both are now, and what it is about. Null: its run is gone. */
 export const ShownReview = ReviewSchema.extend({
@@ -19,7 +19,7 @@ type ShownReview = z.infer<typeof ShownReview>;
 async function shownReview(services: Services, review: Review): Promise<ShownReview> {
   const runOf = async (id: Review['coderId']) => {
     const row = await services.store.run(id);
-    return row ? asItIsNow(services, row) : null;
+    return row ? currentRun(services, row) : null;
   };
   const [coder, reviewer] = await Promise.all([runOf(review.coderId), runOf(review.reviewerId)]);
   return {

@@ -38,11 +38,11 @@ export async function stopRuns(
   const asked = await Promise.all(
     runs.map(async run => ({ run, wasRunning: await services.runner.stop(run.id, 'cancel', by) })),
   );
-  return { asked, below: await stopBelow(services, runs, by) };
+  return { asked, below: await stopDescendants(services, runs, by) };
 }
 
 /** Only what they started and what came of it, as far as it had not ended. */
-export async function stopBelow(
+export async function stopDescendants(
   { runner, store }: Services,
   runs: Run[],
   by: Canceller | null = null,
@@ -89,7 +89,7 @@ export const cancelRun = operation({
     const { asked, below } = await stopRuns(call.services, runs, by);
     await settled(call, [...asked, ...below]);
     // What they started while they were being stopped.
-    const late = await stopBelow(call.services, runs, by);
+    const late = await stopDescendants(call.services, runs, by);
     await settled(call, late);
     const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
       spawn_id: run.id,

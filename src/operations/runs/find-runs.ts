@@ -32,7 +32,7 @@ export async function findSquad(
   const squad = await store.squad(id);
   if (!squad) throw await unknown(store, given, 'squad');
   const rows = await store.runs({ squadId: id, limit: 100_000 });
-  return { squad, runs: await Promise.all(rows.map(row => asItIsNow({ store, runner }, row))) };
+  return { squad, runs: await Promise.all(rows.map(row => currentRun({ store, runner }, row))) };
 }
 
 /** A run or a squad by its id, or by any beginning that only one of either has. A run alone has no squad here. */
@@ -48,7 +48,7 @@ export async function findRunOrSquad(
 type Kind = 'run' | 'squad' | 'run or squad';
 
 /** A row may be older than what the runner knows; and a run that ended since the row was read is only in the store. */
-export async function asItIsNow(
+export async function currentRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   row: Run,
 ): Promise<Run> {

@@ -4,11 +4,11 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd, namedSummary, type Run, RunStatus, ShownRun, shownRun } from '../../schema/run.ts';
 import { Quiet } from '../../schema/run-card.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { askNotes, asksOf, ShownAsk } from '../inbox/open-questions.ts';
+import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { asItIsNow } from './find-runs.ts';
+import { currentRun } from './find-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
-import { quietOf } from './run-card.ts';
+import { stallOf } from './run-card.ts';
 import { undecidedAmong } from './run-notes.ts';
 
 /** Runs, newest first: what `squad ls` and the page show. */
@@ -30,8 +30,8 @@ export const listRuns = operation({
     return {
       runs: await Promise.all(
         runs.map(async row => {
-          const run = await asItIsNow(services, row);
-          return { ...shownRun(run), quiet: quietOf(services, run), needsYou: undecided.has(run.id) };
+          const run = await currentRun(services, row);
+          return { ...shownRun(run), quiet: stallOf(services, run), needsYou: undecided.has(run.id) };
         }),
       ),
     };
@@ -136,7 +136,7 @@ export const listRunning = operation({
       workspace: run.workspace,
       client: run.client,
     }));
-    const asked = asksOf(services, live);
+    const asked = openQuestionsOf(services, live);
     const room = RESULT_LIMIT - REST_LENGTH - JSON.stringify([asked, recent]).length;
     const shown = firstThatFit(agents, room);
     const left = live.length - shown.length;

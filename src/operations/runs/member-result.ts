@@ -12,7 +12,7 @@ import type { Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { askNotes, asksOf, type ShownAsk } from '../inbox/open-questions.ts';
+import { askNotes, openQuestionsOf, type ShownAsk } from '../inbox/open-questions.ts';
 import type { Call, Services } from '../operation.ts';
 import { fitNotes, notesOfRun, runError } from './run-notes.ts';
 import { waitingCall, waitingFor } from './wait.ts';
@@ -82,7 +82,7 @@ export async function squadResult(
     status: squadStatus(runs.map(shownStatus)),
     ...(metadata && { metadata }),
     members: [],
-    ...asksOf(services, runs),
+    ...openQuestionsOf(services, runs),
   };
   const waiting = runs.filter(run => !isEnd(run.status)).length;
   const notes = [...warnings, ...askNotes(services, runs), ...(await waitingFor(services, runs))];

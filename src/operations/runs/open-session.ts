@@ -4,7 +4,7 @@ import { isEnd, type Run, RunStatus } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation } from '../operation.ts';
 import { findRun } from './find-runs.ts';
-import { canBeTakenOver, wayIn } from './take-over.ts';
+import { canBeTakenOver, interactiveCommand } from './take-over.ts';
 
 /** A window on a run that has not ended, for somebody who wants to look through it. */
 export const openSession = operation({
@@ -52,7 +52,7 @@ export const openTerminal = operation({
     const { services } = call;
     const run = await findRun(services, given);
     const takesOver = isEnd(run.status);
-    if (takesOver) await wayIn(call, run);
+    if (takesOver) await interactiveCommand(call, run);
     const { env, program, why } = await terminalFor(call);
     if (program === null) throw noTerminal(run, why);
     await services.terminals.open(env, { run: run.id, takesOver }).catch((thrown: Error) => {

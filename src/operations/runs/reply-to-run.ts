@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { keptPlan } from '../../core/runs/plan-file.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
 import { chatBusy } from '../../core/runs/plan-run.ts';
 import type { SquadRequest } from '../../core/runs/run-request.ts';
 import { checkTask } from '../../core/text.ts';
@@ -51,7 +51,7 @@ export async function replyTo(
 ): Promise<{ asked: SquadRequest; workspace: Workspace }> {
   refuseReviewer(run);
   if (!isEnd(run.status)) throw atWork(run);
-  const kept = await keptPlan(services.files, run);
+  const kept = await loadPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { spec } = kept;
   if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { keptPlan } from '../../core/runs/plan-file.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { cliNamed, type EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -82,7 +82,7 @@ async function requestAgain(
   { engine, ...overrides }: Overrides,
   workspace: Workspace,
 ): Promise<RunRequest> {
-  const kept = await keptPlan(services.files, run);
+  const kept = await loadPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };

@@ -7,15 +7,15 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type UserServices } from '../operation.ts';
-import { wayToComment } from '../review/comment-on-run.ts';
+import { commentTarget } from '../review/comment-on-run.ts';
 import { atWorkOn, coderOf } from '../review/steer-review.ts';
 import { knownWorktreeOf } from '../worktrees/known-worktrees.ts';
-import { asItIsNow, findRun } from './find-runs.ts';
+import { currentRun, findRun } from './find-runs.ts';
 import { attachCommandOf, terminalFor } from './open-session.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
 import { planRuns } from './start-runs.ts';
-import { wayIn } from './take-over.ts';
+import { interactiveCommand } from './take-over.ts';
 
 const MAX_RUNS = 1_000;
 
@@ -23,7 +23,7 @@ const MAX_RUNS = 1_000;
 async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
   const rows = await store.runs({ lineageId: run.lineageId, limit: MAX_RUNS });
-  const related = await Promise.all(rows.map(row => asItIsNow(services, row)));
+  const related = await Promise.all(rows.map(row => currentRun(services, row)));
   const { candidates, leftOut } = chooseCandidates(related, new Set([run.id]));
   const [candidate] = candidates;
   if (!candidate) throw refusal(run, leftOut[0]?.why ?? 'it has no work tree of its own');
@@ -132,7 +132,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
       effect: 'Sends your comments on lines to the agent.',
       command: `squad comment ${shellWord(id)} FILE:LINE "…"`,
       check: async () => {
-        const { way, runId } = await wayToComment(call, run);
+        const { way, runId } = await commentTarget(call, run);
         if (way === 'feedback')
           return { effect: `Ends the review that is under way: ${runId} goes on with your comments.` };
         await starts(replyTo(call, coder, '…'));
@@ -146,7 +146,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
         : 'Shows it at work in its tmux session, or its log; it goes on.',
       command: attachCommandOf(run),
       check: async () => {
-        if (isOver) await wayIn(call, run);
+        if (isOver) await interactiveCommand(call, run);
         const { program, why } = await terminalFor(call);
         return program === null ? { byHand: why } : { effect: attachEffect(program, isOver) };
       },

@@ -1,5 +1,5 @@
 import { oneLine, visibleText } from '../../base/text.ts';
-import { FAILURES, isFreshFailure, needOf } from '../../core/runs/board.ts';
+import { attentionLevel, FAILURES, isFreshFailure } from '../../core/runs/board.ts';
 import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
@@ -12,7 +12,7 @@ import { undecidedAmong } from './run-notes.ts';
 /** The user is asked, not the run that started it. */
 export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
 
-export function quietOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
+export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
   // The watch over it may be a moment behind its end.
   const silence = isEnd(status) ? null : runner.silenceOf(id);
   if (silence === null || silence.state === 'working') return null;
@@ -81,10 +81,10 @@ function ofNow(
   const isOver = isEnd(status);
   const asks = isOver ? [] : services.inbox.openOf(id);
   return {
-    need: needOf(run, { asksUser: asksUser(asks), ...facts }),
+    need: attentionLevel(run, { asksUser: asksUser(asks), ...facts }),
     asks: asks.length,
     asking: asking(asks),
-    quiet: quietOf(services, run),
+    quiet: stallOf(services, run),
     isStopping: !isOver && runner.isStopping(id),
     usage: (isOver ? null : runner.usageOf(id)) ?? run.usage,
   };

@@ -3,7 +3,7 @@ import { type Cut, firstThatFit, fitItems, longestStart } from '../../core/outpu
 import { CommitMade, Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run, type Turn } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { askNotes, asksOf, ShownAsk } from '../inbox/open-questions.ts';
+import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
 import type { Services } from '../operation.ts';
 import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
 import { fitNotes, loginHint, runError } from './run-notes.ts';
@@ -180,7 +180,7 @@ export async function withoutText(
     evidence: runEvidence(run, turns.at(-1)),
     ...(advisory.length > 0 && { advisory: firstThatFit(advisory, MAX_CHARS.advisory) }),
     ...(activity !== null && { activity }),
-    ...(!over && asksOf(services, [run])),
+    ...(!over && openQuestionsOf(services, [run])),
     ...(run.stateMode === 'stateful' && run.chatId !== null && { chat_id: run.chatId }),
   };
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { keepCommand, keepPlan } from '../../core/runs/plan-file.ts';
+import { saveCommand, savePlan } from '../../core/runs/plan-file.ts';
 import { createRunFiles } from '../../process/output/run-files.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
@@ -32,9 +32,9 @@ test('says which program its engine is and the version it had then; of others no
   const turn = { runId: run.id, number: 1 };
   await files.prepare(turn, '');
   const spec = { kind: 'cli', cli: 'claude', program: '/opt/claude', version: '2.1.0' } as const;
-  await keepPlan(files, turn, spec, { task: 'x' });
+  await savePlan(files, turn, spec, { task: 'x' });
   expect(await settingOf(asUser, run)).toMatchObject({ program: '/opt/claude', version: '2.1.0' });
-  await keepPlan(files, turn, { kind: 'scripted' }, { task: 'x' });
+  await savePlan(files, turn, { kind: 'scripted' }, { task: 'x' });
   expect(await settingOf(asUser, run)).toMatchObject({ program: null, version: null });
 });
 
@@ -45,7 +45,7 @@ test('says what its last turn was started with, to the user alone', async () => 
     const turn = { runId: run.id, number };
     await files.prepare(turn, 'Do it');
     const command = { argv: ['agent', `--turn=${number}`] as [string, string], stdin: null, env: {} };
-    await keepCommand(files, turn, command, { prompt: 'Do it', task: 'Do it', endpoint: null });
+    await saveCommand(files, turn, command, { prompt: 'Do it', task: 'Do it', endpoint: null });
     expect(statSync(files.path(turn, 'command.json')).mode & 0o777).toBe(0o600);
   }
   expect((await settingOf(asUser, run)).command).toEqual(['agent', '--turn=2']);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { keptCommand, keptPlan } from '../../core/runs/plan-file.ts';
+import { loadCommand, loadPlan } from '../../core/runs/plan-file.ts';
 import { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, ShownRun, ShownStatus, Squad, shownRun, TakesUp, Turn } from '../../schema/run.ts';
 import { Quiet } from '../../schema/run-card.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { asItIsNow, findRun } from './find-runs.ts';
-import { quietOf } from './run-card.ts';
+import { currentRun, findRun } from './find-runs.ts';
+import { stallOf } from './run-card.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
@@ -25,7 +25,7 @@ export const RunSetting = z.object({
 export type RunSetting = z.infer<typeof RunSetting>;
 
 export async function settingOf({ services, caller }: Call, run: Run): Promise<RunSetting> {
-  const spec = (await keptPlan(services.files, run))?.spec;
+  const spec = (await loadPlan(services.files, run))?.spec;
   const cli = spec?.kind === 'cli' ? spec : null;
   const isKept = !isEnd(run.status) && caller.parent === null;
   const names = isKept ? Object.keys(await services.files.environment(run.id)).sort() : [];
@@ -34,7 +34,7 @@ export async function settingOf({ services, caller }: Call, run: Run): Promise<R
     version: cli?.version ?? null,
     subagentFile: spec?.kind === 'native' ? (spec.subagent?.file ?? null) : null,
     variables: names.length > 0 ? names : null,
-    command: caller.parent === null ? await keptCommand(services.files, run) : null,
+    command: caller.parent === null ? await loadCommand(services.files, run) : null,
   };
 }
 
@@ -48,15 +48,15 @@ const Try = z.object({
 });
 
 /** A run among those that had its task before and since. */
-export const Tries = z.object({
+export const Attempts = z.object({
   /** The one that it takes up again. */
   of: Try.nullable(),
   /** Those that took it up again, oldest first. */
   since: z.array(Try),
 });
-export type Tries = z.infer<typeof Tries>;
+export type Attempts = z.infer<typeof Attempts>;
 
-async function triesOf(services: Services, run: Run): Promise<Tries> {
+async function attemptsOf(services: Services, run: Run): Promise<Attempts> {
   const { store } = services;
   const { takesUp } = run.options;
   const [before, lineage] = await Promise.all([
@@ -65,11 +65,11 @@ async function triesOf(services: Services, run: Run): Promise<Tries> {
   ]);
   const later = lineage.filter(({ options }) => options.takesUp?.runId === run.id).reverse();
   const since = later.map(async row => {
-    const status = shownStatus(await asItIsNow(services, row));
+    const status = shownStatus(await currentRun(services, row));
     return { runId: row.id, by: row.options.takesUp!.by, status };
   });
   return {
-    of: takesUp && { ...takesUp, status: before && shownStatus(await asItIsNow(services, before)) },
+    of: takesUp && { ...takesUp, status: before && shownStatus(await currentRun(services, before)) },
     since: await Promise.all(since),
   };
 }
@@ -92,7 +92,7 @@ export const showRun = operation({
     /** The review it waits for or had last, or was started for. */
     review: ReviewOfRun.nullable(),
     pullRequest: ShownPullRequest.nullable(),
-    tries: Tries,
+    tries: Attempts,
     setting: RunSetting,
     result: RunResult,
     files: z.object({
@@ -115,7 +115,7 @@ export const showRun = operation({
         workOf(services, run),
         reviewOfRun(services, run),
         pullRequestOf(services, run),
-        triesOf(services, run),
+        attemptsOf(services, run),
         settingOf(call, run),
         runResult(services, run),
         files.size(turn, 'stdout'),
@@ -123,7 +123,7 @@ export const showRun = operation({
       ]);
     return {
       run: shownRun(run),
-      quiet: quietOf(services, run),
+      quiet: stallOf(services, run),
       turns,
       squad,
       work,

@@ -8,7 +8,7 @@ import type { InboxItem } from '../../schema/inbox.ts';
 import { type Run, Squad, Turn, Usage } from '../../schema/run.ts';
 import { RunCard } from '../../schema/run-card.ts';
 import { operation, type Services } from '../operation.ts';
-import { asItIsNow, findSquad } from './find-runs.ts';
+import { currentRun, findSquad } from './find-runs.ts';
 import { cardsOf } from './run-card.ts';
 
 const MAX_MARK_LENGTH = 200;
@@ -134,7 +134,7 @@ async function family(services: Services, members: Run[]): Promise<Run[]> {
   const { store } = services;
   const found = new Map<RunId, Run>(members.map(run => [run.id, run]));
   const add = async (rows: Run[]) => {
-    for (const row of rows) if (!found.has(row.id)) found.set(row.id, await asItIsNow(services, row));
+    for (const row of rows) if (!found.has(row.id)) found.set(row.id, await currentRun(services, row));
   };
   for (const { id } of members) await add(await descendantsOf(store, id));
   // A reviewer is started for the run it reviews, whoever's child it is.

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import {
   EMPTY,
   fitItems,
-  fitTexts,
+  fitToLength,
   jsonLength,
   leastLength,
   longestStart,
@@ -63,7 +63,7 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   );
   const taken = headings.reduce((sum, heading) => sum + jsonLength(`${heading}\n\n`), 0);
   if (taken > room) return '';
-  const texts = fitTexts(samples, room - taken);
+  const texts = fitToLength(samples, room - taken);
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
 

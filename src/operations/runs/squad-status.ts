@@ -5,7 +5,7 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, namedSummary, type Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { asItIsNow, findRun } from './find-runs.ts';
+import { currentRun, findRun } from './find-runs.ts';
 import { RESULT_LIMIT } from './member-result.ts';
 import { waitingFor } from './wait.ts';
 
@@ -66,7 +66,7 @@ async function ofRun(services: Services, id: RunId) {
     store.runs({ parentId: id, limit: MAX_RELATIVES }),
     store.runs({ squadId: run.squadId, limit: MAX_RELATIVES }),
   ]);
-  const now = (rows: Run[]) => Promise.all(rows.map(row => asItIsNow(services, row)));
+  const now = (rows: Run[]) => Promise.all(rows.map(row => currentRun(services, row)));
   const children = (await now(ofParent)).map(child => ({
     spawn_id: child.id,
     role_id: child.roleId,

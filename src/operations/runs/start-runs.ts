@@ -8,7 +8,7 @@ import { MAX_CHAT_ID_LENGTH } from '../../core/runs/turn-start.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
-import { withoutTrust } from '../settings/trust.ts';
+import { untrustedConfigWarning } from '../settings/trust.ts';
 
 const MAX_MEMBERS = 1000;
 /** These come back in results, which have a size to keep. In characters of JSON. */
@@ -90,7 +90,7 @@ export async function planRuns(
     ...plan,
     warnings: [
       ...workspace.notes,
-      ...withoutTrust(passedOver(workspace, plan)),
+      ...untrustedConfigWarning(passedOver(workspace, plan)),
       ...(await servers).warnings,
       ...notes,
     ],

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { Engine } from '../../core/ports/engine.ts';
-import { keptPlan } from '../../core/runs/plan-file.ts';
-import { rehearsalFiles, turnFiles } from '../../core/runs/turn-input.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
+import { dryRunFiles, turnFiles } from '../../core/runs/turn-input.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { stopBelow, stopRuns } from './cancel-run.ts';
+import { stopDescendants, stopRuns } from './cancel-run.ts';
 import { findRun } from './find-runs.ts';
 import { checkProgram, gone } from './reply-to-run.ts';
 import { waitForEnds } from './wait.ts';
@@ -46,11 +46,11 @@ export const takeOver = operation({
     const { services, caller } = call;
     const run = await findRun(services, given);
     const { status } = run;
-    const { interactive, chatId } = await wayIn(call, run);
+    const { interactive, chatId } = await interactiveCommand(call, run);
     // It goes with the run's end.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
     // Asked once for nothing: a chat it cannot open must not cost the run.
-    await interactive({ chatId, env, files: rehearsalFiles(services.files, run) });
+    await interactive({ chatId, env, files: dryRunFiles(services.files, run) });
     const told = {
       run_id: run.id,
       status: shownStatus(run),
@@ -68,7 +68,7 @@ export const takeOver = operation({
 
 /** Whether a person can go on with the chat of a run that has ended. */
 export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
-  return wayIn(call, run).then(
+  return interactiveCommand(call, run).then(
     () => true,
     thrown => {
       if (thrown instanceof SquadError) return false;
@@ -82,11 +82,11 @@ interface WayInCall extends Pick<Call, 'caller'> {
 }
 
 /** How a person goes on with the chat of a run. Throws why that cannot be. */
-export async function wayIn(
+export async function interactiveCommand(
   { services, caller }: WayInCall,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
-  const kept = await keptPlan(services.files, run);
+  const kept = await loadPlan(services.files, run);
   if (kept === null) throw gone(run);
   const { interactive } = services.engines.create(kept.spec);
   if (interactive === null) throw notInteractive(run, kept.spec);
@@ -113,7 +113,7 @@ async function end(call: Call, run: Run): Promise<void> {
   const stopping = [...asked, ...below].map(stopped => stopped.run);
   await waitForEnds(call, stopping, END_MS);
   // What they started while they were being stopped.
-  const late = await stopBelow(services, [run]);
+  const late = await stopDescendants(services, [run]);
   await waitForEnds(
     call,
     late.map(stopped => stopped.run),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import { optionsOf } from '../../core/runs/run-request.ts';
-import { rehearsalFiles } from '../../core/runs/turn-input.ts';
+import { dryRunFiles } from '../../core/runs/turn-input.ts';
 import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { newRunId } from '../../schema/ids.ts';
@@ -118,6 +118,6 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
     },
     timeoutMs: 60_000,
     endpoint: null,
-    files: rehearsalFiles(files, { engine: engine.id, chatId: null, id: runId }),
+    files: dryRunFiles(files, { engine: engine.id, chatId: null, id: runId }),
   };
 }

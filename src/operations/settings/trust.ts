@@ -18,7 +18,7 @@ export const changeTrust = operation({
 const MAX_NAMED = 5;
 
 /** What came with the repository and was passed over: nothing must quietly be otherwise than its files say. */
-export function withoutTrust(passedOver: readonly { key: string; file: string }[]): string[] {
+export function untrustedConfigWarning(passedOver: readonly { key: string; file: string }[]): string[] {
   const all = [...new Set(passedOver.map(({ key, file }) => `${key} in ${file}`))];
   return all.length === 0
     ? []

@@ -11,7 +11,7 @@ import { isEnd, type Run, type RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Subagent } from '../../schema/subagent.ts';
 import { type Call, type Operation, operation, type Services } from '../operation.ts';
-import { stopBelow, stopRuns } from '../runs/cancel-run.ts';
+import { stopDescendants, stopRuns } from '../runs/cancel-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
@@ -177,7 +177,7 @@ async function stop(run: Run, ports: SubagentPorts): Promise<void> {
   const family = [run, ...below.map(each => each.run)];
   await untilEnded(family, ports);
   // What it started while it was being stopped.
-  const late = await stopBelow(ports.services, [run]);
+  const late = await stopDescendants(ports.services, [run]);
   await untilGone([...family, ...late.map(each => each.run)], ports);
 }
 

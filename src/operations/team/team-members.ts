@@ -6,7 +6,7 @@ import type { Member } from '../../core/team/roster.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import type { Services } from '../operation.ts';
-import { asItIsNow, findRun } from '../runs/find-runs.ts';
+import { currentRun, findRun } from '../runs/find-runs.ts';
 
 /** Somebody of the team: by the roster, by a folder of their own, or by a role that can be given work here. */
 export interface Teammate extends TeamAgent {
@@ -112,7 +112,7 @@ export async function teamMetrics(services: Services, caller: Caller, workspace:
     const { id, squadId } = caller.parent;
     const own = await findRun(services, id);
     const rows = await store.runs({ squadId, limit: MAX_OF_SQUAD });
-    const squad = await Promise.all(rows.map(row => asItIsNow(services, row)));
+    const squad = await Promise.all(rows.map(row => currentRun(services, row)));
     return { at, run: figuresOf([asOfNow(own)], now), squad: figuresOf(squad.map(asOfNow), now) };
   }
   const [today, here] = await Promise.all([

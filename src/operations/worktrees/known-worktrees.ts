@@ -2,7 +2,7 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Services, UserServices } from '../operation.ts';
-import { asItIsNow } from '../runs/find-runs.ts';
+import { currentRun } from '../runs/find-runs.ts';
 
 export interface TreeRun {
   run: Run;
@@ -38,7 +38,7 @@ async function runsWithTrees({
   const names = new Map<string, string>();
   const found: TreeRun[] = [];
   for (const row of rows) {
-    const run = await asItIsNow({ store, runner }, row);
+    const run = await currentRun({ store, runner }, row);
     const worktree = run.worktree!;
     const name = names.get(worktree.repository) ?? (await worktrees.repositoryOf(worktree));
     if (name !== null) names.set(worktree.repository, name);
@@ -78,7 +78,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
   // A reply goes on in the work tree of the run before, and both are of one task.
   const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: ALL_RUNS });
   const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
-  const runs = await Promise.all(sharing.map(row => asItIsNow(services, row)));
+  const runs = await Promise.all(sharing.map(row => currentRun(services, row)));
   const isThere = async () => (await services.worktrees.strays([])).includes(worktree.path);
   const isKnown =
     runs.some(({ status }) => !isEnd(status)) || (await isThere()) || (await wasMade(services, runs));
@@ -86,7 +86,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
 }
 
 /** Folders that no run and nothing under way is known for. */
-export async function strayFolders({ store, worktrees }: UserServices): Promise<string[]> {
+export async function unknownFolders({ store, worktrees }: UserServices): Promise<string[]> {
   const [rows, intents] = await Promise.all([
     store.runs({ hasWorktree: true, limit: ALL_RUNS }),
     store.intents(),

@@ -6,7 +6,7 @@ import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { Worktree } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
-import { type KnownWorktree, knownWorktrees, strayFolders } from './known-worktrees.ts';
+import { type KnownWorktree, knownWorktrees, unknownFolders } from './known-worktrees.ts';
 
 /** Each takes a handful of git processes to look at. */
 const AT_ONCE = 4;
@@ -55,7 +55,7 @@ export const listWorktrees = operation({
       worktrees.push(
         ...(await Promise.all(known.slice(at, at + AT_ONCE).map(each => listed(services, each, disk)))),
       );
-    return { worktrees, strays: await strayFolders(services) };
+    return { worktrees, strays: await unknownFolders(services) };
   },
 });
 

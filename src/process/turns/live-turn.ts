@@ -1,6 +1,6 @@
 import { killTree, type Leftover, type Swept, sweep } from '../table/kill-tree.ts';
 import type { ProcessTable } from '../table/process-table.ts';
-import { takeVitals, type Vitals } from './process-stats.ts';
+import { readProcessStats, type Vitals } from './process-stats.ts';
 import { hasExitRecord, markGone, readExitRecord, readSpawnError, type TurnKey } from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
 
@@ -70,7 +70,7 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
           () => NOTHING,
         );
     },
-    vitals: () => takeVitals(table, tree),
+    vitals: () => readProcessStats(table, tree),
   };
 }
 

@@ -12,7 +12,7 @@ export interface Vitals {
 }
 
 /** What the agent and everything it started do just now. The wrapper and its watchdog do nothing but wait, and are left out. */
-export async function takeVitals(table: ProcessTable, tree: TurnTree): Promise<Vitals> {
+export async function readProcessStats(table: ProcessTable, tree: TurnTree): Promise<Vitals> {
   const { wrapper, others } = await tree.members();
   const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();
   const working = others.filter(each => !waiting.has(each));

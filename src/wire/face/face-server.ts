@@ -139,7 +139,7 @@ function rendered(result: ToolResult, call: Call): CallToolResult | InputRequire
 }
 
 /** Settles as the work does, unless the signal comes first: then with its reason, and nobody waits for the work. */
-async function unlessCutOff<T>(work: Promise<T>, cutOff: AbortSignal | undefined): Promise<T> {
+async function abortable<T>(work: Promise<T>, cutOff: AbortSignal | undefined): Promise<T> {
   if (!cutOff) return work;
   let stop = () => {};
   const cut = new Promise<never>((_resolve, reject) => {
@@ -288,7 +288,7 @@ export class FaceServer extends Server {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, ctx) => {
       try {
-        const result = await unlessCutOff(wrapped(request, ctx), this.#ends.cutOff);
+        const result = await abortable(wrapped(request, ctx), this.#ends.cutOff);
         if (method === 'logging/setLevel') this.#hasLevel = true;
         return result;
       } catch (thrown) {

@@ -16,7 +16,7 @@ const utf8 = new TextEncoder();
  * The same answer, but if it takes long, as a stream that is open before there is anything to say: some clients give up
  * on a call of which not one byte has come, whatever they were told about progress.
  */
-export async function openedEarly(answer: Promise<Response>, afterMs: number): Promise<Response> {
+export async function openStreamEarly(answer: Promise<Response>, afterMs: number): Promise<Response> {
   const quick = await within(answer, afterMs);
   if (quick) return quick;
   return new Response(ReadableStream.from(frames(answer)), {
@@ -152,7 +152,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     }
     const answer = access.modern.fetch(request, { parsedBody: body });
     const mayStream = request.headers.get('accept')?.includes('text/event-stream');
-    return mayStream && awaitsAnswer(body) ? openedEarly(answer, openStreamMs) : answer;
+    return mayStream && awaitsAnswer(body) ? openStreamEarly(answer, openStreamMs) : answer;
   }
 
   function track(res: ServerResponse): void {

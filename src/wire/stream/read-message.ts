@@ -20,7 +20,7 @@ export interface Edges {
  * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
  * request would be answered: only plain fields may stand between it and the message's own braces.
  */
-function outermostId({ head, tail }: Edges): string | number | null {
+function topLevelId({ head, tail }: Edges): string | number | null {
   const found =
     ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
   if (found === undefined) return null;
@@ -33,7 +33,7 @@ function outermostId({ head, tail }: Edges): string | number | null {
 
 /** Of an answer only: the other side numbers its own questions, and those numbers are none of ours. */
 export const answeredId = (edges: Edges): string | number | null =>
-  ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? outermostId(edges) : null;
+  ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 
 /** What a line cannot be, in the words JSON-RPC has for it. */
 export interface Refusal {
@@ -50,7 +50,7 @@ const INVALID_REQUEST = -32600;
 /** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
 export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
-    return { refusal: tooLarge(outermostId(line.tooLong), maxBytes) };
+    return { refusal: tooLarge(topLevelId(line.tooLong), maxBytes) };
   }
   if (!isUtf8(line.bytes)) return refused(PARSE_ERROR, 'Parse error: the line is not UTF-8 text');
   const text = line.bytes.toString();

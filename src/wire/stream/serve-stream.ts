@@ -20,7 +20,7 @@ import { StreamTransport } from './stream-transport.ts';
  * but `server/discover` is none of theirs, so a client that forgets its version there may go on as what it is. And once a
  * connection is of the current revision, the version of a request is not looked at any more.
  */
-function versionMistake(message: JSONRPCMessage): Refusal | null {
+function unsupportedVersion(message: JSONRPCMessage): Refusal | null {
   if (!('method' in message && 'id' in message)) return null;
   const version = message.params?._meta?.[PROTOCOL_VERSION_META_KEY];
   if (version === undefined)
@@ -82,7 +82,7 @@ export function serveStream(options: StreamOptions): StreamConnection {
       lastCount = count;
     },
     direct,
-    refuse: message => (current?.era === 'legacy' ? null : versionMistake(message)),
+    refuse: message => (current?.era === 'legacy' ? null : unsupportedVersion(message)),
   });
   /** Before the client said who it is, every request has to go through the handshake's own door. */
   function direct(request: PlainRequest) {

@@ -14,7 +14,7 @@ const KINDS = ['tools', 'prompts', 'resources'] as const;
  * Keeps a stream of changes open for as long as `signal` says. `open` settles or rejects when the stream is over; false
  * means that there is none to be had. Changes may have been missed in between, so after a gap each list counts as changed.
  */
-export async function keepStream(
+export async function reconnectStream(
   open: () => Promise<boolean>,
   afterGap: () => void,
   signal: AbortSignal,
@@ -42,7 +42,7 @@ export const changing = (capabilities: Json): (typeof KINDS)[number][] =>
     return isObject(declared) && declared.listChanged === true;
   });
 
-export function tellAllChanged(capabilities: Json, events: LinkEvents): void {
+export function notifyAllListsChanged(capabilities: Json, events: LinkEvents): void {
   for (const kind of changing(capabilities)) events.onNotification(`notifications/${kind}/list_changed`, {});
 }
 
@@ -56,12 +56,12 @@ export async function subscribe(
   const kinds = changing(capabilities);
   if (kinds.length === 0) return;
   const notifications = Object.fromEntries(kinds.map(kind => [`${kind}ListChanged`, true]));
-  await keepStream(
+  await reconnectStream(
     async () => {
       await mux.standing('subscriptions/listen', { notifications }, signal);
       return true;
     },
-    () => tellAllChanged(capabilities, events),
+    () => notifyAllListsChanged(capabilities, events),
     signal,
   );
 }

@@ -47,7 +47,7 @@ export interface LinkOptions {
 
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
-export interface Greeting {
+export interface UpstreamHandshake {
   era: Era;
   protocolVersion: string;
   server: { name: string; version: string };
@@ -58,7 +58,7 @@ export const MODERN = '2026-07-28';
 const NEWEST_LEGACY = '2025-11-25';
 
 /** `initialize`, and the notice that it was understood. Rejects with the answer when the server does not know it. */
-export async function greetLegacy(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
+export async function handshakeLegacy(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   mux.envelope = null;
   const { clientInfo, events, startTimeoutMs: timeoutMs, signal } = options;
   const capabilities =
@@ -81,7 +81,7 @@ export async function greetLegacy(mux: Multiplexer, options: LinkOptions): Promi
 }
 
 /** `server/discover`. From here on every request says who asks. */
-export async function greetModern(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
+export async function handshakeModern(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   const { clientInfo, startTimeoutMs: timeoutMs, signal } = options;
   mux.envelope = {
     [VERSION_KEY]: MODERN,

@@ -1,10 +1,16 @@
-import { keepStream, subscribe, tellAllChanged } from './change-stream.ts';
-import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './handshake.ts';
+import { notifyAllListsChanged, reconnectStream, subscribe } from './change-stream.ts';
+import {
+  handshakeLegacy,
+  handshakeModern,
+  type LinkOptions,
+  MAX_FRAME_BYTES,
+  type UpstreamHandshake,
+} from './handshake.ts';
 import { HttpChannel } from './http-channel.ts';
 import { networkFault, readText, StatusFault, UnreachableFault } from './http-exchange.ts';
 import { HttpSession, type HttpTarget } from './http-session.ts';
 import { UpstreamFault, type UpstreamLink } from './link.ts';
-import { Multiplexer, refusedGreeting, toLink } from './multiplexer.ts';
+import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
 import { openSseChannel, type StreamPosition } from './sse.ts';
 
 export interface HttpLinkOptions extends LinkOptions, HttpTarget {
@@ -44,9 +50,9 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
     else {
       session.protocolVersion = greeting.protocolVersion;
       const position: StreamPosition = { lastEventId: null, retryMs: null };
-      void keepStream(
+      void reconnectStream(
         () => channel.listen(position),
-        () => tellAllChanged(greeting.capabilities, events),
+        () => notifyAllListsChanged(greeting.capabilities, events),
         over.signal,
       );
     }
@@ -61,10 +67,10 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
 }
 
 /** Asks the modern way. What only says "not now" or "not you" says nothing about the era; everything else means legacy. */
-async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<Greeting> {
+async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<UpstreamHandshake> {
   const startedAt = performance.now();
   try {
-    return await greetModern(mux, { ...options, startTimeoutMs: options.startTimeoutMs / 2 });
+    return await handshakeModern(mux, { ...options, startTimeoutMs: options.startTimeoutMs / 2 });
   } catch (fault) {
     const isVerdict =
       fault instanceof UpstreamFault &&
@@ -76,9 +82,9 @@ async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<Gr
   return greetOld(mux, { ...options, startTimeoutMs: Math.max(left, 1) });
 }
 
-async function greetOld(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
-  return greetLegacy(mux, options).catch(fault => {
-    throw fault instanceof UpstreamFault && fault.kind === 'answer' ? refusedGreeting(fault) : fault;
+async function greetOld(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
+  return handshakeLegacy(mux, options).catch(fault => {
+    throw fault instanceof UpstreamFault && fault.kind === 'answer' ? handshakeRefused(fault) : fault;
   });
 }
 

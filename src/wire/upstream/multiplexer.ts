@@ -1,4 +1,4 @@
-import { type Greeting, withMeta } from './handshake.ts';
+import { type UpstreamHandshake, withMeta } from './handshake.ts';
 import {
   type Channel,
   type Json,
@@ -317,10 +317,14 @@ export class Multiplexer {
 const cancelled = (method: string): UpstreamFault =>
   new UpstreamFault('cancelled', `${method} was taken back.`);
 
-export const refusedGreeting = (fault: UpstreamFault): UpstreamFault =>
+export const handshakeRefused = (fault: UpstreamFault): UpstreamFault =>
   new UpstreamFault('start', `The server refused to begin: ${fault.message}`, { cause: fault });
 
-export function toLink(mux: Multiplexer, greeting: Greeting, close: () => Promise<void>): UpstreamLink {
+export function toLink(
+  mux: Multiplexer,
+  greeting: UpstreamHandshake,
+  close: () => Promise<void>,
+): UpstreamLink {
   return {
     era: greeting.era,
     server: greeting.server,

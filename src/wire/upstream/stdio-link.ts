@@ -3,7 +3,13 @@ import { LineSplitter } from '../line-splitter.ts';
 import { asLine, gatherWrites } from '../stream/line-writer.ts';
 import { answeredId, type Edges } from '../stream/read-message.ts';
 import { subscribe } from './change-stream.ts';
-import { type Greeting, greetLegacy, greetModern, type LinkOptions, MAX_FRAME_BYTES } from './handshake.ts';
+import {
+  handshakeLegacy,
+  handshakeModern,
+  type LinkOptions,
+  MAX_FRAME_BYTES,
+  type UpstreamHandshake,
+} from './handshake.ts';
 import { answerTooLarge, tooLarge } from './http-exchange.ts';
 import {
   type Channel,
@@ -13,7 +19,7 @@ import {
   UpstreamFault,
   type UpstreamLink,
 } from './link.ts';
-import { Multiplexer, refusedGreeting, toLink } from './multiplexer.ts';
+import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
 import { tryParse } from './parse-json.ts';
 
 interface ServiceEnd {
@@ -175,14 +181,14 @@ export async function openStdioLink(options: StdioLinkOptions): Promise<Upstream
 }
 
 /** Nearly every server knows `initialize`, also those that know better; only one that does not is asked the modern way. */
-async function greet(mux: Multiplexer, options: LinkOptions): Promise<Greeting> {
+async function greet(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   try {
-    return await greetLegacy(mux, options);
+    return await handshakeLegacy(mux, options);
   } catch (fault) {
     if (!(fault instanceof UpstreamFault) || fault.kind !== 'answer') throw fault;
-    return await greetModern(mux, options).catch(second => {
+    return await handshakeModern(mux, options).catch(second => {
       if (!(second instanceof UpstreamFault) || second.kind !== 'answer') throw second;
-      throw refusedGreeting(fault);
+      throw handshakeRefused(fault);
     });
   }
 }

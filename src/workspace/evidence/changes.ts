@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { WorkPlace, WorkTree } from '../../core/ports/changes.ts';
+import type { FolderChanges, WorkPlace } from '../../core/ports/changes.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { DirtyFile, WorkChanges, WorkSnapshot } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
-import { type Git, GitTrouble, openGit } from '../git/git.ts';
+import { type Git, GitError, openGit } from '../git/git.ts';
 import { headLogSize } from '../git/git-folder.ts';
 import { readStatus, type StatusEntry } from '../git/git-status.ts';
 import { readIgnoreRules } from '../git/ignore-rules.ts';
@@ -38,7 +38,7 @@ async function findChanges(
     try {
       return await part;
     } catch (trouble) {
-      if (!(trouble instanceof GitTrouble)) throw trouble;
+      if (!(trouble instanceof GitError)) throw trouble;
       if (!notes.includes(trouble.message)) notes.push(trouble.message);
       return null;
     }
@@ -137,13 +137,13 @@ async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapsho
   const unlisted = hidden.paths.filter(path => !known.has(path));
   const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
   if (entries.length > MAX_DIRTY)
-    throw new GitTrouble(
+    throw new GitError(
       `more than ${MAX_DIRTY} files had uncommitted changes before the run, or were hidden from git`,
     );
   const budget = { ...HASH_BUDGET };
   const { root } = git.folder;
   const dirty = await eachOf(entries, entry => look(root, entry, budget));
-  if (signal?.aborted) throw new GitTrouble('git was no longer waited for');
+  if (signal?.aborted) throw new GitError('git was no longer waited for');
   const { keptOut } = hidden;
   const readyAt = Date.now();
   return { root, head, branch, headLogSize: logSize, dirty, ignoreRules, keptOut, takenAt, readyAt };
@@ -165,7 +165,7 @@ async function look(
 }
 
 /** What runs do to the files of a folder, as git can tell it. */
-export function createWorkTree(env: Record<string, string | undefined> = process.env): WorkTree {
+export function createWorkTree(env: Record<string, string | undefined> = process.env): FolderChanges {
   return {
     async snapshot(directory, signal) {
       try {
@@ -209,7 +209,7 @@ async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
 /** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */
 function wordsOf(trouble: unknown, folder: string): string {
   if (!existsSync(folder)) return 'the folder is gone';
-  if (trouble instanceof GitTrouble) return trouble.message;
+  if (trouble instanceof GitError) return trouble.message;
   const { code, message } = trouble as NodeJS.ErrnoException;
   return `the folder could not be looked at (${code ?? message})`;
 }

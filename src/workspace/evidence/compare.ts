@@ -8,7 +8,7 @@ import {
 } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import { headLogSince } from '../git/git-folder.ts';
 import { type Status, type TrackedChange, trackedChanges } from '../git/git-status.ts';
 import { hiddenIgnoreFiles, readStatusUnder } from '../git/ignore-rules.ts';
@@ -71,7 +71,7 @@ async function compare(
   workspace: string | undefined,
   env: Compared['env'],
 ): Promise<Omit<Compared, 'notes'>> {
-  if (git.folder.root !== before.root) throw new GitTrouble('the repository of then is not there any more');
+  if (git.folder.root !== before.root) throw new GitError('the repository of then is not there any more');
   const base = before.head ?? (await emptyTree(git));
   const [status, { byPath: tracked, uncounted }] = await Promise.all([
     readStatusUnder(git, before.ignoreRules, { env }),

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 type RealPlace = { real: string } | { missing: true } | { outside: true } | { fault: string };
 
 /** Where a path really leads, and whether that is still inside the folder. */
-export async function realPlace(folder: string, path: string): Promise<RealPlace> {
+export async function resolveInside(folder: string, path: string): Promise<RealPlace> {
   try {
     const real = await realpath(path);
     return isInside(await realpath(folder), real) ? { real } : { outside: true };
@@ -24,12 +24,12 @@ export function isInside(folder: string, path: string): boolean {
 }
 
 /** The path with links resolved, as far as it is there. */
-export async function nearestReal(path: string): Promise<string> {
+export async function resolveExistingPart(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
-    return join(await nearestReal(dirname(path)), basename(path));
+    return join(await resolveExistingPart(dirname(path)), basename(path));
   }
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import { withLock } from '../files/file-lock.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { unwritten } from '../files/text-file.ts';
 import { trust } from '../settings/trust.ts';
 import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
@@ -90,7 +90,7 @@ export function unlessChanged(workspace: string, before: CurrentConfig, now: Cur
 /** The file itself, links resolved: a link inside the workspace stays a link. */
 async function placeToWrite(workspace: string): Promise<string> {
   const file = mcpConfigPath(workspace);
-  const place = await realPlace(workspace, file);
+  const place = await resolveInside(workspace, file);
   if ('real' in place) return place.real;
   await mkdir(dirname(file), { recursive: true });
   const folder = await teamFolder(workspace);

@@ -7,7 +7,7 @@ import { offThread } from '../../core/off-thread.ts';
 import { createRedactor } from '../../redaction/redactor.ts';
 import type { McpConfig, Server } from '../../schema/mcp-config.ts';
 import { offsetAt, placeOf } from '../files/json-file.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { readTextFile, type TextFile } from '../files/text-file.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { parseMcpConfig } from './parse-mcp-config.ts';
@@ -39,7 +39,7 @@ const MAX_CONFIG_BYTES = 256 * 1024;
 
 /** The text of a workspace's configuration. A link that leads out of the workspace is not followed. */
 export async function readMcpConfig(workspace: string): Promise<TextFile> {
-  const place = await realPlace(workspace, mcpConfigPath(workspace));
+  const place = await resolveInside(workspace, mcpConfigPath(workspace));
   if ('outside' in place) return { fault: 'is a symbolic link that leads out of the workspace' };
   return 'real' in place ? readTextFile(place.real, MAX_CONFIG_BYTES) : place;
 }

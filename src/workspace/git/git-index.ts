@@ -7,7 +7,7 @@ import { processesIn } from '../../process/table/processes-in.ts';
 import { SquadError } from '../../schema/error.ts';
 import { statWorkFile } from '../files/file-stamp.ts';
 import { type ScratchIndex, withScratchIndex } from '../worktrees/branch-commit.ts';
-import { type Git, GitTrouble } from './git.ts';
+import { type Git, GitError } from './git.ts';
 
 /** The index as it is now, byte for byte; null: there is none. Git only ever replaces it as a whole. */
 export const readIndex = (file: string): Promise<Buffer | null> =>
@@ -58,7 +58,7 @@ export const withIndexCopy = <T>(
  * Paths, one character for each byte, whose file is not as the index has it; with `commit`, whose file or entry is not as there;
  * with `folder`, of the files in that one instead of the work tree.
  */
-export async function unlike(
+export async function changedPaths(
   index: ScratchIndex,
   { commit, folder }: { commit?: string; folder?: string } = {},
 ): Promise<Set<string>> {
@@ -69,7 +69,7 @@ export async function unlike(
       undefined,
       REFRESH_TIMEOUT_MS,
     )
-    .catch(unlessSaid);
+    .catch(ignoreExitOne);
   const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
   const how = ['--name-only', '-z', '--no-renames', '--ignore-submodules=all'];
   return listed(await index.run([...options, ...list, ...how]));
@@ -87,8 +87,8 @@ export const listed = (output: Buffer): Set<string> =>
   new Set(output.toString('latin1').split('\0').slice(0, -1));
 
 /** By 1 git only says that not all is as the index has it. */
-export function unlessSaid(trouble: unknown): void {
-  if (!(trouble instanceof GitTrouble) || trouble.exitCode !== 1) throw trouble;
+export function ignoreExitOne(trouble: unknown): void {
+  if (!(trouble instanceof GitError) || trouble.exitCode !== 1) throw trouble;
 }
 
 /** Files that the index says are kept out of the folder: those that are there all the same, and those that are not. */
@@ -101,7 +101,11 @@ interface KeptOut {
  * Makes git look at these paths (bytes, one character each) whatever flags the index has for them: by `assume-unchanged` and
  * `skip-worktree` people hide changes of their own. A file that is not in the folder because of a flag may stay away.
  */
-export async function uncover(index: ScratchIndex, root: string, paths: readonly string[]): Promise<KeptOut> {
+export async function clearSkipWorktree(
+  index: ScratchIndex,
+  root: string,
+  paths: readonly string[],
+): Promise<KeptOut> {
   const keptOut: KeptOut = { present: [], absent: new Set() };
   if (paths.length === 0) return keptOut;
   const asked = new Set(paths);
@@ -120,7 +124,7 @@ export async function uncover(index: ScratchIndex, root: string, paths: readonly
   return keptOut;
 }
 
-export const keepOut = (index: ScratchIndex, paths: readonly string[]): Promise<void> =>
+export const setSkipWorktree = (index: ScratchIndex, paths: readonly string[]): Promise<void> =>
   flag(index, '--skip-worktree', paths);
 
 async function flag(index: ScratchIndex, option: string, paths: readonly string[]): Promise<void> {

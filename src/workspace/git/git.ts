@@ -21,7 +21,7 @@ const isAmong = (folders: readonly string[], root: string): boolean =>
   );
 
 /** Why git has no answer, in words for a result's note. */
-export class GitTrouble extends Error {
+export class GitError extends Error {
   /** Null when git gave none: it was not started, or not waited for. */
   readonly exitCode: number | null;
   /** What it said on standard error. */
@@ -80,11 +80,11 @@ export async function openGit(
   uid: number | undefined = process.geteuid?.(),
 ): Promise<Git> {
   const folder = await findGitFolder(directory);
-  if (!folder) throw new GitTrouble('not a git repository');
+  if (!folder) throw new GitError('not a git repository');
   const { root, commonDir } = folder;
   const trusted = once(async () => {
     if (uid !== undefined && !(await isOwnedBy(folder, uid)) && !(await isTrustedByUser(root, env)))
-      throw new GitTrouble(DISTRUST);
+      throw new GitError(DISTRUST);
   });
 
   async function call(args: string[], how: GitRun): Promise<ProgramEnd> {
@@ -92,7 +92,7 @@ export async function openGit(
     if (how.input instanceof Promise) how.input.catch(() => {});
     await trusted();
     const place = await privateGit(folder!, config => readSettings(config, env));
-    if (place === null) throw new GitTrouble('the configuration of the repository cannot be read');
+    if (place === null) throw new GitError('the configuration of the repository cannot be read');
     // Git would make it, but not at the end of a link.
     if (args[0] === 'worktree' && args[1] === 'add')
       await mkdir(join(commonDir, 'worktrees')).catch(() => {});
@@ -165,7 +165,7 @@ function personal(env: Environment): Record<string, string> {
 function output(end: ProgramEnd, { mayBeCut = false, limitMs = GIT_TIMEOUT_MS, codes = [] }: GitRun): Buffer {
   if (end.code === 0 || (end.code !== null && codes.includes(end.code)) || (end.cut === 'size' && mayBeCut))
     return end.stdout;
-  throw new GitTrouble(reason(end, limitMs), end);
+  throw new GitError(reason(end, limitMs), end);
 }
 
 function reason(end: ProgramEnd, limitMs: number): string {
@@ -203,7 +203,7 @@ const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
 /** As `git.run`, but a lock that somebody else holds is waited for. */
-export async function runPatiently(git: Git, args: string[], how: GitRun = {}): Promise<Buffer> {
+export async function runWithLockRetry(git: Git, args: string[], how: GitRun = {}): Promise<Buffer> {
   const until = performance.now() + LOCK_TIMEOUT_MS;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {
@@ -216,7 +216,7 @@ export async function runPatiently(git: Git, args: string[], how: GitRun = {}): 
 }
 
 const isLocked = (trouble: unknown): boolean =>
-  trouble instanceof GitTrouble && (LOCKED.test(trouble.said) || HALF_MADE.test(trouble.said));
+  trouble instanceof GitError && (LOCKED.test(trouble.said) || HALF_MADE.test(trouble.said));
 
 const LOCKED = /\.lock': File exists|could not lock|another git process/i;
 /** Another git is just writing down a work tree of its own, and every git reads what is there of all of them. */
@@ -224,7 +224,7 @@ const HALF_MADE = /failed to read \S*\/worktrees\/\S+\/(commondir|gitdir|HEAD)\b
 
 /** What went wrong with a repository, for whoever asked. */
 export function gitFailure(what: string, trouble: unknown): SquadError | unknown {
-  if (!(trouble instanceof GitTrouble)) return trouble;
+  if (!(trouble instanceof GitError)) return trouble;
   const options = { cause: trouble };
   if (trouble.message === 'not a git repository')
     return new SquadError('NOT_A_REPOSITORY', `${what}: it is not a git repository.`, options);
@@ -241,7 +241,7 @@ export function gitFailure(what: string, trouble: unknown): SquadError | unknown
   });
 }
 
-function nextStep(trouble: GitTrouble): string {
+function nextStep(trouble: GitError): string {
   const [, lock] = /'([^'\n]+\.lock)': File exists/.exec(trouble.said) ?? [];
   if (lock) return `Another git holds ${lock}. If none is at work there any more, remove that file.`;
   const [, elsewhere] = /already (?:checked out|used by worktree) at '([^'\n]+)'/.exec(trouble.said) ?? [];

@@ -5,15 +5,15 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
 import { pathBytes } from '../files/paths.ts';
 import type { TreeChange } from '../git/git-status.ts';
-import { type Aside, keepBeside } from './aside.ts';
-import { isLike, look, putIn, takeOut } from './file-exchange.ts';
+import { type FileStash, saveConflictingCopy } from './aside.ts';
+import { isSameFile, look, placeIfAbsent, removeIfUnchanged } from './file-exchange.ts';
 
 /** So many, and then others have their turn. */
 const AT_ONCE = 32;
 
 interface Exchange {
   root: string;
-  aside: Aside;
+  aside: FileStash;
   /** As they were when they were found to be in the old commit: to be taken out, when they still are. */
   goes: ReadonlyMap<string, BigIntStats>;
   files: readonly TreeChange[];
@@ -32,7 +32,7 @@ export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint):
   const isOut = () => checkpoint('old file taken out');
   const leaves = ({ path }: TreeChange): boolean => {
     const seen = goes.get(path);
-    if (!seen || !takeOut(root, path, { seen, into: aside.old, isOut })) return false;
+    if (!seen || !removeIfUnchanged(root, path, { seen, into: aside.old, isOut })) return false;
     out.set(path, seen);
     return true;
   };
@@ -45,7 +45,7 @@ export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint):
   await inTurns(files, change => {
     const { path } = change;
     if (!comes.has(path) || (goes.has(path) && !leaves(change))) return;
-    if (!putIn(root, path, pathBytes(aside.next, path))) return;
+    if (!placeIfAbsent(root, path, pathBytes(aside.next, path))) return;
     const stat = look(pathBytes(root, path));
     if (stat) put.set(path, stat);
   });
@@ -54,11 +54,11 @@ export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint):
   const notes: string[] = [];
   await inTurns([...out], ([path, seen]) => {
     const file = pathBytes(aside.old, path);
-    if (isLike(look(file), seen)) return unlinkSync(file);
+    if (isSameFile(look(file), seen)) return unlinkSync(file);
     // Saved by somebody who had it open: ours goes again.
     const ours = put.get(path);
-    if (ours) takeOut(root, path, { seen: ours, into: aside.next });
-    if (!putIn(root, path, file)) notes.push(keepBeside(root, path, file));
+    if (ours) removeIfUnchanged(root, path, { seen: ours, into: aside.next });
+    if (!placeIfAbsent(root, path, file)) notes.push(saveConflictingCopy(root, path, file));
   });
   await rm(aside.folder, { recursive: true, force: true });
   return notes;

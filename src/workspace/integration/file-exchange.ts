@@ -23,7 +23,7 @@ export const look = (file: Buffer): BigIntStats | null => {
 };
 
 /** A rename changes the change time, and nothing of this. */
-export const isLike = (one: BigIntStats | null, other: BigIntStats): boolean =>
+export const isSameFile = (one: BigIntStats | null, other: BigIntStats): boolean =>
   one !== null &&
   one.ino === other.ino &&
   one.size === other.size &&
@@ -34,7 +34,7 @@ export const isLike = (one: BigIntStats | null, other: BigIntStats): boolean =>
  * Takes a file out of a folder to the same path in another, as long as it is what was seen: true when it is out. Saved to at
  * the last moment, it goes back; if another is at its place by then, it is out, and not like what was seen.
  */
-export function takeOut(
+export function removeIfUnchanged(
   root: string,
   path: string,
   { seen, into, isOut = () => {} }: { seen: BigIntStats; into: string; isOut?: () => void },
@@ -49,11 +49,11 @@ export function takeOut(
     return false;
   }
   isOut();
-  return isLike(look(out), seen) || !putIn(root, path, out);
+  return isSameFile(look(out), seen) || !placeIfAbsent(root, path, out);
 }
 
 /** Puts a file where there is none, never over another: false when there is one, or it cannot be put there. */
-export function putIn(root: string, path: string, file: Buffer): boolean {
+export function placeIfAbsent(root: string, path: string, file: Buffer): boolean {
   const target = pathBytes(root, path);
   try {
     if (!hasFolders(root, path, 'make')) return false;

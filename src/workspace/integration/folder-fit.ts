@@ -5,7 +5,7 @@ import type { FolderFit } from '../../core/ports/integration.ts';
 import { statWorkFile } from '../files/file-stamp.ts';
 import { pathBytes, pathText } from '../files/paths.ts';
 import type { Git } from '../git/git.ts';
-import { uncover, unlike, withIndexCopy } from '../git/git-index.ts';
+import { changedPaths, clearSkipWorktree, withIndexCopy } from '../git/git-index.ts';
 import { type TreeChange, treeChanges } from '../git/git-status.ts';
 
 const MAX_NAMED = 20;
@@ -14,12 +14,12 @@ const MAX_NAMED = 20;
 export async function folderFit(git: Git, { from, to }: { from: string; to: string }): Promise<FolderFit> {
   const { files, submodules } = await treeChanges(git, from, to);
   const changed = await withIndexCopy(git, from, async index => {
-    await uncover(
+    await clearSkipWorktree(
       index,
       git.folder.root,
       files.map(({ path }) => path),
     );
-    return unlike(index, { commit: from });
+    return changedPaths(index, { commit: from });
   });
   const inTheWay = await presentBefore(git.folder.root, files);
   const isOn = files.filter(({ path }) => changed.has(path));

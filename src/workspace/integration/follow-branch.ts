@@ -5,10 +5,17 @@ import type { Checkpoint } from '../../core/ports/integration.ts';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
 import type { Git } from '../git/git.ts';
-import { keepOut, listed, uncover, unlessSaid, unlike, withIndexCopy } from '../git/git-index.ts';
+import {
+  changedPaths,
+  clearSkipWorktree,
+  ignoreExitOne,
+  listed,
+  setSkipWorktree,
+  withIndexCopy,
+} from '../git/git-index.ts';
 import { type TreeChange, treeChanges } from '../git/git-status.ts';
 import type { ScratchIndex } from '../worktrees/branch-commit.ts';
-import { makeAside } from './aside.ts';
+import { createStash } from './aside.ts';
 import { exchangeFiles } from './exchange-files.ts';
 
 const CHECKOUT_TIMEOUT_MS = 120_000;
@@ -39,12 +46,12 @@ async function follow(
   if (await isDone(before, to, files)) return [];
   await after.run(['read-tree', '-i', '-m', from, to]);
   const paths = files.map(({ path }) => path);
-  await uncover(before, root, paths);
-  const keptOut = await uncover(after, root, paths);
+  await clearSkipWorktree(before, root, paths);
+  const keptOut = await clearSkipWorktree(after, root, paths);
 
   // Looked at before git does: what is the same afterwards is what git has read.
   const seen = await statsOf(root, files);
-  const [unlikeOld, unlikeNew] = [await unlike(before), await unlike(after)];
+  const [unlikeOld, unlikeNew] = [await changedPaths(before), await changedPaths(after)];
   const goes = new Map<string, BigIntStats>();
   const wanted: string[] = [];
   for (const { path, was, is } of files) {
@@ -56,7 +63,7 @@ async function follow(
     if (is && (isOld || isFree) && !keptOut.absent.has(path)) wanted.push(path);
   }
 
-  const aside = await makeAside(git);
+  const aside = await createStash(git);
   let kept: string[];
   try {
     const comes = await writeNew(after, aside.next, wanted);
@@ -64,8 +71,8 @@ async function follow(
   } finally {
     await rm(aside.next, { recursive: true, force: true });
   }
-  const unlikeAfter = await unlike(after);
-  await keepOut(
+  const unlikeAfter = await changedPaths(after);
+  await setSkipWorktree(
     after,
     keptOut.present.filter(path => !unlikeAfter.has(path)),
   );
@@ -105,8 +112,8 @@ async function writeNew(
     await index.run([at, 'checkout-index', '-q', '-u', '-z', '--stdin'], input, CHECKOUT_TIMEOUT_MS);
     return all;
   } catch (trouble) {
-    unlessSaid(trouble);
-    for (const path of await unlike(index, { folder })) all.delete(path);
+    ignoreExitOne(trouble);
+    for (const path of await changedPaths(index, { folder })) all.delete(path);
     return all;
   }
 }

@@ -7,7 +7,7 @@ import { FEEDBACK_FILE } from '../../schema/review.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { eachOf } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
-import { type Git, GitTrouble, gitFailure, openGit, runPatiently } from '../git/git.ts';
+import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { committer } from '../git/git-folder.ts';
 import { PLAIN_DIFF, readStatusAmongMany } from '../git/git-status.ts';
 import { folderFit } from './folder-fit.ts';
@@ -30,7 +30,7 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
     files.delete(FEEDBACK_FILE);
     return { files: [...files].sort(), why: null };
   } catch (trouble) {
-    if (trouble instanceof GitTrouble) return { files: null, why: trouble.message };
+    if (trouble instanceof GitError) return { files: null, why: trouble.message };
     return { files: null, why: `the folder could not be looked at (${(trouble as Error).message})` };
   }
 }
@@ -48,7 +48,7 @@ async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: str
   if (baseBranch === null) return since(base);
   return since(`refs/heads/${baseBranch}`).catch(trouble => {
     // Somebody may have removed that branch; the commit it began at is still there.
-    if (trouble instanceof GitTrouble && trouble.exitCode === 128) return since(base);
+    if (trouble instanceof GitError && trouble.exitCode === 128) return since(base);
     throw trouble;
   });
 }
@@ -84,7 +84,7 @@ export function createIntegration(env: Record<string, string | undefined> = proc
     move: (move, checkpoint) => within(move.repository, () => moveTarget(move, env, checkpoint)),
     settle: move => within(move.repository, () => settleMove(move, env)),
     dropRef: (repository, ref) =>
-      within(repository, async git => void (await runPatiently(git, ['update-ref', '-d', ref]))),
+      within(repository, async git => void (await runWithLockRetry(git, ['update-ref', '-d', ref]))),
   };
 }
 

@@ -3,10 +3,10 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { branchMoved, targetBlocked } from '../../core/integration/checklist.ts';
 import type { Checkpoint, TargetMove } from '../../core/ports/integration.ts';
-import { type Git, GitTrouble, openGit, runPatiently } from '../git/git.ts';
+import { type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
 import { committer } from '../git/git-folder.ts';
 import { withIndexLock } from '../git/git-index.ts';
-import { putBackAside } from './aside.ts';
+import { restoreStash } from './aside.ts';
 import { folderFit } from './folder-fit.ts';
 import { followBranch } from './follow-branch.ts';
 import { isIn } from './trial-merge.ts';
@@ -28,7 +28,7 @@ export async function moveTarget(
   }
   return withIndexLock(git.folder.gitDir, async () => {
     checkpoint('index locked');
-    const notes = await putBackAside(git, move.from);
+    const notes = await restoreStash(git, move.from);
     const { obstacles } = await folderFit(git, move);
     if (obstacles.length > 0) throw targetBlocked(move.target, git.folder.root, obstacles);
     await moveRef(git, move, identity);
@@ -49,7 +49,7 @@ export async function settleMove(
   const folder = await openGit(move.folder, env);
   return withIndexLock(folder.folder.gitDir, async () => {
     await removeScratch(folder.folder.gitDir);
-    const notes = await putBackAside(folder, move.from);
+    const notes = await restoreStash(folder, move.from);
     const isThere = (await checkedOut(folder)) === `refs/heads/${move.target}`;
     if (!moved || !isThere || tip !== move.to) return { moved, notes };
     return { moved, notes: [...notes, ...(await followBranch(folder, move, () => {}))] };
@@ -62,7 +62,7 @@ export async function tipOf(git: Git, branch: string): Promise<string | null> {
     const args = ['show-ref', '--verify', '--hash', `refs/heads/${branch}`];
     return String(await git.run(args)).trim();
   } catch (trouble) {
-    if (trouble instanceof GitTrouble && /not a valid ref/.test(trouble.said)) return null;
+    if (trouble instanceof GitError && /not a valid ref/.test(trouble.said)) return null;
     throw trouble;
   }
 }
@@ -84,7 +84,7 @@ async function moveRef(
 ): Promise<void> {
   const args = ['update-ref', '--create-reflog', '-m', 'squad integrate', `refs/heads/${target}`, to, from];
   try {
-    await runPatiently(git, args, { env });
+    await runWithLockRetry(git, args, { env });
   } catch (trouble) {
     const tip = await tipOf(git, target);
     if (tip !== from) throw branchMoved(target, trouble);

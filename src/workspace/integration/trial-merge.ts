@@ -5,7 +5,7 @@ import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
 import { branchDiff } from '../evidence/diff.ts';
 import { pathText } from '../files/paths.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import { PLAIN_DIFF } from '../git/git-status.ts';
 import { withoutFeedback } from '../review/feedback-commits.ts';
 import { COMMITTER } from '../worktrees/branch-commit.ts';
@@ -66,7 +66,7 @@ export async function isIn(git: Git, commit: string, other: string): Promise<boo
     await git.run(['merge-base', '--is-ancestor', commit, other], { env: COMMITTER });
     return true;
   } catch (trouble) {
-    if (trouble instanceof GitTrouble && trouble.exitCode === 1) return false;
+    if (trouble instanceof GitError && trouble.exitCode === 1) return false;
     throw trouble;
   }
 }
@@ -107,8 +107,8 @@ const UNRELATED = 'it has no commit in common with the target';
 
 /** Null: the two cannot be merged at all. */
 function explained(trouble: unknown): null {
-  if (trouble instanceof GitTrouble && /unrelated histories/.test(trouble.said)) return null;
-  if (trouble instanceof GitTrouble && /usage: git merge-tree|unknown option/i.test(trouble.said))
+  if (trouble instanceof GitError && /unrelated histories/.test(trouble.said)) return null;
+  if (trouble instanceof GitError && /usage: git merge-tree|unknown option/i.test(trouble.said))
     throw new SquadError(
       'GIT_FAILED',
       'This git cannot merge without a folder: version 2.38 or later is needed.',

@@ -10,7 +10,7 @@ import {
   TEMPLATE_NAME,
   type TemplateArgument,
 } from '../../schema/role.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { userFilePath } from '../settings/config-files.ts';
 import { type Frontmatter, type HeadShape, headLength, ROLE_KEYS, readHeaded } from './frontmatter.ts';
@@ -66,7 +66,7 @@ async function readTemplate(
     ...{ name: stem, description: '', arguments: [], body: '', meta: {} },
     ...{ file, from, fault, needsTrust, warnings: [] },
   });
-  const place = await realPlace(directory, file);
+  const place = await resolveInside(directory, file);
   if ('outside' in place) return broken('is a symbolic link out of its folder');
   const read = 'fault' in place ? place : await readTextFile(file);
   if ('missing' in read) return broken('is a symbolic link that leads nowhere');

@@ -6,7 +6,7 @@ import { buildContext, type Context, type FoundFile } from '../../core/roles/con
 import { checkText } from '../../core/text.ts';
 import type { Config } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
-import { isInside, realPlace } from '../files/paths.ts';
+import { isInside, resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 
 /** In the order in which an agent reads them. */
@@ -25,7 +25,7 @@ export async function readContextFiles(root: string, wanted: true | readonly str
 async function readFound(root: string, file: string, mustBeThere: boolean): Promise<FoundFile> {
   const path = resolve(root, file);
   if (!isInside(root, path)) throw outside(file, root);
-  const place = await realPlace(root, path);
+  const place = await resolveInside(root, path);
   if ('outside' in place) {
     if (mustBeThere) throw outside(file, root);
     return { file, fault: 'is a symbolic link out of the workspace' };

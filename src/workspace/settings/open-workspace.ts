@@ -11,7 +11,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';
 import { JsonSchema } from '../../schema/run.ts';
 import { jsonProblem, placeOf } from '../files/json-file.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { readInside } from '../files/text-file.ts';
 import { untrustedMcpConfig } from '../gateway/mcp-config-file.ts';
 import { readAgentTemplates, templateFolders } from '../roles/agent-templates.ts';
@@ -184,7 +184,7 @@ export function createWorkspaces({
 const NONE: ReadonlySet<string> = new Set();
 
 async function liesOutside(folders: string[], path: string): Promise<boolean> {
-  const places = await Promise.all(folders.map(folder => realPlace(folder, path)));
+  const places = await Promise.all(folders.map(folder => resolveInside(folder, path)));
   return !places.some(place => 'real' in place);
 }
 

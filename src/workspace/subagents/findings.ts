@@ -5,7 +5,7 @@ import { offThread } from '../../core/off-thread.ts';
 import { type ErrorCode, SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { ConfigFinding } from '../../schema/subagent.ts';
-import { problemWords } from '../../schema/zod-issue-text.ts';
+import { describeZodIssue } from '../../schema/zod-issue-text.ts';
 import { parseBoundedYaml, type YamlFault } from '../files/bounded-yaml.ts';
 import { describedAt, keysAt } from '../files/json-file.ts';
 
@@ -239,7 +239,7 @@ export function checkPart<T>(
   );
   for (const issue of unknown) warnOfKeys(issue, keysAt(schema, stepsOf(issue)), path, findings);
   const known = without(value, unknown.flatMap(pathsOfKeys));
-  const checked = schema.safeParse(known, { error: problemWords });
+  const checked = schema.safeParse(known, { error: describeZodIssue });
   if (checked.success) return { part: checked.data as Partial<T>, wrong: new Set() };
   const { issues } = checked.error;
   for (const issue of issues) tell(issue, schema, known, path, findings);

@@ -12,7 +12,7 @@ import {
 import { type DecisionFile, type Decisions, readDecisions } from '../../core/team/decisions.ts';
 import { countLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { readTeamText, stampOfFile } from './team-file.ts';
 
 const INBOX = 'decisions/inbox';
@@ -74,7 +74,7 @@ async function mainFile(folder: string, notes: string[]): Promise<DecisionFile |
 
 /** Newest first, as far as the names tell. */
 async function waitingFiles(folder: string): Promise<{ names: string[]; fault: string | null }> {
-  const place = await realPlace(folder, join(folder, INBOX));
+  const place = await resolveInside(folder, join(folder, INBOX));
   if ('missing' in place) return { names: [], fault: null };
   if (!('real' in place))
     return { names: [], fault: 'fault' in place ? place.fault : 'leads out of the workspace' };
@@ -140,7 +140,7 @@ async function inboxOf(folder: string): Promise<string> {
       if (thrown.code !== 'EEXIST') throw thrown;
     });
     // One step at a time, so that nothing is made beyond a link.
-    const place = await realPlace(folder, path);
+    const place = await resolveInside(folder, path);
     if (!('real' in place))
       throw new SquadError(
         'PERMISSION_DENIED',

@@ -3,12 +3,12 @@ import { type BigIntStats, constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Part } from '../../core/team/team-markdown.ts';
-import { folderNamed, realPlace } from '../files/paths.ts';
+import { folderNamed, resolveInside } from '../files/paths.ts';
 import { readSmallFile } from '../files/text-file.ts';
 
 /** The folder of a workspace that Squad may write in; null when nobody ran `squad init` there. */
 export async function teamFolder(workspace: string): Promise<string | null> {
-  const place = await realPlace(workspace, join(workspace, '.squad'));
+  const place = await resolveInside(workspace, join(workspace, '.squad'));
   if ('missing' in place) return null;
   if ('outside' in place) throw new Error('.squad is a symbolic link out of the workspace');
   if ('fault' in place) throw new Error(`.squad ${place.fault}`);
@@ -104,7 +104,7 @@ export async function readTeamText(
   most: number,
   ofLonger: 'nothing' | 'beginning' | 'end' = 'nothing',
 ): Promise<TeamText> {
-  const place = await realPlace(folder, dirname(join(folder, path)));
+  const place = await resolveInside(folder, dirname(join(folder, path)));
   if ('missing' in place) return { missing: true };
   if (!('real' in place)) return { fault: 'fault' in place ? place.fault : 'lies outside the workspace' };
   const file = join(place.real, basename(path));

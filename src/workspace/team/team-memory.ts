@@ -8,7 +8,7 @@ import { readHistory } from '../../core/team/history.ts';
 import { readRoster } from '../../core/team/roster.ts';
 import { firstLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
-import { realPlace } from '../files/paths.ts';
+import { resolveInside } from '../files/paths.ts';
 import { changeBacklog, revisionOf } from './backlog.ts';
 import { decisionsIn, type KeptDecisions, recordDecision } from './decisions.ts';
 import { readTeamText, stampOfFile, teamFolder } from './team-file.ts';
@@ -25,7 +25,7 @@ interface AgentPlaces extends TeamAgent {
 
 /** Everybody in `agents/`: a folder with a charter or a history, or a role in a file of its own. */
 async function agentsIn(folder: string): Promise<AgentPlaces[]> {
-  const place = await realPlace(folder, join(folder, 'agents'));
+  const place = await resolveInside(folder, join(folder, 'agents'));
   if (!('real' in place)) return [];
   const entries = await readdir(place.real, { withFileTypes: true }).catch((): Dirent[] => []);
   const found = new Map<string, AgentPlaces>();

@@ -1,6 +1,6 @@
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import {
   asBytes,
   COMMITTER,
@@ -35,7 +35,7 @@ export async function prepareFile(
     }
     const ours = text === null ? null : { mode: '100644', oid: await store(git, Buffer.from(text), path) };
     await index.set([[asBytes(path), ours]]).catch(thrown => {
-      if (thrown instanceof GitTrouble && thrown.exitCode !== null) throw failed(path, thrown.message);
+      if (thrown instanceof GitError && thrown.exitCode !== null) throw failed(path, thrown.message);
       throw thrown;
     });
     return { from: tip, to: await index.commit(parent, message) };

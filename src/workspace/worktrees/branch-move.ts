@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
-import { GitTrouble } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
 import { asBytes, COMMITTER, entryAt, type ScratchIndex, sameContent } from './branch-commit.ts';
 import { type FilePlan, placeFile, planFile } from './branch-move-file.ts';
-import { type BranchPlace, standingOf, tipOf, underWay } from './branch-place.ts';
-import { FormerIndex } from './former-index.ts';
+import { type BranchPlace, gitOperationInProgress, standingOf, tipOf } from './branch-place.ts';
+import { PreviousIndex } from './former-index.ts';
 import { swapIndex } from './index-swap.ts';
 
 /** Git waits for a lock of a branch only a moment. */
@@ -26,8 +26,8 @@ export async function applyMove(place: BranchPlace, move: BranchMove, path?: str
   if (tip !== move.from) throw moved(place, 'it is at another commit');
   if (!isCheckedOut) return moveRef(place, move);
   if (path === undefined) {
-    if (underWay(place)) throw moved(place, `${underWay(place)} has begun`);
-    const former = new FormerIndex(place.git, move);
+    if (gitOperationInProgress(place)) throw moved(place, `${gitOperationInProgress(place)} has begun`);
+    const former = new PreviousIndex(place.git, move);
     await swap(place, move, index => wholeIndex(index, move.to), { former });
     return former.dropOlder();
   }
@@ -56,8 +56,8 @@ export async function undoMove(place: BranchPlace, move: BranchMove, path?: stri
 }
 
 async function undoWhole(place: BranchPlace, move: BranchMove, back: BranchMove | null): Promise<void> {
-  if (underWay(place)) return;
-  const former = new FormerIndex(place.git, move);
+  if (gitOperationInProgress(place)) return;
+  const former = new PreviousIndex(place.git, move);
   if (await former.isKept()) await swap(place, back, index => former.restore(index));
   else if (back) await swap(place, back, index => wholeIndex(index, move.from));
   await former.drop();
@@ -67,7 +67,7 @@ async function swap(
   place: BranchPlace,
   move: BranchMove | null,
   build: (index: ScratchIndex) => Promise<void>,
-  { file = null, former }: { file?: FilePlan | null; former?: FormerIndex } = {},
+  { file = null, former }: { file?: FilePlan | null; former?: PreviousIndex } = {},
 ): Promise<void> {
   const make = async () => move && moveRef(place, move);
   const takeBack = async () => move && moveRef(place, { from: move.to, to: move.from });
@@ -91,7 +91,7 @@ async function wholeIndex(index: ScratchIndex, commit: string): Promise<void> {
 
 /** It ends with 1 when a file is not as in the index, which is no trouble of ours. */
 export function ignoreDirty(thrown: unknown): void {
-  if (!(thrown instanceof GitTrouble && thrown.exitCode === 1)) throw thrown;
+  if (!(thrown instanceof GitError && thrown.exitCode === 1)) throw thrown;
 }
 
 async function moveRef(place: BranchPlace, { from, to }: BranchMove): Promise<void> {
@@ -101,7 +101,7 @@ async function moveRef(place: BranchPlace, { from, to }: BranchMove): Promise<vo
       await place.git.run(args, { env: COMMITTER });
       return;
     } catch (thrown) {
-      if (!(thrown instanceof GitTrouble) || thrown.exitCode === null) throw thrown;
+      if (!(thrown instanceof GitError) || thrown.exitCode === null) throw thrown;
       if ((await tipOf(place)) !== from) throw moved(place, 'it is at another commit');
       if (tried === REF_TRIES || !/File exists/.test(thrown.said)) throw thrown;
     }

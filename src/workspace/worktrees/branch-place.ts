@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { type Git, GitTrouble, openGit } from '../git/git.ts';
+import { type Git, GitError, openGit } from '../git/git.ts';
 
 /** A work tree's branch, and how git is asked about it. */
 export interface BranchPlace {
@@ -77,7 +77,7 @@ const UNDER_WAY: readonly [string, string][] = [
 ];
 
 /** What the agent's own git is in the middle of, or null. */
-export const underWay = ({ git }: Pick<BranchPlace, 'git'>): string | null =>
+export const gitOperationInProgress = ({ git }: Pick<BranchPlace, 'git'>): string | null =>
   UNDER_WAY.find(([name]) => existsSync(join(git.folder.gitDir, name)))?.[1] ?? null;
 
 async function opened(folder: string, env: Record<string, string | undefined>): Promise<Git | null> {
@@ -86,7 +86,7 @@ async function opened(folder: string, env: Record<string, string | undefined>): 
     // Further up there may be a repository that has nothing to do with it.
     return git.folder.root === folder ? git : null;
   } catch (thrown) {
-    if (thrown instanceof GitTrouble) return null;
+    if (thrown instanceof GitError) return null;
     throw thrown;
   }
 }

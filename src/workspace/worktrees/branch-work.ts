@@ -3,11 +3,17 @@ import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { GitTrouble } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
 import { copyIndex, isSameIndex, readIndex } from '../git/git-index.ts';
 import { readStatus } from '../git/git-status.ts';
 import { type Change, type ScratchIndex, withScratchIndex } from './branch-commit.ts';
-import { type BranchPlace, headOf, type Standing, standingOf, underWay } from './branch-place.ts';
+import {
+  type BranchPlace,
+  gitOperationInProgress,
+  headOf,
+  type Standing,
+  standingOf,
+} from './branch-place.ts';
 import {
   checkLinks,
   checkUnstaged,
@@ -42,7 +48,7 @@ export async function prepareAll(
       await refuseHidden(place);
       return move;
     } catch (thrown) {
-      if (!(thrown instanceof GitTrouble) || thrown.exitCode === null) throw thrown;
+      if (!(thrown instanceof GitError) || thrown.exitCode === null) throw thrown;
       if (tried === TRIES)
         throw uncommittable(place, thrown.said.split('\n')[0]?.slice(0, 300) || thrown.message);
     }
@@ -157,7 +163,7 @@ async function refuseHidden(place: BranchPlace): Promise<void> {
 }
 
 function refuseUnderWay(place: BranchPlace): void {
-  const doing = underWay(place);
+  const doing = gitOperationInProgress(place);
   if (doing)
     throw uncommittable(place, `${doing} is under way`, [], 'Finish it or give it up, then try again.');
 }

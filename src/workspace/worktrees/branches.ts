@@ -1,7 +1,7 @@
 import type { Branches } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { GitTrouble } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
 import { prepareFile } from './branch-file.ts';
 import { applyMove, undoMove } from './branch-move.ts';
 import { type BranchPlace, openPlace, tipOf } from './branch-place.ts';
@@ -17,7 +17,7 @@ export function createBranches({
     openPlace(worktree, env)
       .then(act)
       .catch(thrown => {
-        throw thrown instanceof GitTrouble ? gitFailed(worktree, thrown) : thrown;
+        throw thrown instanceof GitError ? gitFailed(worktree, thrown) : thrown;
       });
   return {
     tip: worktree => at(worktree, tipOf),
@@ -30,7 +30,7 @@ export function createBranches({
   };
 }
 
-const gitFailed = ({ branch }: Worktree, cause: GitTrouble): SquadError =>
+const gitFailed = ({ branch }: Worktree, cause: GitError): SquadError =>
   new SquadError('GIT_FAILED', `The branch ${branch} cannot be worked on: ${cause.message}.`, {
     cause,
     suggestions: ['Put that right in the repository, then try again.'],

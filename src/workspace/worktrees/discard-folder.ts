@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 const ASIDE = '.removing-';
 
 /** Out of the way in one step, so that nobody ever sees half of it. It is deleted later, by whoever comes first. Returns where it is. */
-export async function moveAside(path: string): Promise<string> {
+export async function moveToTrash(path: string): Promise<string> {
   const aside = join(dirname(path), `${ASIDE}${basename(path)}-${randomBytes(4).toString('hex')}`);
   await rename(path, aside);
   return aside;
@@ -23,11 +23,11 @@ export async function moveBack(aside: string, path: string): Promise<string> {
   }
 }
 
-export const isAside = (name: string): boolean => name.startsWith(ASIDE);
+export const isTrash = (name: string): boolean => name.startsWith(ASIDE);
 
 /** Deletes what was moved aside in this folder. What cannot be deleted stays for the next time. */
-export async function deleteAside(folder: string): Promise<void> {
-  const names = (await readdir(folder).catch(() => [])).filter(isAside);
+export async function deleteTrash(folder: string): Promise<void> {
+  const names = (await readdir(folder).catch(() => [])).filter(isTrash);
   for (const name of names) await deleteTree(join(folder, name)).catch(() => {});
 }
 

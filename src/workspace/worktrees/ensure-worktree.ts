@@ -7,19 +7,19 @@ import type { ProcessTable } from '../../process/table/process-table.ts';
 import { processesIn } from '../../process/table/processes-in.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { isInside, nearestReal } from '../files/paths.ts';
+import { isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readBounded, writePlainFile } from '../files/text-file.ts';
-import { type Git, GitTrouble, gitFailure, openGit, runPatiently } from '../git/git.ts';
+import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { readIgnoreRules } from '../git/ignore-rules.ts';
-import { deleteAside, moveAside } from './discard-folder.ts';
+import { deleteTrash, moveToTrash } from './discard-folder.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
-import { saveLoose } from './worktree-loose.ts';
+import { saveUnreferencedCommits } from './worktree-loose.ts';
 import {
   commitsBetween,
+  describeLock,
   gitDirAt,
   ignoreRulesFile,
-  lockedWords,
   lookAt,
   makingFile,
   type Place,
@@ -35,10 +35,10 @@ import {
  * A work tree that our git has just made. It names the way that git came, by a folder of ours, and lacks what other gits read
  * of one work tree alone (a sparse checkout, say). Returns its git folder.
  */
-export async function settleWorktree(git: Git, path: string): Promise<string> {
+export async function repairNewWorktree(git: Git, path: string): Promise<string> {
   const named = await gitDirAt(path);
   const gitDir = named && (await realpath(named).catch(() => null));
-  if (!gitDir) throw new GitTrouble('git made a work tree that cannot be read');
+  if (!gitDir) throw new GitError('git made a work tree that cannot be read');
   if (gitDir !== named) await writeFile(join(path, '.git'), `gitdir: ${gitDir}\n`);
   const config = await readBounded(join(git.folder.gitDir, 'config.worktree'));
   if (typeof config !== 'string') await writeConfig(git, join(gitDir, 'config.worktree'), config);
@@ -66,14 +66,14 @@ async function addWorktree(
   const how = { limitMs: CHECKOUT_MS, signal };
   const fresh = ['worktree', 'add', '--quiet', '-b', branch, path, base];
   try {
-    await runPatiently(git, fresh, how);
+    await runWithLockRetry(git, fresh, how);
   } catch (trouble) {
     if (!isInTheWay(trouble)) throw trouble;
     const wasOurs = await dropRecord(git, commonDir, path);
     const isThere = await branchIsThere(git, worktree, wasOurs);
-    await runPatiently(git, isThere ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
+    await runWithLockRetry(git, isThere ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
   }
-  return settleWorktree(git, path);
+  return repairNewWorktree(git, path);
 }
 
 /** Takes away all that its making may have left, but no commit. */
@@ -81,7 +81,7 @@ async function undoWorktree({ git, commonDir }: Repository, { path, branch, base
   const place = await lookAt(path, commonDir);
   if (place.kind === 'empty') await rmdir(path);
   if (place.kind === 'whole') return;
-  if (place.kind === 'half' || place.kind === 'torn') await moveAside(path);
+  if (place.kind === 'half' || place.kind === 'torn') await moveToTrash(path);
   await dropRecord(git, commonDir, path);
   const [tip = null] = await tipsOf(git, branch);
   // Git refuses where somebody has it checked out.
@@ -92,17 +92,17 @@ async function undoWorktree({ git, commonDir }: Repository, { path, branch, base
 export async function dropRecord(git: Git, commonDir: string, path: string): Promise<boolean> {
   const gitDir = await registered(commonDir, path);
   if (!gitDir) return false;
-  const lock = await lockedWords(gitDir, path);
-  if (lock) throw new GitTrouble(`the work tree ${path} is gone, and ${lock}`);
-  await saveLoose(git, path, gitDir);
+  const lock = await describeLock(gitDir, path);
+  if (lock) throw new GitError(`the work tree ${path} is gone, and ${lock}`);
+  await saveUnreferencedCommits(git, path, gitDir);
   await rmdir(path).catch(() => {}); // an empty folder would make git refuse
   // Twice, because git may have locked it itself while it was at it.
-  await runPatiently(git, ['worktree', 'remove', '-f', '-f', path]);
+  await runWithLockRetry(git, ['worktree', 'remove', '-f', '-f', path]);
   return true;
 }
 
 const isInTheWay = (trouble: unknown): boolean =>
-  trouble instanceof GitTrouble &&
+  trouble instanceof GitError &&
   /already exists|already registered|already checked out|missing but locked/.test(trouble.said);
 
 /** A branch of that name is this work tree's if git knew them together, or if it goes on from where that began. */
@@ -159,11 +159,11 @@ async function make(
     await endSetUp(table, worktree);
     await untilGitIsDone(worktree.path);
     await saveBefore(worktree, place, env, { saveLarge: false }).catch(error => {
-      const isWhy = error instanceof Kept || error instanceof GitTrouble;
+      const isWhy = error instanceof Kept || error instanceof GitError;
       throw isWhy ? inTheWay(worktree.path, error.message) : error;
     });
     await queue(commonDir, () => undoWorktree(repository, worktree));
-    await deleteAside(dirname(worktree.path));
+    await deleteTrash(dirname(worktree.path));
   }
   try {
     const gitDir = await queue(commonDir, () => addWorktree(repository, worktree, signal));
@@ -213,13 +213,13 @@ async function untilGitIsDone(path: string): Promise<void> {
 async function takeBack(repository: Repository, worktree: Worktree, { queue }: WorktreeTools): Promise<void> {
   if (processesIn(worktree.path)?.length) return;
   await queue(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
-  await deleteAside(dirname(worktree.path));
+  await deleteTrash(dirname(worktree.path));
 }
 
 /** Before anything is put or run there: a link on the way may lead anywhere. */
 async function makeDirectory({ worktree: { path, workspace }, directory }: Wanted): Promise<void> {
   for (const folder of [workspace, directory]) {
-    if (!isInside(path, await nearestReal(folder))) throw leadsOut(folder, path);
+    if (!isInside(path, await resolveExistingPart(folder))) throw leadsOut(folder, path);
     await mkdir(folder, { recursive: true });
     if (!isInside(path, await realpath(folder))) throw leadsOut(folder, path);
   }

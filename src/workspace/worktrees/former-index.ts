@@ -12,7 +12,7 @@ const PREFIX = 'squad-former-';
  * The index from before a move, which no commit holds: what was staged though it is ignored, or only meant to be added. It lies
  * beside the index, by the commit moved to, until the move is undone or one after the next is made.
  */
-export class FormerIndex {
+export class PreviousIndex {
   readonly #gitDir: string;
   readonly #move: BranchMove;
   readonly #file: string;

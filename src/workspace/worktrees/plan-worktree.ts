@@ -4,7 +4,7 @@ import type { PlannedWorktree, WorktreeAsk } from '../../core/ports/worktrees.ts
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { branchOf, folderFor, isInside, nearestReal } from '../files/paths.ts';
+import { branchOf, folderFor, isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
 import { type Git, gitFailure, openGit } from '../git/git.ts';
 import { findGitFolder } from '../git/git-folder.ts';
@@ -127,12 +127,15 @@ export async function planWorktree(
   env: Environment,
   ask: WorktreeAsk,
 ): Promise<PlannedWorktree> {
-  const directory = await nearestReal(ask.directory);
+  const directory = await resolveExistingPart(ask.directory);
   const around = ask.from?.repository ?? directory;
   if (!(await findGitFolder(around))) throw await noRepository(around);
   try {
     const git = await openGit(around, env);
-    return await (ask.from ? planFork : planFresh)(git, await nearestReal(folder), { ...ask, directory });
+    return await (ask.from ? planFork : planFresh)(git, await resolveExistingPart(folder), {
+      ...ask,
+      directory,
+    });
   } catch (trouble) {
     throw gitFailure(`No work tree can be made of ${around}`, trouble);
   }
@@ -148,7 +151,7 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
     inside === '' ? true : hasFolder(git, 'HEAD', inside).catch(() => true),
   ]);
   if (status.head === null) throw noCommits(root);
-  const workspace = await nearestReal(ask.workspace);
+  const workspace = await resolveExistingPart(ask.workspace);
   const repository = usersRoot(git.folder, folder);
   const worktree: Worktree = {
     ...(await placed(git, folder, ask)),

@@ -1,13 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Worktree } from '../../schema/worktree.ts';
-import { type Git, GitTrouble, openGit } from '../git/git.ts';
-import { listed, unlessSaid } from '../git/git-index.ts';
+import { type Git, GitError, openGit } from '../git/git.ts';
+import { ignoreExitOne, listed } from '../git/git-index.ts';
 import { readStatus } from '../git/git-status.ts';
 import { hiddenIgnoreFiles } from '../git/ignore-rules.ts';
-import { moveAside, moveBack } from './discard-folder.ts';
+import { moveBack, moveToTrash } from './discard-folder.ts';
 import { withHonestIndex } from './worktree-index.ts';
-import { findNested, nestedWords, unseenIn } from './worktree-nested.ts';
+import { describeNested, findNested, findSubmoduleContent } from './worktree-nested.ts';
 import type { Place } from './worktree-place.ts';
 import { readyTime, type Saved, type SaveOptions, saveWork, unfinishedIn } from './worktree-save.ts';
 
@@ -68,7 +68,9 @@ const isAsCommitted = (git: Git, base: string): Promise<boolean> =>
     async ({ index }) => {
       const names = async (...args: string[]) =>
         listed(await index.run(args, undefined, SUBMODULE_TIMEOUT_MS));
-      await index.run(['update-index', '-q', '--refresh'], undefined, SUBMODULE_TIMEOUT_MS).catch(unlessSaid);
+      await index
+        .run(['update-index', '-q', '--refresh'], undefined, SUBMODULE_TIMEOUT_MS)
+        .catch(ignoreExitOne);
       // Files that are not there yet do not count.
       const changed = await names(
         'diff-files',
@@ -103,13 +105,13 @@ export async function saveBefore(
   const { path } = worktree;
   const nested = await findNested(path, gitDir);
   const [first] = nested.repositories;
-  if (first !== undefined) throw new Kept(nestedWords(first));
+  if (first !== undefined) throw new Kept(describeNested(first));
   const lost = await submoduleWork({ path, gitDir, found: nested.submodules }, env);
   if (lost) throw new Kept(lost);
   const git = await openGit(path, env);
   const begun = unfinishedIn(git);
   if (begun) throw new Kept(begun);
-  const unseen = await withHonestIndex(git, ({ links }) => unseenIn(path, links, nested));
+  const unseen = await withHonestIndex(git, ({ links }) => findSubmoduleContent(path, links, nested));
   if (unseen) throw new Kept(unseen);
   const [hiding] = await hiddenIgnoreFiles(git, await readyTime(gitDir));
   if (hiding !== undefined)
@@ -130,7 +132,7 @@ export async function leave(
   how: SaveOptions,
 ): Promise<string | null> {
   const { path } = worktree;
-  const aside = await moveAside(path);
+  const aside = await moveToTrash(path);
   if (!saved) return null;
   try {
     return (await settled(worktree, saved, await openGit(aside, env), how)).ref;
@@ -149,5 +151,5 @@ async function settled(worktree: Worktree, saved: Saved, git: Git, how: SaveOpti
     if (now === last) return now;
     last = now;
   }
-  throw new GitTrouble('something goes on writing into it');
+  throw new GitError('something goes on writing into it');
 }

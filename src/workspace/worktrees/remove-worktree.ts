@@ -4,14 +4,14 @@ import type { Removal, RemoveOptions } from '../../core/ports/worktrees.ts';
 import { ownProgramsOver } from '../../process/programs/run-program.ts';
 import { strangersIn } from '../../process/table/processes-in.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { type Git, GitTrouble, openGit } from '../git/git.ts';
-import { deleteAside } from './discard-folder.ts';
+import { type Git, GitError, openGit } from '../git/git.ts';
+import { deleteTrash } from './discard-folder.ts';
 import { dropRecord, type WorktreeTools } from './ensure-worktree.ts';
 import { Kept, leave, saveBefore } from './removal-checks.ts';
 import { endSetUp } from './setup-worktree.ts';
 import {
   commitsBetween,
-  lockedWords,
+  describeLock,
   lookAt,
   type Repository,
   registered,
@@ -36,10 +36,10 @@ export async function removeWorktree(
         ? ({ outcome: 'removed', savedRef, branchIsGone } as const)
         : ({ outcome: 'gone', branchIsGone } as const);
     });
-    await deleteAside(dirname(worktree.path));
+    await deleteTrash(dirname(worktree.path));
     return removal;
   } catch (error) {
-    if (error instanceof Kept || error instanceof GitTrouble) return { outcome: 'kept', why: error.message };
+    if (error instanceof Kept || error instanceof GitError) return { outcome: 'kept', why: error.message };
     const { code, message } = error as NodeJS.ErrnoException;
     return { outcome: 'kept', why: `it could not be looked at (${code ?? message})` };
   }
@@ -74,7 +74,7 @@ async function takeAway(
 }
 
 async function refuseIfLocked(gitDir: string, path: string): Promise<void> {
-  const lock = await lockedWords(gitDir, path);
+  const lock = await describeLock(gitDir, path);
   if (lock) throw new Kept(lock);
 }
 

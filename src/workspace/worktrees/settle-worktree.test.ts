@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openGit } from '../git/git.ts';
 import { Repository } from '../testing/repository.ts';
-import { settleWorktree } from './ensure-worktree.ts';
+import { repairNewWorktree } from './ensure-worktree.ts';
 
 let repo: Repository;
 beforeEach(() => {
@@ -19,7 +19,7 @@ async function made(): Promise<string> {
   const path = join(repo.folder, 'linked');
   const git = await openGit(repo.root, repo.env);
   await git.run(['worktree', 'add', '--quiet', '-b', 'linked', path, 'HEAD']);
-  expect(await settleWorktree(git, path)).toBe(repo.path('.git/worktrees/linked'));
+  expect(await repairNewWorktree(git, path)).toBe(repo.path('.git/worktrees/linked'));
   return path;
 }
 

@@ -7,7 +7,7 @@ import { endLogged, type LoggedEnd, runLogged } from '../../process/programs/run
 import type { ProcessTable } from '../../process/table/process-table.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { isInside, realPlace } from '../files/paths.ts';
+import { isInside, resolveInside } from '../files/paths.ts';
 import { writePlainFile } from '../files/text-file.ts';
 import type { Git } from '../git/git.ts';
 import { readStatus } from '../git/git-status.ts';
@@ -31,7 +31,7 @@ async function copyInto({ paths, source, target, signal }: CopyOrder): Promise<n
   let count = 0;
   for (const given of paths) {
     const path = judged(given);
-    const place = await realPlace(source, join(source, path));
+    const place = await resolveInside(source, join(source, path));
     if ('missing' in place) continue;
     if ('outside' in place) throw new Error(`${given} leads out of the workspace`);
     if ('fault' in place) throw new Error(`${given} ${place.fault}`);

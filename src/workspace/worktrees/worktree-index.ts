@@ -3,7 +3,7 @@ import { lstat, open, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eachOf } from '../files/file-stamp.ts';
 import { pathBytes } from '../files/paths.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import { type ScratchIndex, withScratchIndex } from './branch-commit.ts';
 
 /** A copy of a work tree's index, in which nothing is marked as not worth a look. */
@@ -67,12 +67,12 @@ async function copied(from: string, to: string): Promise<boolean> {
   const how = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const source = await open(from, how).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
-    throw new GitTrouble(`its index cannot be read (${error.code})`);
+    throw new GitError(`its index cannot be read (${error.code})`);
   });
   if (!source) return false;
   try {
     const found = await source.stat({ bigint: true });
-    if (!found.isFile()) throw new GitTrouble('its index is not a file');
+    if (!found.isFile()) throw new GitError('its index is not a file');
     const target = await open(to, 'wx', 0o600);
     await target.writeFile(await source.readFile()).finally(() => target.close());
     // A file that is younger than the index is looked into: a copy must not be younger than what it is of.

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { savedRefOf } from '../../schema/worktree.ts';
 import { readPlainFile } from '../files/text-file.ts';
-import { type Git, GitTrouble, runPatiently } from '../git/git.ts';
+import { type Git, GitError, runWithLockRetry } from '../git/git.ts';
 import { COMMITTER, line } from './branch-commit.ts';
 
 const MAX_SAVED = 1000;
@@ -11,7 +11,11 @@ const KNOWN = ['--branches', '--tags', '--remotes', '--glob=refs/squad'];
 const OID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** Commits that only the work tree itself knows of: its HEAD, its own refs and what those once were. Null: there are none. */
-export async function saveLoose(git: Git, path: string, gitDir: string): Promise<string | null> {
+export async function saveUnreferencedCommits(
+  git: Git,
+  path: string,
+  gitDir: string,
+): Promise<string | null> {
   const commits = await ofType(git, [...(await named(gitDir))]);
   if (commits.length === 0) return null;
   const input = Buffer.from(commits.map(each => `${each}\n`).join(''));
@@ -21,11 +25,11 @@ export async function saveLoose(git: Git, path: string, gitDir: string): Promise
   const parents = new Set(loose.flatMap(([, ...of]) => of));
   const tips = loose.flatMap(([commit]) => (parents.has(commit!) ? [] : [commit!]));
   if (tips.length === 0) return null;
-  return keepUnder(git, path, tips.length === 1 ? tips[0]! : await tied(git, tips));
+  return createBackupRef(git, path, tips.length === 1 ? tips[0]! : await tied(git, tips));
 }
 
 /** Under the work tree's name, with a number after it where that is taken. */
-export async function keepUnder(git: Git, path: string, commit: string): Promise<string> {
+export async function createBackupRef(git: Git, path: string, commit: string): Promise<string> {
   const name = savedRefOf({ path });
   const list = String(await git.run(['for-each-ref', '--format=%(refname)', 'refs/squad/saved']));
   const taken = new Set(list.split('\n'));
@@ -33,10 +37,10 @@ export async function keepUnder(git: Git, path: string, commit: string): Promise
     const ref = n === 1 ? name : `${name}-${n}`;
     if (taken.has(ref)) continue;
     // Zeros: only if nobody has made one of that name meanwhile.
-    await runPatiently(git, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
+    await runWithLockRetry(git, ['update-ref', ref, commit, '0'.repeat(commit.length)]);
     return ref;
   }
-  throw new GitTrouble(`there are ${MAX_SAVED} refs ${name} already`);
+  throw new GitError(`there are ${MAX_SAVED} refs ${name} already`);
 }
 
 /** One commit that has them all as parents, the newest first: so one ref is enough. */

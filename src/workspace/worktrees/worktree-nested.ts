@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { eachOf } from '../files/file-stamp.ts';
 import { isInside, pathBytes, pathText } from '../files/paths.ts';
 import { readPlainFile } from '../files/text-file.ts';
-import { GitTrouble } from '../git/git.ts';
+import { GitError } from '../git/git.ts';
 
 export interface Nested {
   /** Folders, from the root, that have a repository of their own: of which nothing may be anywhere else. */
@@ -25,9 +25,9 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
     const below = await eachOf(folders, async folder => {
       const entries = await entriesOf(root, folder);
       count += entries.length;
-      if (count > MAX_ENTRIES) throw new GitTrouble('it has too many files to be looked through');
+      if (count > MAX_ENTRIES) throw new GitError('it has too many files to be looked through');
       const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
-      if (pipe) throw new GitTrouble(`its ${pipe.name} is a pipe, on which git would wait for ever`);
+      if (pipe) throw new GitError(`its ${pipe.name} is a pipe, on which git would wait for ever`);
       const names = new Set(entries.map(({ name }) => name));
       const git = entries.find(({ name }) => name === '.git');
       const hasGit = git !== undefined && !(await isEmptyFolder(root, folder, git));
@@ -48,7 +48,7 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
 const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
   readdir(pathBytes(root, folder), { withFileTypes: true, encoding: 'latin1' }).catch(error => {
     if (error.code === 'ENOENT') return [];
-    throw new GitTrouble(`its folder ${pathText(folder)} cannot be read (${error.code})`);
+    throw new GitError(`its folder ${pathText(folder)} cannot be read (${error.code})`);
   });
 
 /** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
@@ -64,7 +64,7 @@ async function isIn(modules: string, folder: Buffer): Promise<boolean> {
 }
 
 /** Git does not look where a submodule belongs, be it checked out or not. Null: nothing is there. */
-export async function unseenIn(
+export async function findSubmoduleContent(
   root: string,
   links: readonly string[],
   nested: Nested,
@@ -80,5 +80,5 @@ export async function unseenIn(
   return null;
 }
 
-export const nestedWords = (path: string): string =>
+export const describeNested = (path: string): string =>
   `it holds a repository of its own, ${pathText(path)}: move that elsewhere or delete it, then try again`;

@@ -2,7 +2,7 @@ import { lstat, readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Checkout } from '../../core/ports/worktrees.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { isInside, nearestReal } from '../files/paths.ts';
+import { isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
 import { type Git, openGit } from '../git/git.ts';
 import { findGitFolder, type GitFolder } from '../git/git-folder.ts';
@@ -73,7 +73,7 @@ export async function registered(commonDir: string, path: string): Promise<strin
 }
 
 /** Why its owner wants it left alone; null: it is not locked. Git itself locks one that it is just making. */
-export async function lockedWords(gitDir: string, path: string): Promise<string | null> {
+export async function describeLock(gitDir: string, path: string): Promise<string | null> {
   const file = join(gitDir, 'locked');
   if (!(await lstat(file).catch(orNull))) return null;
   const reason = String((await readPlainFile(file)) ?? '').trim();
@@ -121,12 +121,12 @@ export async function repositoryOf(
   worktree: Worktree,
   env: Record<string, string | undefined>,
 ): Promise<Repository | null> {
-  const way = await wayTo(worktree);
+  const way = await repositoryPaths(worktree);
   return way && { git: await openGit(way.root, env), commonDir: way.commonDir };
 }
 
 /** From where it is reached, and what all its work trees share. */
-export async function wayTo({
+export async function repositoryPaths({
   repository,
   path,
 }: Worktree): Promise<{ root: string; commonDir: string } | null> {
@@ -141,10 +141,10 @@ export async function wayTo({
 
 /** The checkout around a place, null also where no folder can be; `ours` is where Squad's own work trees are. */
 export async function checkoutAround(place: string, ours: string): Promise<Checkout | null> {
-  const real = isAbsolute(place) ? await nearestReal(place).catch(() => null) : null;
+  const real = isAbsolute(place) ? await resolveExistingPart(place).catch(() => null) : null;
   const folder = real && (await findGitFolder(real));
   if (!folder) return null;
-  const root = usersRoot(folder, await nearestReal(ours));
+  const root = usersRoot(folder, await resolveExistingPart(ours));
   return { root, repository: await realpath(folder.commonDir).catch(() => folder.commonDir) };
 }
 

@@ -1,18 +1,18 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { sizeWords } from '../../base/text.ts';
+import { formatBytes } from '../../base/text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { eachOf, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathBytes, pathText } from '../files/paths.ts';
-import { type Git, GitTrouble, runPatiently } from '../git/git.ts';
+import { type Git, GitError, runWithLockRetry } from '../git/git.ts';
 import type { Status, StatusEntry } from '../git/git-status.ts';
 import { readStatusUnder } from '../git/ignore-rules.ts';
 import { COMMITTER, line, type ScratchIndex } from './branch-commit.ts';
-import { underWay } from './branch-place.ts';
+import { gitOperationInProgress } from './branch-place.ts';
 import { withHonestIndex } from './worktree-index.ts';
-import { keepUnder, saveLoose } from './worktree-loose.ts';
-import { nestedWords } from './worktree-nested.ts';
+import { createBackupRef, saveUnreferencedCommits } from './worktree-loose.ts';
+import { describeNested } from './worktree-nested.ts';
 import { copiedPaths, keptIgnoreRules, readyFile, setUpFile } from './worktree-place.ts';
 import { treeOf } from './worktree-tree.ts';
 
@@ -55,14 +55,14 @@ export async function readyTime(gitDir: string): Promise<number> {
 
 /** A merge or the like: what is not committed may be half of it. */
 export function unfinishedIn(git: Git): string | null {
-  const begun = underWay({ git });
+  const begun = gitOperationInProgress({ git });
   return begun && `${begun} is under way in it: finish or abort that there, then try again`;
 }
 
 /** A repository in it has commits that are nowhere else, so it cannot be saved along. Null: there is none. */
 export function nestedIn({ entries }: Unsaved): string | null {
   const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
-  return nested ? nestedWords(nested.path) : null;
+  return nested ? describeNested(nested.path) : null;
 }
 
 /** Null: what is not committed is small enough to be saved without asking. */
@@ -107,24 +107,24 @@ export async function saveWork(
     const seen = [before && stampOf(before), ...(await stampsOf(git.folder.root, unsaved))].join('\0');
     if (last?.seen === seen) return last;
     const nested = nestedIn(unsaved);
-    if (nested) throw new GitTrouble(nested);
+    if (nested) throw new GitError(nested);
     const large = saveLarge ? null : await tooLargeIn(git, path, unsaved);
-    if (large) throw new GitTrouble(large);
+    if (large) throw new GitError(large);
     if (unsaved.entries.length === 0) {
-      const loose = await saveLoose(git, path, git.folder.gitDir);
+      const loose = await saveUnreferencedCommits(git, path, git.folder.gitDir);
       return { ref: last?.ref ?? loose, commit: last?.commit ?? null, seen };
     }
     const commit = await commitOf(git, index, unsaved, branch);
     const ref = await kept(git, path, commit, last);
-    await saveLoose(git, path, git.folder.gitDir);
+    await saveUnreferencedCommits(git, path, git.folder.gitDir);
     return { ref, commit, seen };
   });
 }
 
 /** What is newer takes the place of what the same removal saved. */
 async function kept(git: Git, path: string, commit: string, last?: Saved): Promise<string> {
-  if (!last?.ref || !last.commit) return keepUnder(git, path, commit);
-  await runPatiently(git, ['update-ref', last.ref, commit, last.commit]);
+  if (!last?.ref || !last.commit) return createBackupRef(git, path, commit);
+  await runWithLockRetry(git, ['update-ref', last.ref, commit, last.commit]);
   return last.ref;
 }
 
@@ -159,7 +159,7 @@ async function describeLargeFiles(root: string, paths: readonly string[]): Promi
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes <= MAX_COPIED_BYTES) return null;
   const bySize = paths.map((path, at) => ({ path, size: sizes[at]! })).sort((a, b) => b.size - a.size);
-  const named = bySize.slice(0, MAX_NAMED).map(({ path, size }) => `${pathText(path)} ${sizeWords(size)}`);
+  const named = bySize.slice(0, MAX_NAMED).map(({ path, size }) => `${pathText(path)} ${formatBytes(size)}`);
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
-  return `its files that are not committed take ${sizeWords(bytes)} (${named.join(', ')}${more}), which would be copied into the repository's .git`;
+  return `its files that are not committed take ${formatBytes(bytes)} (${named.join(', ')}${more}), which would be copied into the repository's .git`;
 }

@@ -1,6 +1,6 @@
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
-import { type Git, GitTrouble } from '../git/git.ts';
+import { type Git, GitError } from '../git/git.ts';
 import { listed } from '../git/git-index.ts';
 import type { StatusEntry } from '../git/git-status.ts';
 import type { Change, ScratchIndex } from './branch-commit.ts';
@@ -55,7 +55,7 @@ async function refuseIfLeftOut(
   });
   const at = isLeftOut.indexOf(true);
   if (at >= 0)
-    throw new GitTrouble(
+    throw new GitError(
       `git does not take in its file ${pathText(entries[at]!.path)}: move that elsewhere, then try again`,
     );
 }

@@ -1,27 +1,27 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { createKeyedQueue } from '../../base/keyed-queue.ts';
-import type { Remains, WorktreeState, Worktrees } from '../../core/ports/worktrees.ts';
+import type { WorktreeRemains, WorktreeState, Worktrees } from '../../core/ports/worktrees.ts';
 import { createProcessTable, type ProcessTable } from '../../process/table/process-table.ts';
 import { strangersIn } from '../../process/table/processes-in.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
-import { nearestReal } from '../files/paths.ts';
-import { type Git, GitTrouble, gitFailure, openGit, runPatiently } from '../git/git.ts';
+import { resolveExistingPart } from '../files/paths.ts';
+import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
-import { isAside } from './discard-folder.ts';
+import { isTrash } from './discard-folder.ts';
 import { ensureWorktree, type WorktreeTools } from './ensure-worktree.ts';
 import { planWorktree } from './plan-worktree.ts';
 import { removeWorktree } from './remove-worktree.ts';
 import {
   checkoutAround,
   commitsBetween,
-  lockedWords,
+  describeLock,
   lookAt,
   type Place,
   type Repository,
   repositoryOf,
+  repositoryPaths,
   tipsOf,
-  wayTo,
 } from './worktree-place.ts';
 import { nestedIn, readUnsaved, tooLargeIn, unfinishedIn } from './worktree-save.ts';
 
@@ -38,7 +38,7 @@ export async function folderSize(path: string): Promise<number> {
 
 type Environment = Record<string, string | undefined>;
 
-export async function remainsOf(worktree: Worktree, env: Environment): Promise<Remains> {
+export async function inspectRemains(worktree: Worktree, env: Environment): Promise<WorktreeRemains> {
   const repository = await repositoryOf(worktree, env);
   if (!repository) return { isThere: false, tip: null, saved: [] };
   const { kind } = await lookAt(worktree.path, repository.commonDir);
@@ -73,14 +73,14 @@ export async function restoreBranch(
   const isThere = await git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
     () => true,
     trouble => {
-      if (trouble instanceof GitTrouble) return false;
+      if (trouble instanceof GitError) return false;
       throw trouble;
     },
   );
   if (!isThere) return false;
   const none = '0'.repeat(commit.length);
   await queue(commonDir, () =>
-    runPatiently(git, ['update-ref', `refs/heads/${worktree.branch}`, commit, none]),
+    runWithLockRetry(git, ['update-ref', `refs/heads/${worktree.branch}`, commit, none]),
   ).catch(trouble => {
     throw gitFailure(`Branch ${worktree.branch} could not be put back`, trouble);
   });
@@ -94,7 +94,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
   const troubles: string[] = [];
   const told = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
     work.catch(error => {
-      troubles.push(error instanceof GitTrouble ? error.message : (error.code ?? error.message));
+      troubles.push(error instanceof GitError ? error.message : (error.code ?? error.message));
       return otherwise;
     });
   const unreadable: Place = { kind: 'foreign', why: 'it cannot be looked at' };
@@ -104,7 +104,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
   const [branch, held, lock] = await Promise.all([
     told(branchState(worktree, repository), { tip: null, ahead: null, isMerged: null }),
     place.kind === 'whole' ? told(heldIn(worktree, env), null) : null,
-    'gitDir' in place ? lockedWords(place.gitDir, worktree.path) : null,
+    'gitDir' in place ? describeLock(place.gitDir, worktree.path) : null,
   ]);
   const processes = strangersIn(worktree.path);
   if (processes === null && place.kind !== 'missing')
@@ -128,7 +128,7 @@ function folderState({ kind }: Place): WorktreeState['folder'] {
 
 async function branchState(worktree: Worktree, repository: Repository | null): Promise<BranchState> {
   const { branch, base, baseBranch } = worktree;
-  if (!repository) throw new GitTrouble(`its repository ${worktree.repository} is gone`);
+  if (!repository) throw new GitError(`its repository ${worktree.repository} is gone`);
   const { git } = repository;
   const [tip = null, target = null] = await tipsOf(git, branch, baseBranch);
   if (tip === null) return { tip, ahead: null, isMerged: null };
@@ -168,19 +168,19 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       tools.queue(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
     state: worktree => worktreeState(worktree, env),
     checkout: place => checkoutAround(place, folder),
-    repositoryOf: async worktree => (await wayTo(worktree))?.commonDir ?? null,
-    remains: worktree => remainsOf(worktree, env),
+    repositoryOf: async worktree => (await repositoryPaths(worktree))?.commonDir ?? null,
+    remains: worktree => inspectRemains(worktree, env),
     restoreBranch: (worktree, commit) => restoreBranch(worktree, commit, tools),
     bytes: ({ path }) => folderSize(path),
     remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
 
     async strays(known) {
       const ours = new Set(known.map(({ path }) => path));
-      const real = await nearestReal(folder);
+      const real = await resolveExistingPart(folder);
       const found: string[] = [];
       for (const repository of await namesIn(real))
         for (const name of await namesIn(join(real, repository)))
-          if (!isAside(name) && !ours.has(join(real, repository, name)))
+          if (!isTrash(name) && !ours.has(join(real, repository, name)))
             found.push(join(real, repository, name));
       return found;
     },

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { toldValue } from '../../../src/schema/run-text.ts';
+import { valueText } from '../../../src/schema/run-text.ts';
 import { card } from '../../state/live.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
@@ -20,7 +20,7 @@ export function CallPart({ runId, messageId, call, answer, nested }: CallPartPro
     messageId,
     pick: (content: readonly Part[]) => {
       const part = content.find(each => each.type === 'tool_call' && each.id === call.id);
-      return part?.type === 'tool_call' ? toldValue(part.input) : '';
+      return part?.type === 'tool_call' ? valueText(part.input) : '';
     },
   };
   return (
@@ -37,7 +37,7 @@ export function CallPart({ runId, messageId, call, answer, nested }: CallPartPro
         </summary>
         <p class="soft">Given</p>
         <Value>
-          <LongText text={toldValue(call.input)} left={call.left} whole={given} />
+          <LongText text={valueText(call.input)} left={call.left} whole={given} />
         </Value>
         {answer && <AnswerPart runId={runId} {...answer} />}
       </details>
@@ -58,10 +58,10 @@ export function AnswerPart({ runId, result, messageId }: Answer & { runId: strin
     messageId,
     pick: (content: readonly Part[]) => {
       const part = content.find(each => each.type === 'tool_result' && each.id === result.id);
-      return part?.type === 'tool_result' ? toldValue(part.output) : '';
+      return part?.type === 'tool_result' ? valueText(part.output) : '';
     },
   };
-  const text = toldValue(result.output);
+  const text = valueText(result.output);
   return (
     <>
       <p class={result.isError ? 'tone-bad' : 'soft'}>

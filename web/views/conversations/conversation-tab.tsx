@@ -7,7 +7,7 @@ import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
-import { SaidRow } from './said-row.tsx';
+import { ConversationRow } from './said-row.tsx';
 import { talkOf } from './talk.ts';
 import { useConversation } from './use-conversation.ts';
 
@@ -29,7 +29,7 @@ export function ConversationTab({ data }: { data: ShownRun }) {
           )}
           <ol class="talk" aria-label="Messages">
             {rows.map(said => (
-              <SaidRow key={said.id} runId={id} said={said} />
+              <ConversationRow key={said.id} runId={id} said={said} />
             ))}
           </ol>
         </>

@@ -4,7 +4,7 @@ import { Icon } from '../../ui/icon.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
 import { LongText } from './long-text.tsx';
-import type { Made, MoreCalls as More, Said, TalkPart } from './talk.ts';
+import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './talk.ts';
 
 /** As many are seen without being asked for. */
 const FEW = 20;
@@ -35,7 +35,7 @@ function MoreCalls({ more }: { more: More }) {
   return <p class="soft">{moreCalls(more)}: not kept</p>;
 }
 
-const NAMES: Record<Said['role'], string> = {
+const NAMES: Record<ConversationEntry['role'], string> = {
   system: 'System',
   user: 'Prompt',
   assistant: 'Model',
@@ -44,7 +44,7 @@ const NAMES: Record<Said['role'], string> = {
 };
 
 /** One message: who spoke, and what they said, each piece as it asks to be read. */
-export function SaidRow({ runId, said }: { runId: string; said: Said }) {
+export function ConversationRow({ runId, said }: { runId: string; said: ConversationEntry }) {
   const { id, role, at, parts, hasGap } = said;
   return (
     <>
@@ -76,7 +76,7 @@ interface OnePartProps {
   runId: string;
   messageId: string;
   part: TalkPart;
-  role: Said['role'];
+  role: ConversationEntry['role'];
 }
 
 function OnePart({ runId, messageId, part: one, role }: OnePartProps) {

@@ -37,7 +37,7 @@ export type TalkPart =
   | { kind: 'answer'; answer: Answer }
   | { kind: 'more'; more: MoreCalls };
 
-export interface Said {
+export interface ConversationEntry {
   id: string;
   role: Message['role'];
   at: number;
@@ -50,7 +50,7 @@ export interface Said {
  * What was said, each call with what came of it: neither what tools gave back nor what a program called is a row of its own
  * where the call that it belongs to is shown.
  */
-export function talkOf(messages: readonly Message[], nested: readonly Nested[]): Said[] {
+export function talkOf(messages: readonly Message[], nested: readonly Nested[]): ConversationEntry[] {
   const answers = new Map<string, Answer>();
   const calls = new Set<string>();
   for (const message of messages)
@@ -74,7 +74,7 @@ export function talkOf(messages: readonly Message[], nested: readonly Nested[]):
       : null;
   };
   let before: string | null = null;
-  return messages.flatMap((message): Said[] => {
+  return messages.flatMap((message): ConversationEntry[] => {
     const { id, role, at } = message;
     const parts = message.content.flatMap((part, index): TalkPart[] => {
       if ('within' in part && part.within !== undefined && calls.has(callKey(message, part.within)))

@@ -55,7 +55,7 @@ const LOOKS: Record<Health, HealthLook> = {
   unusable: { word: 'unusable', icon: 'cross', tone: 'bad', means: 'It cannot work as it is configured.' },
 };
 
-export const healthLook = (health: Health): HealthLook => LOOKS[health];
+export const healthStyle = (health: Health): HealthLook => LOOKS[health];
 
 type Gateway = Output<'inspect_gateway'>;
 
@@ -165,7 +165,7 @@ function Servers({ servers }: { servers: Gateway['servers'] }) {
 
 function Server({ server }: { server: Gateway['servers'][number] }) {
   const { health, since, retryAt, fault, lastFault, calls, failures, tools, runs, callsInFlight } = server;
-  const { word, icon, tone, means } = healthLook(health);
+  const { word, icon, tone, means } = healthStyle(health);
   return (
     <tr>
       <td class="wide">

@@ -1,7 +1,7 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
-import { useKeptWords } from '../../state/kept-words.ts';
+import { useDraft } from '../../state/kept-words.ts';
 import { Button } from '../../ui/button.tsx';
-import { toldApart } from '../../ui/told-apart.ts';
+import { disambiguate } from '../../ui/told-apart.ts';
 import { AnswerForm } from './answer-form.tsx';
 import { Decline } from './decline.tsx';
 import { type Answering, useAnswering } from './use-answering.ts';
@@ -60,7 +60,7 @@ function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; see
 }
 
 function Choices({ item: { choices }, answering: { why, send } }: AnswerProps) {
-  const shown = toldApart(choices);
+  const shown = disambiguate(choices);
   return (
     <>
       {choices.map((choice, index) => (
@@ -79,7 +79,7 @@ function Choices({ item: { choices }, answering: { why, send } }: AnswerProps) {
 }
 
 function Words({ item, answering: { why, send } }: AnswerProps) {
-  const [words, setWords, forget] = useKeptWords(`answer:${item.id}`);
+  const [words, setWords, forget] = useDraft(`answer:${item.id}`);
   const submit = async () => {
     if (words.trim() !== '' && (await send(words.trim()))) forget();
   };

@@ -1,6 +1,6 @@
 import type { InboxField } from '../../../src/schema/inbox.ts';
 import { harmless } from '../../ui/harmless.ts';
-import { toldApart } from '../../ui/told-apart.ts';
+import { disambiguate } from '../../ui/told-apart.ts';
 import type { AnswerProps } from './answer-box.tsx';
 import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';
@@ -48,7 +48,7 @@ function Field({ field }: { field: InboxField }) {
     return (
       <fieldset>
         <legend>{words}</legend>
-        {toldApart(field.choices).map((shown, index) => (
+        {disambiguate(field.choices).map((shown, index) => (
           <label key={index} class="tick">
             <input type="checkbox" name={field.name} value={field.choices[index]} />
             {shown}
@@ -86,7 +86,7 @@ function Control({ field }: { field: InboxField }) {
   return (
     <select {...{ name, required }}>
       <option value="">–</option>
-      {toldApart(values).map((shown, index) => (
+      {disambiguate(values).map((shown, index) => (
         <option key={index} value={values[index]}>
           {shown}
         </option>

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { sayFailure } from '../../shell/ask-first.tsx';
+import { showFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import { useJustCame } from '../../ui/calm.ts';
 import { toast } from '../../ui/toast.tsx';
@@ -19,7 +19,7 @@ async function sendAnswer(item: string, answer: string | null): Promise<boolean>
     return true;
   } catch (thrown) {
     sent.value = new Set([...sent.peek()].filter(one => one !== item));
-    sayFailure(thrown as ApiError);
+    showFailure(thrown as ApiError);
     return false;
   }
 }

@@ -1,8 +1,8 @@
-import type { MergeWish } from './merge-wish.ts';
+import type { MergeRequest } from './merge-wish.ts';
 
 interface MergeFieldsProps {
-  wish: MergeWish;
-  onWish(wish: MergeWish): void;
+  wish: MergeRequest;
+  onWish(wish: MergeRequest): void;
   /** The target of the last trial, if there was one. */
   target: string | null;
   /** Why no trial can be made now. */
@@ -35,7 +35,7 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         Check before it is merged
         <select
           value={wish.check}
-          onChange={event => onWish({ ...wish, check: event.currentTarget.value as MergeWish['check'] })}
+          onChange={event => onWish({ ...wish, check: event.currentTarget.value as MergeRequest['check'] })}
         >
           <option value="project">the project's own, if it has one</option>
           <option value="command">this command</option>

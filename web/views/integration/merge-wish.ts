@@ -2,7 +2,7 @@ import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 
 /** What the user may say about a merge before it is tried. */
-export interface MergeWish {
+export interface MergeRequest {
   /** Empty: the branch the runs began from. */
   into: string;
   /** `project`: as configured, if it is. */
@@ -11,9 +11,9 @@ export interface MergeWish {
   command: string;
 }
 
-export const NO_WISH: MergeWish = { into: '', check: 'project', command: '' };
+export const NO_WISH: MergeRequest = { into: '', check: 'project', command: '' };
 
-export function planInput(wish: MergeWish): Pick<Input<'plan_integration'> & object, 'into' | 'check'> {
+export function planInput(wish: MergeRequest): Pick<Input<'plan_integration'> & object, 'into' | 'check'> {
   const { into, check, command } = inForce(wish);
   return {
     ...(into !== '' && { into }),
@@ -23,7 +23,7 @@ export function planInput(wish: MergeWish): Pick<Input<'plan_integration'> & obj
 }
 
 /** The same for `squad integrate`. */
-export function mergeFlags(wish: MergeWish): string {
+export function mergeFlags(wish: MergeRequest): string {
   const { into, check, command } = inForce(wish);
   return [
     ...(into === '' ? [] : [` --into ${shellWord(into)}`]),
@@ -32,10 +32,10 @@ export function mergeFlags(wish: MergeWish): string {
   ].join('');
 }
 
-export const isSameWish = (a: MergeWish, b: MergeWish): boolean => mergeFlags(a) === mergeFlags(b);
+export const isSameWish = (a: MergeRequest, b: MergeRequest): boolean => mergeFlags(a) === mergeFlags(b);
 
 /** A command of nothing is none of one's own. */
-function inForce({ into, check, command }: MergeWish): MergeWish {
+function inForce({ into, check, command }: MergeRequest): MergeRequest {
   const words = command.trim();
   return {
     into: into.trim(),

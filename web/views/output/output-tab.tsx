@@ -1,6 +1,6 @@
 import './output.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { sizeWords } from '../../../src/base/text.ts';
+import { formatBytes } from '../../../src/base/text.ts';
 import { useKeys } from '../../keys.ts';
 import { download } from '../../state/download.ts';
 import { saved } from '../../state/saved.ts';
@@ -148,7 +148,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
         </Button>
         {!saved && <Button onClick={() => void save(run.id, turn, stream)}>download</Button>}
         <GoTo onLine={showLine} isOn={!readable} />
-        <span class="soft num">{feed && sizeWords(feed.size)}</span>
+        <span class="soft num">{feed && formatBytes(feed.size)}</span>
       </div>
       {isSearching && (
         <OutputSearch

@@ -1,6 +1,6 @@
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
-import { useKeptWords } from '../../state/kept-words.ts';
+import { useDraft } from '../../state/kept-words.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { commentCommand } from '../evidence/comment-command.ts';
@@ -16,7 +16,7 @@ interface DecideProps {
 
 /** Feedback in the reviewer's place. */
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
-  const [words, setWords, forget] = useKeptWords(
+  const [words, setWords, forget] = useDraft(
     `${isApproval ? 'approve' : 'send_back'}:${review.coderId}`,
     isApproval ? 'Approved.' : '',
   );

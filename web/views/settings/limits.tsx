@@ -6,7 +6,7 @@ import { call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { settingWords, valueWords } from './setting-words.ts';
+import { describeSetting, valueWords } from './setting-words.ts';
 
 type Limit = Output<'inspect_workspace'>['limits'][number];
 
@@ -44,7 +44,7 @@ export function Limits({ limits, onChanged }: { limits: readonly Limit[]; onChan
             <tr key={limit.key} class={limit === current ? 'current' : ''}>
               <td class="wide">
                 <code>{limit.key}</code>
-                <p class="soft">{settingWords(limit.key)}</p>
+                <p class="soft">{describeSetting(limit.key)}</p>
               </td>
               <td>{valueWords(limit.value)}</td>
               <td class="soft">{limit.origin === 'default' ? 'default' : 'set by you'}</td>
@@ -87,7 +87,7 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
   return (
     <Confirm
       title={key}
-      effect={`${settingWords(key)} It takes effect at once, for every client; ${wanted === null ? 'the default counts again' : `it becomes ${wanted}`}.`}
+      effect={`${describeSetting(key)} It takes effect at once, for every client; ${wanted === null ? 'the default counts again' : `it becomes ${wanted}`}.`}
       command={wanted === null ? `squad config unset ${key}` : `squad config set ${key} ${shellWord(wanted)}`}
       yes={wanted === null ? 'Back to the default' : 'Change it'}
       tone="main"

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { HubSettings } from '../../../src/schema/config.ts';
-import { settingWords, valueWords } from './setting-words.ts';
+import { describeSetting, valueWords } from './setting-words.ts';
 
 describe('settingWords', () => {
   it.each(Object.keys(HubSettings.shape))('says what %s does', key => {
-    expect(settingWords(key)).toMatch(/^[A-Z].+\.$/);
+    expect(describeSetting(key)).toMatch(/^[A-Z].+\.$/);
   });
 });
 

@@ -18,7 +18,7 @@ const WORDS: Record<HubSettingKey, string> = {
   'prune.days': 'Days that `squad prune` keeps ended runs.',
 };
 
-export const settingWords = (key: string): string => WORDS[key as HubSettingKey] ?? '';
+export const describeSetting = (key: string): string => WORDS[key as HubSettingKey] ?? '';
 
 /** As a person reads it; nothing set is no limit. */
 export function valueWords(value: unknown): string {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
-import { sayFailure } from '../../shell/ask-first.tsx';
+import { showFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
@@ -41,7 +41,7 @@ export function moveItem(
       onMoved(now);
       toast(`Moved ${action}: ${harmless(title)}`);
     },
-    (thrown: ApiError) => sayFailure(thrown),
+    (thrown: ApiError) => showFailure(thrown),
   );
 }
 

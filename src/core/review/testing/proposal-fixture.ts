@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import type { BareRepository } from '../../../../test/servers/github/bare-repository.ts';
 import { GitHubServer } from '../../../../test/servers/github/server.ts';
-import { createForge } from '../../../github/git-host.ts';
+import { createGitHub } from '../../../github/git-host.ts';
 import { FEEDBACK_FILE } from '../../../schema/review.ts';
 import type { Run } from '../../../schema/run.ts';
 import { openGit } from '../../../workspace/git/git.ts';
@@ -45,7 +45,7 @@ export class ProposalFixture {
     this.proposals = new Proposals({
       ...ports,
       files: { variables: async () => this.kept, environment: async id => this.envOf.get(id) ?? this.env },
-      forge: createForge({ openGit, env: this.env }),
+      forge: createGitHub({ openGit, env: this.env }),
       reviews: this.loop.loop,
     });
   }

@@ -2,7 +2,7 @@ import type { RunId } from '../../../schema/ids.ts';
 import { isEnd, type Run, type StopReason } from '../../../schema/run.ts';
 import type { Change, Store } from '../../ports/store.ts';
 import type { PlannedSquad } from '../../runs/plan-run.ts';
-import { nextStatus, type RunStep } from '../../runs/run-state.ts';
+import { nextStatus, type RunTransition } from '../../runs/run-state.ts';
 import type { ReviewPorts } from '../ports.ts';
 
 /** Runs without processes: their rows and statuses are real, when they start and end is for the test to say. */
@@ -83,7 +83,7 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
   }
 
   /** Its turn ends by itself: the end of the run, unless it waits. */
-  async turnEnds(id: RunId, step: RunStep = 'complete', more: Partial<Run> = {}): Promise<void> {
+  async turnEnds(id: RunId, step: RunTransition = 'complete', more: Partial<Run> = {}): Promise<void> {
     this.atWork.delete(id);
     const run = this.live.get(id)!;
     if (run.status === 'waiting_review') this.onTurnOver(run);
@@ -92,7 +92,7 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
 
   private async end(
     id: RunId,
-    step: RunStep,
+    step: RunTransition,
     change: Change = { events: [] },
     more: Partial<Run> = {},
   ): Promise<void> {

@@ -1,12 +1,12 @@
-import { useKeptWords } from '../../../state/kept-words.ts';
+import { useDraft } from '../../../state/kept-words.ts';
 import { settledItem } from '../../../state/settled-items.ts';
 import { Button } from '../../../ui/button.tsx';
 import { harmless } from '../../../ui/harmless.ts';
-import { toldApart } from '../../../ui/told-apart.ts';
+import { disambiguate } from '../../../ui/told-apart.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
 import { useAnswering } from '../../inbox/use-answering.ts';
-import { isWhole } from './is-whole.ts';
+import { fitsOnOneLine } from './is-whole.ts';
 import type { Asking } from './use-kept-ask.ts';
 
 const MAX_SHOWN = 4;
@@ -57,7 +57,7 @@ function Answers({ asking, settled }: AnswersProps) {
       open
     </a>
   );
-  if (!isWhole(asking)) return open;
+  if (!fitsOnOneLine(asking)) return open;
   if (asking.kind !== 'question')
     return (
       <>
@@ -70,7 +70,7 @@ function Answers({ asking, settled }: AnswersProps) {
       </>
     );
   if (asking.choices.length === 0) return <WordsAnswer {...{ asking, why, send }} />;
-  const shown = toldApart(asking.choices);
+  const shown = disambiguate(asking.choices);
   return (
     <>
       {asking.choices.slice(0, MAX_SHOWN).map((choice, index) => (
@@ -90,7 +90,7 @@ interface WordsAnswerProps {
 }
 
 function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
-  const [words, setWords, forget] = useKeptWords(`answer:${asking.id}`);
+  const [words, setWords, forget] = useDraft(`answer:${asking.id}`);
   return (
     <form
       class="answer-words"

@@ -1,5 +1,5 @@
 import type { Need, RunCard } from '../../../../src/schema/run-card.ts';
-import { lookOfStatus, NEEDS } from '../../../ui/status-words.ts';
+import { NEEDS, statusStyle } from '../../../ui/status-words.ts';
 
 /** By need, the newest first within; ids decide between equals, so that the order is always the same. */
 export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], most: number): string[] {
@@ -13,7 +13,7 @@ export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], mo
 /** Whoever asks for failures wants the old ones too, which nobody has to look at any more. */
 function isWanted({ need, status }: RunCard, needs: readonly Need[]): boolean {
   if (needs.length === 0 || needs.includes(need)) return true;
-  return needs.includes('failed') && need === 'done' && lookOfStatus(status).tone === 'bad';
+  return needs.includes('failed') && need === 'done' && statusStyle(status).tone === 'bad';
 }
 
 const rank = ({ need }: RunCard): number => NEEDS.indexOf(need);

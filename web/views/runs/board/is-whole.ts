@@ -3,7 +3,7 @@ import { settledItem } from '../../../state/settled-items.ts';
 import type { Asking } from './use-kept-ask.ts';
 
 /** Its question is a line of a row: whoever has to know more, or fills in a form, opens it. */
-export function isWhole({ id, hasDetails, kind, question }: Asking): boolean {
+export function fitsOnOneLine({ id, hasDetails, kind, question }: Asking): boolean {
   const item = inbox.value.find(one => one.id === id) ?? settledItem(id);
   if (hasDetails || kind === 'permission' || question.endsWith('…')) return false;
   return item?.fields.length === 0;

@@ -3,7 +3,7 @@ import type { RunCard } from '../../../../src/schema/run-card.ts';
 import type { Binding } from '../../../keys.ts';
 import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card } from '../../../state/live.ts';
-import { lookOfStatus } from '../../../ui/status-words.ts';
+import { statusStyle } from '../../../ui/status-words.ts';
 
 /** Keys act on the row the focus is in. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {
@@ -18,7 +18,7 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
   };
   const isFailed = (row: HTMLElement) => {
     const known = card(row.dataset.run ?? '').peek();
-    return known !== undefined && lookOfStatus(known.status).tone === 'bad';
+    return known !== undefined && statusStyle(known.status).tone === 'bad';
   };
   const moveToFailed = (step: 1 | -1) => {
     const all = rows();

@@ -5,16 +5,16 @@ import { card as cardOf } from '../../../state/live.ts';
 import { Button } from '../../../ui/button.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { Status } from '../../../ui/status.tsx';
-import { lookOfStatus } from '../../../ui/status-words.ts';
+import { statusStyle } from '../../../ui/status-words.ts';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
-import { useKeptAsk } from './use-kept-ask.ts';
+import { useStableQuestion } from './use-kept-ask.ts';
 
 /** Two lines of one height, whatever the run does: nothing below it ever moves. */
 export function RunRow({ id }: { id: string }) {
   const card = cardOf(id).value;
-  const kept = useKeptAsk(card?.need === 'needs_you' ? card.asking : null);
+  const kept = useStableQuestion(card?.need === 'needs_you' ? card.asking : null);
   if (!card) return null;
   return (
     <li class={`run need-${card.need}`} data-run={id} ref={kept.row} {...kept.hold}>
@@ -54,7 +54,7 @@ export function RunRow({ id }: { id: string }) {
   );
 }
 
-function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof useKeptAsk> }) {
+function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof useStableQuestion> }) {
   if (kept.shown)
     return (
       <AskLine
@@ -120,7 +120,7 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
 }
 
 function RowButtons({ card }: { card: RunCard }) {
-  const isFailure = card.endedAt !== null && lookOfStatus(card.status).tone === 'bad';
+  const isFailure = card.endedAt !== null && statusStyle(card.status).tone === 'bad';
   if (card.endedAt === null)
     return (
       <Button

@@ -4,7 +4,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { useKeys } from '../../../keys.ts';
-import { sayFailure } from '../../../shell/ask-first.tsx';
+import { showFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
 import { WorkspacePicker } from '../../../shell/workspace-picker.tsx';
 import type { ApiError } from '../../../state/api.ts';
@@ -19,7 +19,7 @@ import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { NEEDS } from '../../../ui/status-words.ts';
 import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
-import { isWhole } from './is-whole.ts';
+import { fitsOnOneLine } from './is-whole.ts';
 import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
 import { type BoardFilter, useBoard } from './use-board.ts';
@@ -54,7 +54,7 @@ function FooterKeys({ ids }: { ids: readonly string[] }) {
 /** In its row, not only where all of it can be read. */
 function isAllowedHere(id: string): boolean {
   const asking = card(id).value?.asking;
-  return asking != null && asking.kind !== 'question' && isWhole(asking);
+  return asking != null && asking.kind !== 'question' && fitsOnOneLine(asking);
 }
 
 function NoRuns({ filter }: { filter: BoardFilter }) {
@@ -209,7 +209,7 @@ function More({ onMore }: { onMore(): Promise<void> }) {
   const [isLoading, setLoading] = useState(false);
   const load = async () => {
     setLoading(true);
-    await onMore().catch((thrown: ApiError) => sayFailure(thrown));
+    await onMore().catch((thrown: ApiError) => showFailure(thrown));
     setLoading(false);
   };
   return (

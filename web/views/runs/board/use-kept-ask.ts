@@ -7,7 +7,7 @@ export type Asking = NonNullable<RunCard['asking']>;
  * The question a row shows. While somebody points at the row or is in it, one that was settled stays: the next must not be under
  * a click or in a box that was meant for it.
  */
-export function useKeptAsk(asking: Asking | null) {
+export function useStableQuestion(asking: Asking | null) {
   const row = useRef<HTMLLIElement>(null);
   const [kept, keep] = useState(asking);
   const latest = useRef(asking);

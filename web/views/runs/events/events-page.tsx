@@ -3,7 +3,7 @@ import './events.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Event } from '../../../../src/schema/event.ts';
-import { eventWords } from '../../../../src/schema/run-text.ts';
+import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { useKeys } from '../../../keys.ts';
 import { ApiError, call } from '../../../state/api.ts';
@@ -25,7 +25,7 @@ const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle
 export function EventRow({ event, onRun }: { event: Event; onRun(run: string): void }) {
   const [isOpen, setOpen] = useState(false);
   const { seq, at, runId, squadId, body } = event;
-  const words = eventWords(body, FIGURES);
+  const words = describeEvent(body, FIGURES);
   return (
     <li class="event">
       <details onToggle={toggled => setOpen(toggled.currentTarget.open)}>

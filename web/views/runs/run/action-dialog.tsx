@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso';
 import { call } from '../../../state/api.ts';
 import { download } from '../../../state/download.ts';
-import { useKeptWords } from '../../../state/kept-words.ts';
+import { useDraft } from '../../../state/kept-words.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../../ui/dialog.tsx';
 import { harmless } from '../../../ui/harmless.ts';
@@ -22,7 +22,7 @@ export type ActedOn = Pick<ShownRun['run'], 'id' | 'reviewOf'> & { reviewerId?: 
 /** Says what would happen and the command for it, then does it. */
 export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
   const { route } = useLocation();
-  const [words, setWords, forget] = useKeptWords(`${action.action}:${run.id}`);
+  const [words, setWords, forget] = useDraft(`${action.action}:${run.id}`);
   const along = useSendAlong(run.reviewOf ?? run.id, run.reviewOf ? run.id : (run.reviewerId ?? null));
   const isAlong = action.action === 'send_back' && along.isAlong;
   const form = FORMS[action.action];

@@ -1,6 +1,6 @@
 import type { Event } from '../../../../src/schema/event.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
-import { eventWords } from '../../../../src/schema/run-text.ts';
+import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../../../src/schema/shown-status.ts';
 import { FIGURES } from '../../../ui/figures.ts';
 
@@ -47,7 +47,7 @@ export function stepsOf(events: readonly Event[]): Step[] {
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
       // The question itself is a step.
     } else if (body.type === 'tool.called')
-      addActivity(steps, event, 'tool', `squad: ${eventWords(body, FIGURES)}`);
+      addActivity(steps, event, 'tool', `squad: ${describeEvent(body, FIGURES)}`);
     else if (body.type === 'inbox.asked' || body.type === 'inbox.settled') {
       const known = questions.get(body.item.id);
       if (known) known.item = body.item;
@@ -115,7 +115,7 @@ const ENDS: Partial<Record<ShownStatus, 'good' | 'ask'>> = { completed: 'good', 
 
 function markOf(event: Event): { name: string; text: string; tone: 'plain' | 'good' | 'bad' | 'ask' } {
   const { body } = event;
-  const text = eventWords(body, FIGURES);
+  const text = describeEvent(body, FIGURES);
   if (body.type === 'run.quiet')
     return body.state === null
       ? { name: 'A sign again', text, tone: 'plain' }
