@@ -1,21 +1,34 @@
 import { expect, test } from 'vitest';
-import { createKeyedQueue } from './keyed-queue.ts';
+import { KeyedQueue } from './keyed-queue.ts';
 
-test('one at a time for a key, in order, whatever becomes of each; other keys do not wait', async () => {
-  const queue = createKeyedQueue();
-  const told: string[] = [];
-  const gate = Promise.withResolvers<void>();
-  const first = queue('a', async () => {
-    told.push('first begins');
-    await gate.promise;
-    told.push('first ends');
+test('what comes under one key waits for what came before, however that ended, and not for other keys', async () => {
+  const queue = new KeyedQueue<string>();
+  const order: string[] = [];
+  let release = () => {};
+  const held = new Promise<void>(settle => {
+    release = settle;
+  });
+  const first = queue.run('a', async () => {
+    await held;
+    order.push('a1');
     throw new Error('broken');
   });
-  const second = queue('a', async () => told.push('second'));
-  await queue('b', async () => told.push('other'));
-  expect(told).toEqual(['first begins', 'other']);
-  gate.resolve();
+  const second = queue.run('a', async () => order.push('a2'));
+  await queue.run('b', async () => order.push('b1'));
+  expect(order).toEqual(['b1']);
+  release();
   await expect(first).rejects.toThrow('broken');
   await second;
-  expect(told).toEqual(['first begins', 'other', 'first ends', 'second']);
+  expect(order).toEqual(['b1', 'a1', 'a2']);
+});
+
+test('it is idle when nothing is under way, also what was begun by what was', async () => {
+  const queue = new KeyedQueue<string>();
+  let done = 0;
+  void queue.run('a', async () => {
+    void queue.run('b', async () => done++);
+    done++;
+  });
+  await queue.idle();
+  expect(done).toBe(2);
 });

@@ -8,7 +8,7 @@ import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
 import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { toolDetail } from './tool-detail.ts';
-import { waitWords } from './wait-words.ts';
+import { waitWords } from './wait-text.ts';
 
 export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */

@@ -24,7 +24,7 @@ import {
   type RunServersOptions,
   subjectWithGrants,
 } from './access/run-servers.ts';
-import { waitAtMost } from './patience.ts';
+import { waitAtMost } from './timeout.ts';
 import type { Timers } from './timers.ts';
 import type { ServerPins } from './upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';

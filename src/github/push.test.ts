@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BareRepository } from '../../test/servers/github/bare-repository.ts';
-import { ForgeFixture } from './testing/forge-fixture.ts';
+import { ForgeFixture } from './testing/git-host-fixture.ts';
 
 let fixture: ForgeFixture;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import type { MessageStore } from '../core/ports/messages.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { migrate } from './migrations.ts';
-import { withRetry } from './patiently.ts';
+import { withRetry } from './retry.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { storeOn } from './store.ts';

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
 import type { Backend } from './backend.ts';
-import { withRetry } from './patiently.ts';
+import { withRetry } from './retry.ts';
 import type { Tables } from './tables.ts';
 
 /** How long a write that may wait lets others join its transaction. */

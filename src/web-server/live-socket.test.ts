@@ -223,9 +223,9 @@ describe('a page that reads nothing', () => {
 });
 
 test('one that answers stays, and hears a sign of life', async () => {
-  await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 150 } });
+  await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 1_000 } });
   const page = await fixture.page();
-  await page.hears('beat', 20);
+  await page.hears('beat', 60);
   expect(page.socket.readyState).toBe(WebSocket.OPEN);
 });
 

@@ -5,7 +5,7 @@ import { runName } from '../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../src/schema/shown-status.ts';
 import type { Notice } from '../state/notifications.ts';
 import { harmless } from '../ui/harmless.ts';
-import { statusStyle } from '../ui/status-words.ts';
+import { statusStyle } from '../ui/status-style.ts';
 
 const MAX_NOTICE_LENGTH = 140;
 const WANTED: readonly ShownStatus[] = ['error', 'timeout', 'lost', 'needs_you'];

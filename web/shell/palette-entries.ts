@@ -8,12 +8,12 @@ import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
 import { harmless } from '../ui/harmless.ts';
-import { lookOfCard } from '../ui/status-words.ts';
-import { actionIn } from './action-words.ts';
+import { lookOfCard } from '../ui/status-style.ts';
 import { askFirst } from './ask-first.tsx';
 import type { Entry } from './palette-match.ts';
 import { askToDecide } from './review-action.tsx';
 import { askToCancel, askToRetry } from './run-action.tsx';
+import { actionIn } from './typed-action.ts';
 import { VIEWS } from './views.ts';
 
 const MAX_RUNS = 8;

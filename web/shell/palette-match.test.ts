@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { actionIn } from './action-words.ts';
 import { matching } from './palette-match.ts';
+import { actionIn } from './typed-action.ts';
 
 const entry = (group: string, label: string, hint?: string) => ({ id: label, group, label, hint, run() {} });
 const entries = [

@@ -15,7 +15,7 @@ import { useWorkspaceInAddress, workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
 import { harmless } from '../ui/harmless.ts';
 import { Icon } from '../ui/icon.tsx';
-import { statusStyle } from '../ui/status-words.ts';
+import { statusStyle } from '../ui/status-style.ts';
 import { Toasts } from '../ui/toast.tsx';
 import { Banner, isStale } from './banner.tsx';
 import { askNotice, failureNotice } from './notices.ts';

@@ -2,7 +2,7 @@ import './start.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ApiError, call } from '../state/api.ts';
-import { useDraft } from '../state/kept-words.ts';
+import { useDraft } from '../state/draft.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
 import { Copy } from '../ui/copy.tsx';
@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
-import { folderError } from './folder-words.ts';
+import { folderError } from './folder-error.ts';
 import { type StartChoices, startCommand } from './start-command.ts';
 import { StartMore } from './start-more.tsx';
 

@@ -9,7 +9,7 @@ import { useParam, withQuery } from '../state/url-state.ts';
 import { waiting } from '../state/waiting.ts';
 import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
-import { NEED_WORDS, NEEDS } from '../ui/status-words.ts';
+import { NEED_WORDS, NEEDS } from '../ui/status-style.ts';
 import { Money } from '../ui/usage.tsx';
 import { openPalette } from './overlays.tsx';
 import { useSummary } from './summary.ts';

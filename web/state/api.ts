@@ -1,6 +1,6 @@
 import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
 import { shellWord } from '../../src/schema/shell-word.ts';
-import { inFolderWords, withoutHeader } from './folder-words.ts';
+import { inFolderWords, withoutHeader } from './folder-text.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import { requestOf, workspaceHeader } from './request.ts';
 import { saved, savedAnswers } from './saved.ts';

@@ -1,6 +1,6 @@
 import type { ShownStatus } from '../../src/schema/shown-status.ts';
 import { Icon } from './icon.tsx';
-import { type Look, lookOfCard, type ShownCard, statusStyle } from './status-words.ts';
+import { type Look, lookOfCard, type ShownCard, statusStyle } from './status-style.ts';
 
 /** Word, shape and colour: none of them alone. */
 export function Status({ card }: { card: ShownCard }) {

@@ -1,5 +1,5 @@
 import { Alarms } from '../../base/clock.ts';
-import { OneAtATime } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
@@ -58,7 +58,7 @@ const AGAIN_MS = 5_000;
 export class Inbox {
   private readonly ports: InboxPorts;
   private readonly opened: OpenItems;
-  private readonly queue = new OneAtATime<InboxId | RunId>();
+  private readonly queue = new KeyedQueue<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
   private readonly deadlines: Deadlines<InboxId>;
   private readonly handed: DeliveredAnswers;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import { OneAtATime } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE, type Intent, type Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
@@ -275,7 +275,7 @@ interface ProposalPorts {
 /** What leaves the machine: pull requests and issues. One at a time for a run, so that asking twice at once does nothing twice. */
 export class Proposals {
   private readonly ports: ProposalPorts;
-  private readonly queue = new OneAtATime<Run['id']>();
+  private readonly queue = new KeyedQueue<Run['id']>();
 
   constructor(ports: ProposalPorts) {
     this.ports = ports;

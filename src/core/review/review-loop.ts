@@ -1,5 +1,5 @@
 import { Alarms } from '../../base/clock.ts';
-import { OneAtATime } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Review } from '../../schema/review.ts';
@@ -44,7 +44,7 @@ const RETRY_MS = { first: 5_000, most: 600_000 };
 /** From "review this" to the coder's next turn. One thing at a time is done for a task, and what is done is on disk. */
 export class ReviewLoop {
   private readonly ports: ReviewPorts;
-  private readonly queue = new OneAtATime<RunId>();
+  private readonly queue = new KeyedQueue<RunId>();
   private readonly alarms: Alarms<RunId>;
   private readonly deadlines: Deadlines<string>;
   private readonly failures = new Map<RunId, number>();

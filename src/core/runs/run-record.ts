@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OneAtATime } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { SquadError } from '../../schema/error.ts';
 import { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -56,7 +56,7 @@ export function keepRecords<S extends Store>(
   files: Pick<RunFiles, 'record' | 'saveRecord'>,
   warn: (message: string, cause: unknown) => void,
 ): S {
-  const queue = new OneAtATime<RunId>();
+  const queue = new KeyedQueue<RunId>();
   const save = async (id: RunId, part: Part) => {
     const record = part.isNew ? merge(null, part) : merge(ownRecord(await files.record(id)), part);
     const whole = record ?? (await recordInStore(store, id));

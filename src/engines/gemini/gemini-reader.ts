@@ -7,7 +7,7 @@ import { Speech } from '../speech.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { ToolCalls } from '../tool-calls.ts';
 import { toolDetail } from '../tool-detail.ts';
-import { waitWords } from '../wait-words.ts';
+import { waitWords } from '../wait-text.ts';
 import { EDITING } from './gemini-policy.ts';
 import { modelIn, usageIn } from './gemini-stats.ts';
 

@@ -11,7 +11,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Json } from '../../wire/upstream/link.ts';
-import { waitAtMost } from '../patience.ts';
+import { waitAtMost } from '../timeout.ts';
 import type { Timers } from '../timers.ts';
 import type { LongCalls } from '../upstream/call-limit.ts';
 import type { ServerPins } from '../upstream/pins.ts';

@@ -10,9 +10,9 @@ import {
   UpstreamFault,
   type UpstreamLink,
 } from '../../wire/upstream/link.ts';
-import { withTimeout } from '../patience.ts';
 import { createRetrySchedule, type RetrySchedule } from '../retry-schedule.ts';
 import type { StartLimit } from '../start-limit.ts';
+import { withTimeout } from '../timeout.ts';
 import type { Timers } from '../timers.ts';
 import { type Connected, withLogTail } from './connect.ts';
 import { Unavailable } from './unavailable.ts';

@@ -9,9 +9,9 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { workspaceOfRun } from '../workspace-of-run.ts';
 import { findRun } from './find-runs.ts';
 import { Started, started, startRuns } from './start-runs.ts';
+import { workspaceOfRun } from './workspace-of-run.ts';
 
 /** A reviewer belongs to its review: without that it would work for nobody, and in the user's own folder. */
 export function refuseReviewer({ id, reviewOf }: Run): void {

@@ -9,10 +9,10 @@ import type { Role } from '../../schema/role.ts';
 import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { workspaceOfRun } from '../workspace-of-run.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
 import { gone, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
 import { Started, started, startRuns } from './start-runs.ts';
+import { workspaceOfRun } from './workspace-of-run.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),

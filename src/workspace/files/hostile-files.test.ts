@@ -43,7 +43,7 @@ const OTHERS: Record<string, string> = {
   'git/git-index': 'the index of git, copied, and a lock of our own making',
   'worktrees/worktree-index': 'the index of git, copied',
   'files/file-lock': 'a file of our own',
-  'worktrees/worktree-loose': 'a list of our own in the folder of git',
+  'worktrees/unreferenced-commits': 'a list of our own in the folder of git',
   'worktrees/worktree-place': 'lists of our own in the folder of git',
   'worktrees/plan-worktree': 'notes of our own in the folder of git',
   'worktrees/worktree-nested': 'one line of a `.git` file',

@@ -5,8 +5,8 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
 import { pathBytes } from '../files/paths.ts';
 import type { TreeChange } from '../git/git-status.ts';
-import { type FileStash, saveConflictingCopy } from './aside.ts';
 import { isSameFile, look, placeIfAbsent, removeIfUnchanged } from './file-exchange.ts';
+import { type FileStash, saveConflictingCopy } from './file-stash.ts';
 
 /** So many, and then others have their turn. */
 const AT_ONCE = 32;

@@ -15,8 +15,8 @@ import {
 } from '../git/git-index.ts';
 import { type TreeChange, treeChanges } from '../git/git-status.ts';
 import type { ScratchIndex } from '../worktrees/branch-commit.ts';
-import { createStash } from './aside.ts';
 import { exchangeFiles } from './exchange-files.ts';
+import { createStash } from './file-stash.ts';
 
 const CHECKOUT_TIMEOUT_MS = 120_000;
 

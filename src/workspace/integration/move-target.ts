@@ -6,7 +6,7 @@ import type { Checkpoint, TargetMove } from '../../core/ports/integration.ts';
 import { type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
 import { committer } from '../git/git-folder.ts';
 import { withIndexLock } from '../git/git-index.ts';
-import { restoreStash } from './aside.ts';
+import { restoreStash } from './file-stash.ts';
 import { folderFit } from './folder-fit.ts';
 import { followBranch } from './follow-branch.ts';
 import { isIn } from './trial-merge.ts';

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { createKeyedQueue } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { offThread } from '../../core/off-thread.ts';
 import { type BacklogEdit, editBacklog } from '../../core/team/edit-backlog.ts';
 import { firstLines, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { readTeamBytes, replaceTeamFile } from './team-file.ts';
 
-const queue = createKeyedQueue();
+const queue = new KeyedQueue<string>();
 
 /** Another one whenever the file holds something else. */
 export const revisionOf = (text: string | null): string =>
@@ -23,7 +23,7 @@ export function changeBacklog(
   revision: string | null,
 ): Promise<{ number: number; title: string }> {
   const file = join(folder, 'backlog.md');
-  return queue(file, async () => {
+  return queue.run(file, async () => {
     const before = await readText(file);
     if (revision !== null && revision !== revisionOf(before?.text ?? null)) throw changedMeanwhile();
     const { text, number, item } = await offThread(

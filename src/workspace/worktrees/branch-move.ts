@@ -5,8 +5,8 @@ import { GitError } from '../git/git.ts';
 import { asBytes, COMMITTER, entryAt, type ScratchIndex, sameContent } from './branch-commit.ts';
 import { type FilePlan, placeFile, planFile } from './branch-move-file.ts';
 import { type BranchPlace, gitOperationInProgress, standingOf, tipOf } from './branch-place.ts';
-import { PreviousIndex } from './former-index.ts';
 import { swapIndex } from './index-swap.ts';
+import { PreviousIndex } from './previous-index.ts';
 
 /** Git waits for a lock of a branch only a moment. */
 const REF_TRIES = 20;

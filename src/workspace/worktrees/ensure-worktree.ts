@@ -14,7 +14,7 @@ import { readIgnoreRules } from '../git/ignore-rules.ts';
 import { deleteTrash, moveToTrash } from './discard-folder.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
-import { saveUnreferencedCommits } from './worktree-loose.ts';
+import { saveUnreferencedCommits } from './unreferenced-commits.ts';
 import {
   commitsBetween,
   describeLock,
@@ -122,7 +122,7 @@ export interface WorktreeTools {
   env: Record<string, string | undefined>;
   table: ProcessTable;
   /** By what all work trees of a repository share, and by the path of each. */
-  queue: KeyedQueue;
+  queue: KeyedQueue<string>;
 }
 
 interface Wanted {
@@ -162,11 +162,11 @@ async function make(
       const isWhy = error instanceof Kept || error instanceof GitError;
       throw isWhy ? inTheWay(worktree.path, error.message) : error;
     });
-    await queue(commonDir, () => undoWorktree(repository, worktree));
+    await queue.run(commonDir, () => undoWorktree(repository, worktree));
     await deleteTrash(dirname(worktree.path));
   }
   try {
-    const gitDir = await queue(commonDir, () => addWorktree(repository, worktree, signal));
+    const gitDir = await queue.run(commonDir, () => addWorktree(repository, worktree, signal));
     await writePlainFile(makingFile(gitDir), EMPTY);
     if (needsSetUp(setup)) {
       await makeDirectory(wanted);
@@ -212,7 +212,7 @@ async function untilGitIsDone(path: string): Promise<void> {
 /** Nothing of value is in it; but whoever sits in it, or what cannot be taken away, is left to the next try. */
 async function takeBack(repository: Repository, worktree: Worktree, { queue }: WorktreeTools): Promise<void> {
   if (processesIn(worktree.path)?.length) return;
-  await queue(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
+  await queue.run(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
   await deleteTrash(dirname(worktree.path));
 }
 

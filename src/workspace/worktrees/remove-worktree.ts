@@ -29,7 +29,7 @@ export async function removeWorktree(
   try {
     const repository = await repositoryOf(worktree, tools.env);
     if (!repository) return await withoutRepository(worktree);
-    const removal = await tools.queue(repository.commonDir, async () => {
+    const removal = await tools.queue.run(repository.commonDir, async () => {
       const { savedRef, wasThere } = await takeAway(worktree, repository, tools, { saveLarge });
       const branchIsGone = dropEmptyBranch && (await dropBranch(repository.git, worktree));
       return wasThere

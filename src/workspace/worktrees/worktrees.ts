@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { createKeyedQueue } from '../../base/keyed-queue.ts';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { WorktreeRemains, WorktreeState, Worktrees } from '../../core/ports/worktrees.ts';
 import { createProcessTable, type ProcessTable } from '../../process/table/process-table.ts';
 import { strangersIn } from '../../process/table/processes-in.ts';
@@ -79,11 +79,13 @@ export async function restoreBranch(
   );
   if (!isThere) return false;
   const none = '0'.repeat(commit.length);
-  await queue(commonDir, () =>
-    runWithLockRetry(git, ['update-ref', `refs/heads/${worktree.branch}`, commit, none]),
-  ).catch(trouble => {
-    throw gitFailure(`Branch ${worktree.branch} could not be put back`, trouble);
-  });
+  await queue
+    .run(commonDir, () =>
+      runWithLockRetry(git, ['update-ref', `refs/heads/${worktree.branch}`, commit, none]),
+    )
+    .catch(trouble => {
+      throw gitFailure(`Branch ${worktree.branch} could not be put back`, trouble);
+    });
   return true;
 }
 
@@ -160,19 +162,19 @@ export interface WorktreesOptions {
 
 export function createWorktrees(options: WorktreesOptions): Worktrees {
   const { folder, env = process.env, processes: table = createProcessTable() } = options;
-  const tools: WorktreeTools = { env, table, queue: createKeyedQueue() };
+  const tools: WorktreeTools = { env, table, queue: new KeyedQueue<string>() };
 
   return {
     plan: ask => planWorktree(folder, env, ask),
     ensure: (worktree, setup, signal, directory = worktree.workspace) =>
-      tools.queue(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
+      tools.queue.run(worktree.path, () => ensureWorktree({ worktree, setup, directory, signal }, tools)),
     state: worktree => worktreeState(worktree, env),
     checkout: place => checkoutAround(place, folder),
     repositoryOf: async worktree => (await repositoryPaths(worktree))?.commonDir ?? null,
     remains: worktree => inspectRemains(worktree, env),
     restoreBranch: (worktree, commit) => restoreBranch(worktree, commit, tools),
     bytes: ({ path }) => folderSize(path),
-    remove: (worktree, how) => tools.queue(worktree.path, () => removeWorktree(worktree, tools, how)),
+    remove: (worktree, how) => tools.queue.run(worktree.path, () => removeWorktree(worktree, tools, how)),
 
     async strays(known) {
       const ours = new Set(known.map(({ path }) => path));

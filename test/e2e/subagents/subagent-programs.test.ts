@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredMessage, TracePart } from '../../../src/schema/conversation.ts';
-import { type Message, talkOf } from '../../../web/views/conversations/talk.ts';
+import { type Message, talkOf } from '../../../web/views/conversations/conversation-entries.ts';
 import { mock } from '../../engines/model-server/script.ts';
 import type { RawMcp } from '../../support/raw-mcp.ts';
 import { until } from '../../support/squad.ts';

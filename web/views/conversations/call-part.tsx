@@ -4,8 +4,8 @@ import { card } from '../../state/live.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Plain } from '../../ui/plain.tsx';
 import { Status, StatusWord } from '../../ui/status.tsx';
+import type { Answer, Nested, Part, TalkCall } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
-import type { Answer, Nested, Part, TalkCall } from './talk.ts';
 
 const MAX_BRIEF_LENGTH = 160;
 

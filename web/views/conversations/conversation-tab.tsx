@@ -7,8 +7,8 @@ import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
-import { ConversationRow } from './said-row.tsx';
-import { talkOf } from './talk.ts';
+import { talkOf } from './conversation-entries.ts';
+import { ConversationRow } from './conversation-row.tsx';
 import { useConversation } from './use-conversation.ts';
 
 /** What the model was asked and said, and what its tools gave it, message by message. */

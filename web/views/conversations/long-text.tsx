@@ -4,7 +4,7 @@ import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { shownCount } from '../../ui/figures.ts';
 import { Plain } from '../../ui/plain.tsx';
-import type { Part } from './talk.ts';
+import type { Part } from './conversation-entries.ts';
 
 export interface Whole {
   runId: string;

@@ -3,7 +3,7 @@ import { ApiError, call } from '../../state/api.ts';
 import { onChanges, watchOutput } from '../../state/live.ts';
 import { saved } from '../../state/saved.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
-import type { Conversation, Message } from './talk.ts';
+import type { Conversation, Message } from './conversation-entries.ts';
 
 /** As many are shown without being asked for. */
 const MAX_MESSAGES = 1_000;

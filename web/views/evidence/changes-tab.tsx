@@ -16,8 +16,8 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import { commentCommand } from './comment-command.ts';
 import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
-import { isSamePlace, type LineComment, withComment } from './kept-comments.ts';
-import { keepDraft, keptDrafts } from './kept-drafts.ts';
+import { isSamePlace, type LineComment, withComment } from './saved-comments.ts';
+import { keepDraft, keptDrafts } from './saved-drafts.ts';
 import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface NoDiffProps {

@@ -1,4 +1,4 @@
-import type { LineComment } from './kept-comments.ts';
+import type { LineComment } from './saved-comments.ts';
 
 /** The same in a terminal. */
 export function commentCommand(run: string, comments: readonly LineComment[], message = ''): string {

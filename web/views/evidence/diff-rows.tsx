@@ -3,8 +3,8 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../ui/button.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { type DiffPlace, placeName, placeOfLine } from './diff-place.ts';
-import { isSamePlace, type LineComment } from './kept-comments.ts';
 import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
+import { isSamePlace, type LineComment } from './saved-comments.ts';
 
 interface CommentBoxProps {
   place: DiffPlace;

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../state/api.ts';
-import type { LineComment } from './kept-comments.ts';
+import type { LineComment } from './saved-comments.ts';
 import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface Along {

@@ -1,5 +1,5 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { keepComments, keptComments, type LineComment } from './kept-comments.ts';
+import { keepComments, keptComments, type LineComment } from './saved-comments.ts';
 
 const known = new Map<string, Signal<LineComment[]>>();
 

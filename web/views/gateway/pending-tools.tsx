@@ -8,7 +8,7 @@ import { Confirm } from '../../ui/dialog.tsx';
 import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { tell } from '../tell.ts';
+import { tell } from '../notify-result.ts';
 
 type Pending = Output<'inspect_gateway'>['pending'][number];
 

@@ -1,7 +1,7 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
-import { useDraft } from '../../state/kept-words.ts';
+import { useDraft } from '../../state/draft.ts';
 import { Button } from '../../ui/button.tsx';
-import { disambiguate } from '../../ui/told-apart.ts';
+import { disambiguate } from '../../ui/disambiguate.ts';
 import { AnswerForm } from './answer-form.tsx';
 import { Decline } from './decline.tsx';
 import { type Answering, useAnswering } from './use-answering.ts';

@@ -1,6 +1,6 @@
 import type { InboxField } from '../../../src/schema/inbox.ts';
+import { disambiguate } from '../../ui/disambiguate.ts';
 import { harmless } from '../../ui/harmless.ts';
-import { disambiguate } from '../../ui/told-apart.ts';
 import type { AnswerProps } from './answer-box.tsx';
 import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';

@@ -4,10 +4,10 @@ import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
+import { settledItem } from '../../state/closed-items.ts';
 import type { Changes } from '../../state/live.ts';
 import { telling } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
-import { settledItem } from '../../state/settled-items.ts';
 import { Button } from '../../ui/button.tsx';
 import { now } from '../../ui/clock.ts';
 import { Copy } from '../../ui/copy.tsx';
@@ -20,9 +20,9 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerBox } from './answer-box.tsx';
 import { Asked } from './asked.tsx';
+import { SETTLED_LOOKS, settledOf } from './closed-text.ts';
 import { itemKeys } from './item-keys.ts';
 import { Outcome } from './outcome.tsx';
-import { SETTLED_LOOKS, settledOf } from './settled-words.ts';
 import { useSeen } from './use-seen.ts';
 
 /** What was asked before, what was said, and by whom. */

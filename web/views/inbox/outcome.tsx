@@ -1,6 +1,6 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
 import { Icon } from '../../ui/icon.tsx';
-import { outcomeWords, SETTLED_LOOKS, settledOf } from './settled-words.ts';
+import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
 
 /** What became of a question: word, shape and colour. */
 export function Outcome({

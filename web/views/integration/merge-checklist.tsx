@@ -11,8 +11,8 @@ import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
+import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-request.ts';
 import { mergeStep } from './merge-step.ts';
-import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-wish.ts';
 
 type Plan = Output<'plan_integration'>;
 

@@ -1,4 +1,4 @@
-import type { MergeRequest } from './merge-wish.ts';
+import type { MergeRequest } from './merge-request.ts';
 
 interface MergeFieldsProps {
   wish: MergeRequest;

@@ -12,7 +12,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
-import { FoundDecisions, FoundOutputs, FoundRuns } from './found.tsx';
+import { FoundDecisions, FoundOutputs, FoundRuns } from './search-results.tsx';
 
 type Found = Output<'search_everything'>;
 

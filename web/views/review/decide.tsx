@@ -1,6 +1,6 @@
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { call } from '../../state/api.ts';
-import { useDraft } from '../../state/kept-words.ts';
+import { useDraft } from '../../state/draft.ts';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { commentCommand } from '../evidence/comment-command.ts';

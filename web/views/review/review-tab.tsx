@@ -14,9 +14,9 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { DiffFiles } from '../evidence/diff-files.tsx';
 import { Notes } from '../notes.tsx';
+import { tell } from '../notify-result.ts';
 import { RunLink } from '../runs/run/run-link.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
-import { tell } from '../tell.ts';
 
 type Review = Output<'show_review'>['reviews'][number];
 

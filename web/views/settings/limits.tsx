@@ -6,7 +6,7 @@ import { call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
-import { describeSetting, valueWords } from './setting-words.ts';
+import { describeSetting, valueWords } from './setting-text.ts';
 
 type Limit = Output<'inspect_workspace'>['limits'][number];
 

@@ -16,7 +16,7 @@ import { OfWorkspace } from '../of-workspace.tsx';
 import { Engines } from './engines.tsx';
 import { Limits } from './limits.tsx';
 import { Roles } from './roles.tsx';
-import { valueWords } from './setting-words.ts';
+import { valueWords } from './setting-text.ts';
 
 const MEBIBYTE = 1024 ** 2;
 

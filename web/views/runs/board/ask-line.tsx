@@ -1,13 +1,13 @@
-import { useDraft } from '../../../state/kept-words.ts';
-import { settledItem } from '../../../state/settled-items.ts';
+import { settledItem } from '../../../state/closed-items.ts';
+import { useDraft } from '../../../state/draft.ts';
 import { Button } from '../../../ui/button.tsx';
+import { disambiguate } from '../../../ui/disambiguate.ts';
 import { harmless } from '../../../ui/harmless.ts';
-import { disambiguate } from '../../../ui/told-apart.ts';
+import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
 import { useAnswering } from '../../inbox/use-answering.ts';
-import { fitsOnOneLine } from './is-whole.ts';
-import type { Asking } from './use-kept-ask.ts';
+import { fitsOnOneLine } from './fits-on-one-line.ts';
+import type { Asking } from './use-stable-question.ts';
 
 const MAX_SHOWN = 4;
 

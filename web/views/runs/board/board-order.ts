@@ -1,5 +1,5 @@
 import type { Need, RunCard } from '../../../../src/schema/run-card.ts';
-import { NEEDS, statusStyle } from '../../../ui/status-words.ts';
+import { NEEDS, statusStyle } from '../../../ui/status-style.ts';
 
 /** By need, the newest first within; ids decide between equals, so that the order is always the same. */
 export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], most: number): string[] {

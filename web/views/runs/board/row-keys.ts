@@ -3,7 +3,7 @@ import type { RunCard } from '../../../../src/schema/run-card.ts';
 import type { Binding } from '../../../keys.ts';
 import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card } from '../../../state/live.ts';
-import { statusStyle } from '../../../ui/status-words.ts';
+import { statusStyle } from '../../../ui/status-style.ts';
 
 /** Keys act on the row the focus is in. */
 export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) => void): Binding[] {

@@ -5,11 +5,11 @@ import { card as cardOf } from '../../../state/live.ts';
 import { Button } from '../../../ui/button.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { Status } from '../../../ui/status.tsx';
-import { statusStyle } from '../../../ui/status-words.ts';
+import { statusStyle } from '../../../ui/status-style.ts';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
 import { AskLine } from './ask-line.tsx';
-import { useStableQuestion } from './use-kept-ask.ts';
+import { useStableQuestion } from './use-stable-question.ts';
 
 /** Two lines of one height, whatever the run does: nothing below it ever moves. */
 export function RunRow({ id }: { id: string }) {

@@ -1,13 +1,13 @@
 import { useLocation } from 'preact-iso';
 import { call } from '../../../state/api.ts';
 import { download } from '../../../state/download.ts';
-import { useDraft } from '../../../state/kept-words.ts';
+import { useDraft } from '../../../state/draft.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../../ui/dialog.tsx';
 import { harmless } from '../../../ui/harmless.ts';
 import { commentCommand } from '../../evidence/comment-command.ts';
 import { LeftUnsent, SendAlong, useSendAlong } from '../../evidence/send-along.tsx';
-import { tell } from '../../tell.ts';
+import { tell } from '../../notify-result.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
 interface ActionDialogProps {

@@ -2,17 +2,17 @@ import '../../inbox/inbox.css';
 import { useRef } from 'preact/hooks';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
 import { useKeys } from '../../../keys.ts';
+import { settledItem } from '../../../state/closed-items.ts';
 import { inbox } from '../../../state/live.ts';
-import { settledItem } from '../../../state/settled-items.ts';
 import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerBox } from '../../inbox/answer-box.tsx';
 import { Asked } from '../../inbox/asked.tsx';
+import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
 import { answerKeys } from '../../inbox/item-keys.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/settled-words.ts';
 import { useSeen } from '../../inbox/use-seen.ts';
 
 /** What it waits for now, to be answered here. */

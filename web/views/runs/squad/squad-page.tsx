@@ -17,7 +17,7 @@ import { shownCount } from '../../../ui/figures.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
-import { tell } from '../../tell.ts';
+import { tell } from '../../notify-result.ts';
 import { AgentTree, TotalMoney } from './agent-tree.tsx';
 import { useShownCards } from './shown-cards.ts';
 import { type SquadAction, squadActions } from './squad-actions.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { folderError } from './folder-words.ts';
+import { folderError } from './folder-error.ts';
 
 test.each(['/p', '/my project', 'C:\\p', 'c:/p', '\\\\host\\p'])('a whole path is one: %s', path => {
   expect(folderError(path)).toBeNull();

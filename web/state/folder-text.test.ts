@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inFolderWords, withoutHeader } from './folder-words.ts';
+import { inFolderWords, withoutHeader } from './folder-text.ts';
 
 test('nobody at the page has sent a header', () => {
   expect(inFolderWords('The workspace /p (from the Squad-Workspace header) does not exist.')).toBe(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepDraft, keptDrafts } from './kept-drafts.ts';
+import { keepDraft, keptDrafts } from './saved-drafts.ts';
 
 function storage() {
   const values = new Map<string, string>();

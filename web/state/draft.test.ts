@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepWords, savedDraft } from './kept-words.ts';
+import { keepWords, savedDraft } from './draft.ts';
 
 test('each thing has its own words, and none leave nothing', () => {
   const values = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sampleCard } from '../testing/sample-card.ts';
-import { lookOfCard } from './status-words.ts';
+import { lookOfCard } from './status-style.ts';
 
 const quiet = { state: 'silent', since: 0, text: 'no sign for 5 minutes' } as const;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Message, type Nested, type Part, talkOf } from './talk.ts';
+import { type Message, type Nested, type Part, talkOf } from './conversation-entries.ts';
 
 const said = (id: string, parentId: string | null, role: Message['role'], ...content: Part[]): Message =>
   ({ id, parentId, role, content, at: Number(id.slice(1)), runId: 'run_1', label: 'x' }) as Message;

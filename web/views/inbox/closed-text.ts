@@ -1,6 +1,6 @@
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
 import { harmless } from '../../ui/harmless.ts';
-import type { Look } from '../../ui/status-words.ts';
+import type { Look } from '../../ui/status-style.ts';
 
 /** `unknown`: the page was not told. */
 export type Settled = Exclude<InboxState, 'open'> | 'unknown';

@@ -1,6 +1,6 @@
+import { settledItem } from '../../../state/closed-items.ts';
 import { inbox } from '../../../state/live.ts';
-import { settledItem } from '../../../state/settled-items.ts';
-import type { Asking } from './use-kept-ask.ts';
+import type { Asking } from './use-stable-question.ts';
 
 /** Its question is a line of a row: whoever has to know more, or fills in a form, opens it. */
 export function fitsOnOneLine({ id, hasDetails, kind, question }: Asking): boolean {

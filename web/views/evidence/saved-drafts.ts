@@ -1,5 +1,5 @@
 import type { DiffPlace } from './diff-place.ts';
-import { isSamePlace } from './kept-comments.ts';
+import { isSamePlace } from './saved-comments.ts';
 
 /** Words on a line that nobody has said are whole. */
 export interface Draft extends DiffPlace {

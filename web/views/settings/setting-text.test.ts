@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HubSettings } from '../../../src/schema/config.ts';
-import { describeSetting, valueWords } from './setting-words.ts';
+import { describeSetting, valueWords } from './setting-text.ts';
 
 describe('settingWords', () => {
   it.each(Object.keys(HubSettings.shape))('says what %s does', key => {

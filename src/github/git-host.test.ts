@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RESET } from '../../test/servers/github/faults.ts';
 import type { ForgeRepository } from '../core/ports/git-host.ts';
-import { ForgeFixture } from './testing/forge-fixture.ts';
+import { ForgeFixture } from './testing/git-host-fixture.ts';
 
 let fixture: ForgeFixture;
 let repository: ForgeRepository;

@@ -3,8 +3,8 @@ import { moreCalls } from '../../../src/schema/conversation-view.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
+import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
-import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './talk.ts';
 
 /** As many are seen without being asked for. */
 const FEW = 20;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepComments, keptComments, type LineComment, withComment } from './kept-comments.ts';
+import { keepComments, keptComments, type LineComment, withComment } from './saved-comments.ts';
 
 const comment = (more: Partial<LineComment> = {}): LineComment => ({
   ...{ path: 'a.ts', line: 3, side: 'new', quote: 'x', text: 'why?' },

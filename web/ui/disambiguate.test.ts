@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { disambiguate } from './told-apart.ts';
+import { disambiguate } from './disambiguate.ts';
 
 test('choices that differ to the eye are as they are', () => {
   expect(disambiguate(['sqlite', 'postgres', 'Ünder\u202e'])).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { outcomeWords, SETTLED_LOOKS, settledOf } from './settled-words.ts';
+import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
 
 test('only what somebody answered has a check', () => {
   expect(Object.entries(SETTLED_LOOKS).filter(([, { icon }]) => icon === 'check')).toEqual([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-wish.ts';
+import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-request.ts';
 
 describe('a wish for a merge', () => {
   it('asks for nothing unless something was said, as the command does', () => {
