@@ -15,7 +15,7 @@ beforeAll(async () => {
     JSON.stringify({
       servers: {
         // Its time limit is shorter than a person takes to answer.
-        desk: askingBlock({ instance: 'per-agent', timeout: 1_500 }),
+        desk: askingBlock({ instance: 'per-agent', timeout: 5_000 }),
       },
       agentServers: { coder: ['desk'] },
     }),
@@ -55,7 +55,7 @@ test.each([true, false])(
     const wrong = await squad.run(['answer', item.id, '{"size": "XL", "name": "Ada"}']);
     expect(wrong.stderr).toContain('ANSWER_INVALID');
     // Longer than its time limit: while it waits for a person, that does not count.
-    await until('the limit of the call is over', () => Date.now() > item.createdAt + 2_500);
+    await until('the limit of the call is over', () => Date.now() > item.createdAt + 6_000);
     await squad.run(['answer', item.id, '{"size": "M", "name": "Ada", "copies": "2"}']);
     expect(await answer).toEqual({ action: 'accept', content: { name: 'Ada', size: 'M', copies: 2 } });
   },
