@@ -25,3 +25,12 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
     await expect.poll(() => pids.filter(pid => existsSync(`/proc/${pid}/exe`))).toEqual([]);
   },
 );
+
+test('a program has time to remove its lock when its owner is killed', async () => {
+  const child = spawn(process.execPath, ['--no-warnings', owner, folder], { stdio: 'inherit' });
+  const lock = join(folder, 'lock');
+  await expect.poll(() => existsSync(lock)).toBe(true);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await expect.poll(() => existsSync(lock)).toBe(false);
+});

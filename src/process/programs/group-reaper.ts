@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
+/** From TERM to KILL. Git, for one, removes its lock files on TERM; left behind, they would block the repository. */
+const GRACE_MS = 1_000;
+
 /**
- * Reads `+ PID` and `- PID`. Its input ends when this process does, however that happens; then it kills the groups that are
- * still in its list.
+ * Reads `+ PID` and `- PID`. Its input ends when this process does, however that happens; then it ends the groups that are
+ * still in its list: TERM, and KILL for those that are still there after the grace time.
  */
 const SCRIPT = `groups=' '
 while read -r what pid; do
@@ -10,6 +13,15 @@ while read -r what pid; do
     +) groups="$groups$pid " ;;
     -) case $groups in *" $pid "*) groups="\${groups%%" $pid "*} \${groups#*" $pid "}" ;; esac ;;
   esac
+done
+for pid in $groups; do kill -s TERM -- "-$pid" 2>/dev/null; done
+tries=${GRACE_MS / 100}
+while [ -n "\${groups# }" ] && [ $tries -gt 0 ]; do
+  sleep 0.1
+  tries=$((tries - 1))
+  left=' '
+  for pid in $groups; do kill -s 0 -- "-$pid" 2>/dev/null && left="$left$pid "; done
+  groups=$left
 done
 for pid in $groups; do kill -s KILL -- "-$pid" 2>/dev/null; done`;
 
@@ -26,14 +38,20 @@ export function endWithUs(leader: number): () => void {
   else start();
   return () => {
     if (!groups.delete(leader)) return;
-    killGroup(leader);
+    signalGroup(leader, 'SIGKILL');
     reaper?.stdin?.write(`- ${leader}\n`);
   };
 }
 
-export function killGroup(leader: number): void {
+/** Ends a group of `endWithUs`: TERM, and KILL if its leader is still there after the grace time. */
+export function endGroup(leader: number): void {
+  signalGroup(leader, 'SIGTERM');
+  setTimeout(() => groups.has(leader) && signalGroup(leader, 'SIGKILL'), GRACE_MS).unref();
+}
+
+function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-leader, 'SIGKILL');
+    process.kill(-leader, signal);
   } catch {
     // Nobody is left in it.
   }
@@ -59,7 +77,7 @@ function start(): void {
   child.stdin.write([...groups].map(leader => `+ ${leader}\n`).join(''));
 }
 
-// In case there is no reaper: it could not be started, or somebody killed it.
+// A reaper does the rest. It may be missing: it could not be started, or somebody killed it.
 process.on('exit', () => {
-  for (const leader of groups) killGroup(leader);
+  for (const leader of groups) signalGroup(leader, reaper ? 'SIGTERM' : 'SIGKILL');
 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { endWithUs, killGroup } from './group-reaper.ts';
+import { endGroup, endWithUs } from './group-reaper.ts';
 
 export interface Hook {
   argv: [string, ...string[]];
@@ -24,7 +24,7 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
     let cutShort: string | null = null;
     const end = (why: string) => {
       cutShort = why;
-      if (pid !== undefined) killGroup(pid);
+      if (pid !== undefined) endGroup(pid);
     };
     const timer = setTimeout(() => end(`took longer than ${limitMs / 1000} s`), limitMs);
     const onAbort = () => end('was ended because the hub stops');

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { endWithUs, killGroup } from './group-reaper.ts';
+import { endGroup, endWithUs } from './group-reaper.ts';
 
 export interface ProgramRun {
   argv: readonly [string, ...string[]];
@@ -66,7 +66,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 
   function end(why: ProgramEnd['cut']): void {
     cut ??= why;
-    if (child.pid !== undefined) killGroup(child.pid);
+    if (child.pid !== undefined) endGroup(child.pid);
     // One that left the group must not keep us waiting for the end of its output.
     child.stdout?.destroy();
     child.stderr?.destroy();

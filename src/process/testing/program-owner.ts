@@ -14,7 +14,13 @@ const sleeper = (name: string) =>
   ];
 const base = { cwd, env, limitMs: 300_000 };
 
+const locker = ['/bin/sh', '-c', 'trap "rm lock; exit" TERM; touch lock; sleep 600 & wait'] as [
+  string,
+  ...string[],
+];
+
 await Promise.all([
+  runProgram({ ...base, argv: locker, maxBytes: 1000 }),
   runProgram({ ...base, argv: sleeper('program'), maxBytes: 1000 }),
   runHook({ ...base, argv: sleeper('hook'), stdin: '', signal: new AbortController().signal }),
   runLogged({
