@@ -13,7 +13,7 @@ import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
 import type { PagePorts } from '../web-server/ports.ts';
 import type { PageServer } from '../web-server/serve-web.ts';
 
-/** What no engine was found for at the page may have one in a terminal, whose environment the page has only while this hub lives. */
+/** The web UI uses the environment of the terminal that opened it, and only while this hub lives: an engine that it cannot find may be found from a terminal. */
 export function withPageHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
   if (client !== 'page' || !(thrown instanceof SquadError) || thrown.code !== 'ENGINE_NOT_SET') return thrown;
   return new SquadError(thrown.code, thrown.message, {

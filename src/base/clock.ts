@@ -1,4 +1,4 @@
-/** What the core needs from the world. Adapters live in other folders and are put together in `src/app.ts`; nothing in `src/core` opens a file, starts a process or reads a clock. */
+/** The two clocks of a process. Code that decides takes one as an argument, so that tests can set it. */
 export interface Clock {
   /** Milliseconds since 1970, for records and for calendar days. A person or a time server may set this clock at any moment. */
   now(): number;

@@ -107,7 +107,7 @@ export interface Section {
 export interface Outline {
   /** The one heading above all others, where there is one. */
   title: MarkdownLine | null;
-  /** What stands before the first section. */
+  /** Text before the first section. */
   opening: MarkdownLine[];
   /** Every section in the order of the file, those below others too. */
   sections: Section[];

@@ -226,7 +226,7 @@ const COLOURS = /\u001b\[[\d;:]*m/g;
  */
 export const withoutColours = (text: string): string => text.replace(COLOURS, '');
 
-/** What `%41` and the like stand for; null where they stand for nothing. */
+/** Text with `%41` and the like decoded; null if an escape is not valid. */
 export function percentDecoded(text: string): string | null {
   try {
     return decodeURIComponent(text);

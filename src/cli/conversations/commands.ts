@@ -72,7 +72,7 @@ function table({ conversations, next }: Listed, { out, style }: CliContext): str
   ];
 }
 
-/** What models were asked and said. */
+/** Adds `squad conversation` with its subcommands. */
 export function addConversationCommands(program: Command, { command, does }: CommandMaker): void {
   const conversation = program
     .command('conversation')

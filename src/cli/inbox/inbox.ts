@@ -89,7 +89,7 @@ function askWarning(
   return hiddenWarningLines(all, 'This', context).map(line => `  ${line}`);
 }
 
-/** What comes of it when its time is up. */
+/** Text for the outcome of an item that nobody answers in time. */
 const unansweredWords = ({ default: usual }: ShownItem): string =>
   usual === null ? 'it goes on without an answer' : visibleLine(usual);
 

@@ -8,7 +8,7 @@ import { operation, type Services } from '../operation.ts';
 
 const MAX_CONVERSATIONS = 500;
 
-/** What models were asked and said, run by run, newest first. */
+/** Stored conversations, one for each run, newest first. */
 export const listConversations = operation({
   name: 'list_conversations',
   route: 'GET /conversations',
