@@ -46,16 +46,16 @@ export class HttpPeers {
     return isUncertain ? UNSEEN : null;
   }
 
-  /** With a run's token: that run, if its own processes show it, or the user's. */
+  /** With a run's token: that run, if a process below its wrapper shows it, or one of the user's. */
   async withRunToken(socket: Socket, run: Run): Promise<AskingRun | Refusal> {
     const peer = await this.of(socket);
     if (peer.kind === 'anyone') return { run, isProven: true };
     if (peer.kind !== 'process') return UNSEEN;
     const { around, pid } = peer;
     if (around && around.run.id !== run.id) return OTHER_RUN;
-    if (around?.isProven) return around;
-    if (await this.ports.identities.isUsers(pid)) return { run, isProven: true };
-    return around ?? OTHER_RUN;
+    // A mark alone does not count: a sibling can copy it together with the token.
+    if (around?.isProven || (await this.ports.identities.isUsers(pid))) return { run, isProven: true };
+    return OTHER_RUN;
   }
 
   private of(socket: Socket): Promise<Peer> {

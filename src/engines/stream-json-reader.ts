@@ -19,6 +19,11 @@ export interface StreamJsonDialect {
   ownFailure?: OwnFailure;
   /** Text that the CLI itself puts into the place of an answer: what went wrong, not what the agent says. */
   isOwnText?(text: string): boolean;
+  /** What a turn without a result left in the CLI's own record of the chat. */
+  unfinished?(
+    chatId: string,
+    exit: Parameters<NonNullable<EngineReader['finish']>>[0],
+  ): Promise<EngineEvent[]>;
 }
 
 /** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
@@ -30,6 +35,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
   const usage = new MessageUsage(dialect.messageTokens);
   let counted: Counted | null = null;
   let ended = false;
+  let chat: string | null = null;
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
@@ -51,7 +57,10 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       const event = fieldsOf(line);
       if (event?.type === 'assistant') return said(event);
       if (event?.type === 'user') return [...toolResults(event, calls), ...cutOffBefore(event)];
-      if (event?.type === 'system') return system(event, calls);
+      if (event?.type === 'system') {
+        chat ??= text(event.session_id);
+        return system(event, calls);
+      }
       if (event?.type !== 'result') return [];
       ended = true;
       const count = dialect.resultCount(event, counted);
@@ -66,7 +75,11 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
       ended = true;
       return [answerTooLong()];
     },
-    finish: async exit => (ended ? [] : stderrEnd(exit)),
+    async finish(exit) {
+      if (ended) return [];
+      const recorded = chat === null ? [] : await dialect.unfinished?.(chat, exit);
+      return [...(recorded ?? []), ...(await stderrEnd(exit))];
+    },
   };
 }
 

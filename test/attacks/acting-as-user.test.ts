@@ -97,6 +97,7 @@ describe("a run's token over HTTP", () => {
     ['as it is', command => command],
     ['with the mark of that run', command => `env SQUAD_RUN_ID=${sibling.id} ${command}`],
     ['detached', command => detached(command)],
+    ['detached with the mark of that run', command => detached(command, `SQUAD_RUN_ID=${sibling.id}`)],
   ])('is refused in the hands of another agent, %s', async (_how, how) => {
     const heard = await attack(out => how(ask(sibling.file, '/api/hub', out)));
     expect(heard).toMatch(/^403 .*another run/);

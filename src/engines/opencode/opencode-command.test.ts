@@ -33,14 +33,14 @@ describe('the command of opencode', () => {
     expect(config((await opencodeCommand(place.input(), CLI)).env).mcp).toEqual({});
   });
 
-  it('has opencode write its own log, and keeps where that is', async () => {
+  it('has opencode write its own log, and keeps where its data is', async () => {
     using place = new TurnPlace();
     const { argv } = await opencodeCommand(place.input(), CLI);
     expect(argv.join(' ')).toContain('--log-level INFO');
-    const kept = () => readFileSync(join(place.folder, 'turn/opencode-log-path'), 'utf8');
-    expect(kept()).toBe(join(place.home, '.local/share/opencode/log/opencode.log'));
+    const kept = () => readFileSync(join(place.folder, 'turn/opencode-data-path'), 'utf8');
+    expect(kept()).toBe(join(place.home, '.local/share/opencode'));
     await opencodeCommand(place.input({ env: { XDG_DATA_HOME: '/data' } }), CLI);
-    expect(kept()).toBe('/data/opencode/log/opencode.log');
+    expect(kept()).toBe('/data/opencode');
   });
 
   it("turns the user's own servers off, wherever they are configured", async () => {

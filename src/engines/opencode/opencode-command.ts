@@ -2,19 +2,19 @@ import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
-import { LOG_PATH_FILE, logPath } from './opencode-log.ts';
+import { DATA_PATH_FILE, dataPath } from './opencode-log.ts';
 import { opencodePermissions } from './opencode-permissions.ts';
 import { usersServers } from './user-config.ts';
 
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;
   if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
-  await input.files.write(LOG_PATH_FILE, logPath(env));
+  await input.files.write(DATA_PATH_FILE, dataPath(env));
   return {
     argv: [
       program,
       'run',
-      // Its events hold back the cause of some failures, and tool calls that are still running.
+      // Its events hold back the cause of some failures.
       ...['--log-level', 'INFO'],
       ...['--format', 'json'],
       ...['--agent', AGENT],

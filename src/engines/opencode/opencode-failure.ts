@@ -13,7 +13,7 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
     text(data.message) || text(error.message) || text(error.name) || 'opencode says it failed, and not why.';
   if (error.name === 'ProviderAuthError') return failed(said, 'ENGINE_NOT_LOGGED_IN');
   const ref = text(data.ref);
-  const words = ref ? (causeIn(await readLog(exit), ref) ?? said) : said;
+  const words = ref ? (causeIn(await readLog(exit), ref) ?? (await withModel(said, exit))) : said;
   const unusable = /Model not found: [^/\s]+\/(\S+)\. Did you mean: (.*)\?$/.exec(words);
   // It has the very model that was asked for, and cannot use it.
   if (unusable && unusable[2]!.split(', ').includes(unusable[1]!))
@@ -25,6 +25,14 @@ export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> 
 function causeIn(log: string, ref: string): string | null {
   const line = log.split('\n').findLast(line => line.includes('message=failed') && line.includes(ref));
   return /error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(line ?? '')?.[1] ?? null;
+}
+
+/** opencode may end before it has written the cause into its log. It is most often the model. */
+async function withModel(said: string, exit: Exit): Promise<string> {
+  const model = /"--model=([^"]+)"/.exec((await exit.file('command.json')) ?? '')?.[1];
+  return model === undefined
+    ? said
+    : `${said} The model was ${model}; \`opencode models\` lists those that opencode knows.`;
 }
 
 export const wasKilled = ({ exitCode }: Exit): boolean => exitCode === null || exitCode > 128;

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hostileLines } from '../testing/hostile-lines.ts';
 import { linesOf, readTranscript, readTurn, recordOf } from '../testing/transcript.ts';
@@ -111,10 +112,13 @@ describe('how a turn of opencode ends', () => {
       error: { name: 'UnknownError', data: { message: 'Unexpected server error.', ref: 'err_1' } },
     });
     const log = (words: string) =>
-      logged(
-        'timestamp=1 level=ERROR message="share subscriber failed" cause="x"',
-        `timestamp=1 level=ERROR message=failed ref=err_1 error="ProviderModelNotFoundError: ${words}" cause="y"`,
-        'timestamp=1 level=ERROR message=failed ref=err_2 error="Error: of another process" cause="y"',
+      recorded(
+        [],
+        [
+          'timestamp=1 level=ERROR message="share subscriber failed" cause="x"',
+          `timestamp=1 level=ERROR message=failed ref=err_1 error="ProviderModelNotFoundError: ${words}" cause="y"`,
+          'timestamp=1 level=ERROR message=failed ref=err_2 error="Error: of another process" cause="y"',
+        ],
       );
     const unknown = await readTurn(
       opencodeReader(),
@@ -138,58 +142,81 @@ describe('how a turn of opencode ends', () => {
     });
     const silent = await readTurn(opencodeReader(), [line], 1);
     expect(silent.end?.error).toBe('Unexpected server error.');
+    const asked = { 'command.json': JSON.stringify(['opencode', 'run', '--model=a/nope']) };
+    expect((await readTurn(opencodeReader(), [line], 1, asked)).end?.error).toContain(
+      'The model was a/nope;',
+    );
   });
 
-  describe('from its log', () => {
-    const at = (second: number) => `timestamp=2026-11-16T10:36:0${second}.000Z level=INFO run=r1`;
-    const request = (second: number, chat = 's') =>
-      `${at(second)} message=stream session.id=${chat} small=false`;
-    const checked = (second: number, permission: string, pattern: string) =>
-      `${at(second)} message=evaluated permission=${permission} pattern="${pattern}" action.action=allow`;
+  describe('from its database', () => {
     const start = event('step_start', {});
-    const killed = (lines: string[], log: string[]) => readTurn(opencodeReader(), lines, 143, logged(...log));
-    const over = (tool: string, start: number, end: number) =>
-      event('tool_use', {
-        tool,
-        state: {
-          status: 'completed',
-          time: { start: Date.UTC(2026, 10, 16, 10, 36, start), end: Date.UTC(2026, 10, 16, 10, 36, end) },
-        },
-      });
-    const tools = async (lines: string[], log: string[]) =>
-      (await killed(lines, log)).events.filter(({ type }) => type === 'tool');
+    const killed = async (parts: Part[], lines = [start], command: string[] = []) => {
+      const files = { ...recorded(parts), 'command.json': JSON.stringify(command) };
+      const { events } = await readTurn(opencodeReader(), lines, 143, files);
+      return events.filter(({ type }) => type === 'tool' || type === 'note');
+    };
+    const call = (id: string, tool: string, input: object, status = 'running'): Part => ({
+      data: { type: 'tool', tool, callID: id, state: { status, input } },
+    });
+    const bash = { type: 'tool', name: 'bash', detail: 'ls' };
 
     it('counts the calls that were running when it was killed', async () => {
-      const log = [
-        request(1),
-        checked(2, 'bash', 'touch started'),
-        checked(2, 'external_directory', '/tmp'),
-        checked(2, 'bash', 'tail -f /dev/null'),
-        checked(2, 'edit', 'a.ts'),
+      const parts = [
+        call('1', 'bash', { command: 'ls' }),
+        call('2', 'bash', { command: 'ls' }),
+        call('3', 'write', { filePath: 'a.ts' }),
+        call('4', 'bash', {}, 'pending'),
+        { data: { type: 'text', text: 'Looking.' } },
       ];
-      expect(await tools([start], log)).toEqual([
-        { type: 'tool', name: 'bash', detail: 'touch started tail -f /dev/null' },
-        { type: 'tool', name: 'edit', detail: 'a.ts', edits: true },
+      expect(await killed(parts)).toEqual([
+        { type: 'tool', name: 'write', detail: 'a.ts', edits: true },
+        bash,
+        bash,
       ]);
     });
 
     it('counts a call that has ended once', async () => {
-      const log = [request(1), checked(2, 'bash', 'ls'), checked(2, 'edit', 'a.ts')];
-      expect(await tools([start, over('bash', 1, 3), over('write', 1, 3)], log)).toHaveLength(2);
-      const next = [...log, request(4), checked(5, 'bash', 'ls')];
-      expect(await tools([start, over('bash', 1, 3), over('write', 1, 3)], next)).toHaveLength(3);
+      const over = event('tool_use', { tool: 'bash', callID: '1', state: { status: 'completed' } });
+      const parts = [call('1', 'bash', { command: 'ls' }, 'completed'), call('2', 'bash', { command: 'ls' })];
+      expect(await killed(parts, [start, over])).toEqual([{ ...bash, detail: '' }, bash]);
     });
 
-    it("counts no sub-agent's calls, and none of another process", async () => {
-      const log = [
-        request(1),
-        checked(2, 'task', 'explore'),
-        checked(3, 'bash', 'ls').replace('run=r1', 'run=r2'),
-        request(4, 'other'),
-        checked(5, 'bash', 'ls'),
+    it("counts no sub-agent's calls, and none of a turn before", async () => {
+      const parts = [
+        { ...call('1', 'bash', { command: 'old' }), turn: 1 },
+        { ...call('2', 'bash', { command: 'ls' }), chat: 'other' },
+        call('3', 'task', { description: 'explore' }),
       ];
-      expect(await tools([start], log)).toEqual([{ type: 'tool', name: 'task', detail: 'explore' }]);
+      expect(await killed(parts)).toEqual([{ type: 'tool', name: 'task', detail: 'explore' }]);
     });
+
+    it('knows the chat of a turn that printed nothing', async () => {
+      const parts = [call('1', 'bash', { command: 'ls' })];
+      for (const command of [
+        ['opencode', '--title', 'Squad run_1'],
+        ['opencode', '--session', 's'],
+      ])
+        expect(await killed(parts, [], command)).toEqual([bash]);
+      expect(await killed(parts, [], ['opencode', '--title', 'Squad run_2'])).toEqual([]);
+    });
+
+    it('says that it cannot know when the database cannot be read', async () => {
+      const files = recorded([]);
+      writeFileSync(join(files['opencode-data-path'], 'opencode.db'), 'no database'.repeat(500));
+      expect((await readTurn(opencodeReader(), [start], 143, files)).events).toContainEqual({
+        type: 'note',
+        text: expect.stringContaining('are not counted'),
+        isForResult: true,
+      });
+    });
+  });
+
+  describe('from its log', () => {
+    const at = (second: number) => `timestamp=2026-11-16T10:36:0${second}.000Z level=INFO run=r1`;
+    const request = (second: number) => `${at(second)} message=stream session.id=s small=false`;
+    const start = event('step_start', {});
+    const killed = (lines: string[], log: string[]) =>
+      readTurn(opencodeReader(), lines, 143, recorded([], log));
 
     it('says that the API failed and is asked again', async () => {
       const failed = `${at(2)} message="stream error" session.id=s error.error="AI_APICallError: Too Many Requests"`;
@@ -198,17 +225,6 @@ describe('how a turn of opencode ends', () => {
         text: "The model's API failed: Too Many Requests",
         retry: { code: 'ENGINE_RATE_LIMITED', waitMs: null },
       });
-      const created = `${at(0)} message=created id=s slug=x title="Squad run_1" agent=undefined`;
-      for (const argv of [
-        ['opencode', '--title', 'Squad run_1'],
-        ['opencode', '--session', 's'],
-      ]) {
-        const { events } = await readTurn(opencodeReader(), [], 143, {
-          ...logged(created, request(1), failed),
-          'command.json': JSON.stringify(argv),
-        });
-        expect(events).toContainEqual(expect.objectContaining({ retry: expect.anything() }));
-      }
       expect((await killed([start], [request(1), failed, request(3)])).events).not.toContainEqual(
         expect.objectContaining({ type: 'note' }),
       );
@@ -237,11 +253,33 @@ const step = (reason: string, cost: number) =>
     tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
   });
 
-/** The files of a turn whose opencode logged these lines. */
-function logged(...lines: string[]): Record<string, string> {
+interface Part {
+  data: object;
+  chat?: string;
+  /** Of the two that the chat has had; the last one unless told. */
+  turn?: number;
+}
+
+/** The files of a turn whose opencode recorded these parts of messages and logged these lines. */
+function recorded(parts: Part[], log: string[] = []): { 'opencode-data-path': string } {
   const folder = mkdtempSync(join(tmpdir(), 'squad-opencode-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, 'opencode.log');
-  writeFileSync(path, lines.join('\n'));
-  return { 'opencode-log-path': path };
+  mkdirSync(join(folder, 'log'));
+  writeFileSync(join(folder, 'log', 'opencode.log'), log.join('\n'));
+  const database = new BetterSqlite3(join(folder, 'opencode.db'));
+  database.exec(`
+    CREATE TABLE session (id TEXT, title TEXT, time_created INTEGER);
+    CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+    CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+    INSERT INTO session VALUES ('s', 'Squad run_1', 1), ('other', 'Explore', 2);`);
+  const message = database.prepare('INSERT INTO message VALUES (?, ?, ?, ?)');
+  for (const chat of ['s', 'other'])
+    for (const turn of [1, 2])
+      for (const [at, role] of ['user', 'assistant'].entries())
+        message.run(`${chat} ${turn} ${role}`, chat, turn * 10 + at, JSON.stringify({ role }));
+  const part = database.prepare('INSERT INTO part VALUES (?, ?, ?, ?, ?)');
+  for (const [at, { data, chat = 's', turn = 2 }] of parts.entries())
+    part.run(String(at), `${chat} ${turn} assistant`, chat, at, JSON.stringify(data));
+  database.close();
+  return { 'opencode-data-path': folder };
 }

@@ -1,19 +1,16 @@
+import { join } from 'node:path';
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { cutOffNote } from '../cut-off.ts';
 import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
 import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
 import { toolDetail } from '../tool-detail.ts';
+import { recordedTurn } from './opencode-database.ts';
 import { apiFailure, unfinished, wasKilled } from './opencode-failure.ts';
-import {
-  chatInLog,
-  type EndedCall,
-  failedRequest,
-  readLog,
-  runningCalls,
-  sinceLastRequest,
-} from './opencode-log.ts';
+import { DATA_PATH_FILE, failedRequest, readLog } from './opencode-log.ts';
 import { StepUsage } from './opencode-usage.ts';
+
+type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
 /**
  * Reads `--format json`. There is no end event: a turn is done when its last step ended with "stop", unless another event or
@@ -22,7 +19,8 @@ import { StepUsage } from './opencode-usage.ts';
 export function opencodeReader(): EngineReader {
   const usage = new StepUsage();
   const speech = new Speech();
-  const ended: EndedCall[] = [];
+  /** Ids of the tool calls that were reported. */
+  const reported = new Set<unknown>();
   let chat: string | null = null;
   let reason: string | null = null;
   let error: Fields | null = null;
@@ -45,7 +43,7 @@ export function opencodeReader(): EngineReader {
       case 'text':
         return [...speech.add(text(part.text) ?? ''), ...speech.pause()];
       case 'tool_use':
-        ended.push(endedCall(part));
+        reported.add(part.callID);
         return toolUsed(part);
       case 'step_finish':
         reason = text(part.reason);
@@ -55,6 +53,22 @@ export function opencodeReader(): EngineReader {
         return [];
       default:
         return [];
+    }
+  }
+
+  /** A tool call is an event only when it is over. The database knows those that were running at the end, and the chat of a turn that printed nothing. */
+  async function unreported(exit: Exit): Promise<{ chat: string | null; events: EngineEvent[] }> {
+    const folder = await exit.file(DATA_PATH_FILE);
+    const given = /"--(session|title)","([^"]+)"/.exec((await exit.file('command.json')) ?? '');
+    const known = chat ?? (given?.[1] === 'session' ? given[2]! : null);
+    if (folder === null || (known === null && !given)) return { chat: known, events: [] };
+    try {
+      const turn = { path: join(folder, 'opencode.db'), chat: known, title: given?.[2] ?? null };
+      const recorded = await recordedTurn(turn);
+      const running = recorded.calls.filter(({ callID }) => !reported.has(callID));
+      return { chat: recorded.chat, events: running.flatMap(call => toolBegun(call)) };
+    } catch (thrown) {
+      return { chat: known, events: [callsUnknown(thrown)] };
     }
   }
 
@@ -77,13 +91,11 @@ export function opencodeReader(): EngineReader {
       if (error) return [await apiFailure(error, exit)];
       // A signal that came after the answer takes nothing back.
       if (reason === 'stop' && (exit.exitCode === 0 || wasKilled(exit))) return [];
-      const log = await readLog(exit);
-      const id = chat ?? chatInLog(log, await exit.file('command.json'));
-      const last = id === null ? [] : sinceLastRequest(log, id);
+      const { chat: id, events } = await unreported(exit);
       const told = await unfinished(reason, exit);
       return [
-        ...runningCalls(last, ended),
-        ...failedRequest(last),
+        ...events,
+        ...(id === null ? [] : failedRequest(await readLog(exit), id)),
         ...(told.length === 0 && hasAnswered ? [KILLED_LATER] : told),
       ];
     },
@@ -101,34 +113,29 @@ const KILLED_LATER: EngineEnd = {
 
 const EDITING = ['edit', 'write', 'patch', 'apply_patch', 'multiedit'];
 
-function endedCall({ tool, state }: Fields): EndedCall {
-  const name = text(tool) ?? '';
-  const { start, end } = fields(fields(state).time);
-  return {
-    permission: EDITING.includes(name) ? 'edit' : name,
-    start: number(start) ?? 0,
-    end: number(end) ?? Number.POSITIVE_INFINITY,
-  };
+const callsUnknown = (thrown: unknown): EngineEvent => ({
+  type: 'note',
+  text: `Tool calls that were running at the end are not counted: opencode's database could not be read (${(thrown as Error).message}).`,
+  isForResult: true,
+});
+
+function toolBegun({ tool, state }: Fields): EngineEvent[] {
+  const name = text(tool);
+  if (!name) return [];
+  const detail = shortened(toolDetail(fields(fields(state).input)));
+  return [{ type: 'tool', name, detail, ...(EDITING.includes(name) && { edits: true }) }];
 }
 
 /** A call is reported once, when it is over. */
-function toolUsed({ tool, state }: Fields): EngineEvent[] {
-  const name = text(tool);
+function toolUsed(part: Fields): EngineEvent[] {
+  const name = text(part.tool);
   if (!name) return [];
-  const { status, input, error, metadata } = fields(state);
+  const { status, error, metadata } = fields(part.state);
   // A command that failed is a call that worked, to it.
   const ok = status === 'completed' && (number(fields(metadata).exit) ?? 0) === 0;
   const denied =
     !ok && /rejected permission|prevents you from using|permission (?:was )?denied/i.test(text(error) ?? '');
-  return [
-    {
-      type: 'tool',
-      name,
-      detail: shortened(toolDetail(fields(input))),
-      ...(EDITING.includes(name) && { edits: true }),
-    },
-    { type: 'tool_end', name, ok, ...(denied && { denied }) },
-  ];
+  return [...toolBegun(part), { type: 'tool_end', name, ok, ...(denied && { denied }) }];
 }
 
 const shortened = (words: string): string =>

@@ -4,6 +4,7 @@ import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { refuseProjectCommands } from '../project-commands.ts';
 import { qwenProjectSettings, trustWithFork } from './project-settings.ts';
+import { PROJECTS_PATH_FILE, projectsPath } from './qwen-chat-file.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
 /** The prompt comes on standard input. */
@@ -21,6 +22,7 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
     );
   if (input.chatId !== null)
     argv.push(`--${input.continues ? 'resume' : 'session-id'}=${chatUuid('Qwen Code', input.chatId)}`);
+  await input.files.write(PROJECTS_PATH_FILE, projectsPath(input.env));
   const defaults = await input.files.write('settings.json', JSON.stringify(DEFAULTS));
   const trust = trustWithFork(input.cwd, input.env, input.worktree);
   return {

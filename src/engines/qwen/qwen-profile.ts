@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
-import { qwenChatMark } from './qwen-chat-mark.ts';
+import { qwenChatMark } from './qwen-chat-file.ts';
 import { qwenCommand } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CHAT } from '../testing/contract.ts';
 import { readTurn } from '../testing/transcript.ts';
 import { qwenReader } from './qwen-reader.ts';
 
@@ -44,4 +48,28 @@ test('an answer that had to be continued at the output limit is noted for the re
     { type: 'note', text: expect.stringContaining('output limit'), isForResult: true },
   ]);
   expect(qwenReader().line(JSON.stringify({ ...line, data: { preserveText: false } }))).toEqual([]);
+});
+
+test('a failed request that it waits to repeat is found in its record of the chat', async () => {
+  const projects = mkdtempSync(join(tmpdir(), 'squad-qwen-'));
+  onTestFinished(() => rmSync(projects, { recursive: true }));
+  for (const name of ['-other', '-work/chats']) mkdirSync(join(projects, name), { recursive: true });
+  const recorded = (event: object) =>
+    `${JSON.stringify({ type: 'system', subtype: 'ui_telemetry', systemPayload: { uiEvent: event } })}\n`;
+  const failed = recorded({ 'event.name': 'qwen-code.api_error', error_message: 'busy', status_code: 429 });
+  const answered = recorded({ 'event.name': 'qwen-code.api_response', status_code: 200 });
+  const init = JSON.stringify({ type: 'system', subtype: 'init', session_id: CHAT });
+  const notesAfter = async (chat: string) => {
+    writeFileSync(join(projects, '-work/chats', `${CHAT}.jsonl`), chat);
+    const { events } = await readTurn(qwenReader(), [init], 143, { 'qwen-projects-path': projects });
+    return events.filter(({ type }) => type === 'note');
+  };
+  expect(await notesAfter(`{"type":"user"}\n${answered}${failed}{"cut`)).toEqual([
+    {
+      type: 'note',
+      text: "The model's API failed: busy",
+      retry: { code: 'ENGINE_RATE_LIMITED', waitMs: null },
+    },
+  ]);
+  expect(await notesAfter(`${failed}${answered}`)).toEqual([]);
 });

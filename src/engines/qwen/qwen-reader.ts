@@ -2,6 +2,7 @@ import type { EngineReader } from '../../core/ports/engine.ts';
 import { amount, type Fields, fields } from '../json-line.ts';
 import { streamJsonReader } from '../stream-json-reader.ts';
 import type { Tokens } from '../stream-json-usage.ts';
+import { failedRequest } from './qwen-chat-file.ts';
 
 export const qwenReader = (): EngineReader =>
   streamJsonReader({
@@ -9,6 +10,7 @@ export const qwenReader = (): EngineReader =>
     messageTokens: tokens,
     // It gives up by itself on an answer that does not fit.
     ownFailure: words => (words.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
+    unfinished: failedRequest,
     isOwnText: text => /^\[API Error: [\s\S]*\]\s*$/.test(text.trimStart()),
     resultCount: result => ({
       ...tokens(fields(result.usage)),

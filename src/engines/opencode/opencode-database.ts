@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import { offThread } from '../../core/off-thread.ts';
+
+/** Where opencode records a turn: a chat is named by its id, or by its title before the id is known. */
+export interface TurnInDatabase {
+  path: string;
+  chat: string | null;
+  title: string | null;
+}
+
+export interface RecordedTurn {
+  chat: string | null;
+  calls: RecordedCall[];
+}
+
+/** A tool call that was begun, as opencode's own part of a message: `{ tool, callID, state: { input, status } }`. */
+export type RecordedCall = Record<string, unknown>;
+
+/** In another thread: an agent can write this file, and a query cannot be interrupted. Throws if the file cannot be read. */
+export const recordedTurn = (turn: TurnInDatabase): Promise<RecordedTurn> =>
+  offThread('opencode turn', readRecordedTurn, Number.POSITIVE_INFINITY, turn);
+
+/** The calls since the last message of the user: an earlier turn that was killed left calls that still count as running. */
+export function readRecordedTurn({ path, chat, title }: TurnInDatabase): RecordedTurn {
+  // It was killed before it did anything.
+  if (chat === null && !existsSync(path)) return { chat, calls: [] };
+  const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 1_000 });
+  try {
+    const id = chat ?? database.prepare(CHAT_BY_TITLE).pluck().get(title);
+    if (typeof id !== 'string') return { chat: null, calls: [] };
+    const parts = database.prepare(BEGUN_CALLS).pluck().all({ chat: id, limit: MAX_CALLS });
+    return { chat: id, calls: parts.map(part => JSON.parse(String(part)) as RecordedCall) };
+  } finally {
+    database.close();
+  }
+}
+
+/** One answer of a model asks for a few. */
+const MAX_CALLS = 1_000;
+
+const CHAT_BY_TITLE = 'SELECT id FROM session WHERE title = ? ORDER BY time_created DESC LIMIT 1';
+
+const BEGUN_CALLS = `
+  SELECT part.data FROM part JOIN message ON message.id = part.message_id
+  WHERE part.session_id = $chat
+    AND json_extract(part.data, '$.type') = 'tool'
+    AND json_extract(part.data, '$.state.status') <> 'pending'
+    AND message.time_created >= (
+      SELECT max(time_created) FROM message WHERE session_id = $chat AND json_extract(data, '$.role') = 'user')
+  ORDER BY part.time_created DESC LIMIT $limit`;

@@ -1,0 +1,56 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import { readPage } from '../../process/output/output-page.ts';
+import { markOf } from '../chat-mark.ts';
+import { isUuid } from '../chat-uuid.ts';
+import { failureKind } from '../failure-kind.ts';
+import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+
+type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
+
+/** The file of a turn that says where Qwen Code records its chats. */
+export const PROJECTS_PATH_FILE = 'qwen-projects-path';
+const MAX_CHAT_BYTES = 256 * 1024;
+
+export const projectsPath = (env: Record<string, string>): string =>
+  join(env.QWEN_RUNTIME_DIR || env.QWEN_HOME || join(env.HOME || '/', '.qwen'), 'projects');
+
+export const qwenChatMark: Engine['chatMark'] = async ({ chatId, env }) =>
+  isUuid(chatId) ? markOf(await chatFiles(projectsPath(env), chatId)) : null;
+
+/** Where the chat can be: the name of the folder is made of the path of the one it works in. */
+async function chatFiles(projects: string, chatId: string): Promise<string[]> {
+  const names = await readdir(projects).catch(() => []); // it has not been used yet
+  return names.map(name => join(projects, name, 'chats', `${chatId}.jsonl`));
+}
+
+/** Qwen Code prints nothing while it waits to repeat a failed request. Its record of the chat has the failure. */
+export async function failedRequest(chatId: string, exit: Exit): Promise<EngineEvent[]> {
+  const projects = await exit.file(PROJECTS_PATH_FILE);
+  if (projects === null || !isUuid(chatId)) return [];
+  for (const path of await chatFiles(projects, chatId)) {
+    const page = await readPage(path, -MAX_CHAT_BYTES, MAX_CHAT_BYTES, () => true).catch(() => null); // not this folder
+    if (page) return lastFailure(page.text);
+  }
+  return [];
+}
+
+/** Of the last request; nothing if that was answered. */
+function lastFailure(chat: string): EngineEvent[] {
+  const requests = chat.split('\n').flatMap(line => {
+    const event = fields(fields(fieldsOf(line)?.systemPayload).uiEvent);
+    return REQUEST_EVENTS.includes(text(event['event.name']) ?? '') ? [event] : [];
+  });
+  const last = requests.at(-1);
+  return last?.['event.name'] === API_ERROR ? [retryNote(last)] : [];
+}
+
+const API_ERROR = 'qwen-code.api_error';
+const REQUEST_EVENTS = [API_ERROR, 'qwen-code.api_response'];
+
+function retryNote(event: Fields): EngineEvent {
+  const said = text(event.error_message) ?? '';
+  const code = failureKind(said, number(event.status_code) ?? undefined);
+  return { type: 'note', text: `The model's API failed: ${said}`, retry: { code, waitMs: null } };
+}
