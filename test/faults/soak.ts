@@ -9,9 +9,9 @@ import { echoBlock } from '../servers/start.ts';
 import { until } from './patience.ts';
 import { isAlive, kill, listProcesses, processesAbout } from './processes.ts';
 import { createRandom, roundSeed } from './random.ts';
-import { trendOf } from './trend.ts';
+import { type Trend, trendOf } from './trend.ts';
 
-/** Goal for the heap after the warm-up, in MB of 1,000,000 bytes per hour. */
+/** Goal for the heap without compiled code after the warm-up, in MB of 1,000,000 bytes per hour. */
 export const MAX_HEAP_SLOPE = 2;
 const SERVERS = 3;
 const SAMPLE_EVERY_S = 10;
@@ -21,6 +21,7 @@ const WARM_UP_SHARE = 1 / 3;
 interface Sample {
   minutes: number;
   heapMb: number;
+  codeMb: number;
   rssMb: number;
   descriptors: number;
   processes: number;
@@ -28,7 +29,7 @@ interface Sample {
 
 export interface Soak {
   runs: number;
-  /** Heap after the warm-up, in MB per hour, with its standard error. */
+  /** Heap without compiled code after the warm-up, in MB per hour, with its standard error. */
   slope: number;
   error: number;
   lines: string[];
@@ -51,7 +52,8 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
   for (let second = 0; minutesNow() < minutes; second++) {
     life.tick(second);
     if (second % SAMPLE_EVERY_S === 0) {
-      const sample = { minutes: minutesNow(), heapMb: await hub.heapMb(), ...kernelFigures(pid, squad.root) };
+      const heap = { heapMb: await hub.heapMb(), codeMb: await hub.codeMb() };
+      const sample = { minutes: minutesNow(), ...heap, ...kernelFigures(pid, squad.root) };
       samples.push(sample);
       if (second % 60 === 0) tell(sampleLine(sample, life.started));
     }
@@ -69,7 +71,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
   };
 }
 
-function kernelFigures(pid: number, root: string): Omit<Sample, 'minutes' | 'heapMb'> {
+function kernelFigures(pid: number, root: string): Omit<Sample, 'minutes' | 'heapMb' | 'codeMb'> {
   return {
     rssMb: memoryOf(pid).now,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
@@ -82,6 +84,7 @@ const sampleLine = (sample: Sample, runs: number): string =>
     `${sample.minutes.toFixed(1).padStart(5)} min`,
     `${String(runs).padStart(5)} runs`,
     `heap ${sample.heapMb.toFixed(2)} MB`,
+    `code ${sample.codeMb.toFixed(2)} MB`,
     `RSS ${sample.rssMb.toFixed(0)} MB`,
     `${sample.descriptors} descriptors`,
     `${sample.processes} processes`,
@@ -89,20 +92,35 @@ const sampleLine = (sample: Sample, runs: number): string =>
 
 function judged(samples: Sample[], minutes: number): Omit<Soak, 'runs' | 'problems'> {
   const later = samples.filter(sample => sample.minutes >= minutes * WARM_UP_SHARE);
-  const slopeOf = (key: keyof Sample) =>
-    trendOf(later.map(sample => ({ x: sample.minutes / 60, y: sample[key] })));
-  const heap = slopeOf('heapMb');
-  const told = (name: string, key: keyof Sample, unit: string, goal = '') => {
-    const { slope, error } = slopeOf(key);
-    return `${name}: ${slope.toFixed(2)} ± ${error.toFixed(2)} ${unit}/h${goal}`;
-  };
+  const slopeOf = (figure: (sample: Sample) => number) =>
+    trendOf(later.map(sample => ({ x: sample.minutes / 60, y: figure(sample) })));
+  const describe = (name: string, unit: string, { slope, error }: Trend, goal = '') =>
+    `${name}: ${slope.toFixed(2)} ± ${error.toFixed(2)} ${unit}/h${goal}`;
+  const heap = slopeOf(({ heapMb, codeMb }) => heapMb - codeMb);
   return {
     ...heap,
     lines: [
-      told('heap', 'heapMb', 'MB', ` (goal: ≤ ${MAX_HEAP_SLOPE} MB/h)`),
-      told('RSS', 'rssMb', 'MB'),
-      told('descriptors', 'descriptors', 'descriptors'),
-      told('processes', 'processes', 'processes'),
+      describe('heap without compiled code', 'MB', heap, ` (goal: ≤ ${MAX_HEAP_SLOPE} MB/h)`),
+      describe(
+        'compiled code',
+        'MB',
+        slopeOf(({ codeMb }) => codeMb),
+      ),
+      describe(
+        'RSS',
+        'MB',
+        slopeOf(({ rssMb }) => rssMb),
+      ),
+      describe(
+        'descriptors',
+        'descriptors',
+        slopeOf(({ descriptors }) => descriptors),
+      ),
+      describe(
+        'processes',
+        'processes',
+        slopeOf(({ processes }) => processes),
+      ),
     ],
   };
 }

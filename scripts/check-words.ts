@@ -1,0 +1,55 @@
+/** `npm run check`: finds words that this project does not use, because a standard word says the same. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+/** With the words to use instead. */
+const BANNED: [RegExp, string][] = [
+  [/\bat work\b/i, 'running'],
+  [/\b(go|goes|going|gone|went) on with\b/i, 'continue, resume'],
+  [/\b(is|are|was|were|be|been|being) told\b/i, 'is reported, notified, logged'],
+  [/\btold (of|that|apart)\b/i, 'reported, notified, distinguished'],
+  [/\bmend(s|ed|ing)?\b/i, 'fix, repair'],
+  [/\bput right\b/i, 'fix, repair'],
+  [/\b(lay|lays|laid) down\b/i, 'create, write'],
+  [/\bgreet(s|ed|ing)?\b/i, 'handshake'],
+  [/\btroubles?\b/i, 'error, problem'],
+  [/\bwish(es|ed)?\b/i, 'request'],
+  [/\bdepartures?\b/i, 'disconnects'],
+  [/\bfuses?\b/i, 'spawn limit, rate limit'],
+  [/\bforges?\b/i, 'Git host; fake, for a verb'],
+  [/\bvitals\b/i, 'process stats'],
+  [/\btorn\b/i, 'interrupted'],
+  [/\bformer\b/i, 'previous'],
+  [/\b(MOST|LONGEST|MANY)_[A-Z]|PATIENCE|A_MOMENT/, 'MAX_X, X_TIMEOUT_MS'],
+  [/\bwordsOf|[a-z]Words\b/, 'text, message, describe…'],
+  [/\b(sight|lookAt|lookOf)|[a-z]Sight\b/, 'visibility; read, inspect; style'],
+];
+
+/** Decisions are superseded, not edited; pins and recorded output are quoted; this file names the words. */
+const EXEMPT =
+  /^(docs\/decisions\/|test\/pins\/|test\/fixtures\/|package-lock\.json|scripts\/check-words\.ts)|\/fixtures\/|\/corpus\//;
+
+const files = execFileSync('git', ['ls-files', '*.ts', '*.tsx', '*.md', '*.css', '*.sh', '*.yml'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter(file => file && !EXEMPT.test(file));
+
+const found = files.flatMap(file =>
+  readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((line, at) =>
+      BANNED.filter(([word]) => word.test(line)).map(
+        ([word, instead]) => `${file}:${at + 1}: "${word.exec(line)![0]}" → ${instead}`,
+      ),
+    ),
+);
+for (const line of found) console.error(line);
+if (found.length > 0) {
+  console.error(`${found.length} banned words. Use the word that git, docker or Node has for it.`);
+  process.exitCode = 1;
+}
