@@ -1,4 +1,6 @@
 import type { Clock } from '../base/clock.ts';
+import type { Timers } from '../base/timers.ts';
+import { waitAtMost } from '../base/timers.ts';
 import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
 import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
@@ -24,8 +26,6 @@ import {
   type RunServersOptions,
   subjectWithGrants,
 } from './access/run-servers.ts';
-import { waitAtMost } from './timeout.ts';
-import type { Timers } from './timers.ts';
 import type { ServerPins } from './upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';
 

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { realTimers, type Timers } from '../base/timers.ts';
 import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { until } from '../process/testing/turn-fixture.ts';
 import { serve, serveSample, type TestServer } from '../wire/upstream/testing/http-servers.ts';
 import { serveSse } from '../wire/upstream/testing/sse-server.ts';
 import { firstText, GatewayFixture, plainRequest } from './testing/gateway-fixture.ts';
-import { realTimers, type Timers } from './timers.ts';
 import { createConnect } from './upstream/connect.ts';
 
 function setUp(type: 'http' | 'sse', url: string, timers?: Timers) {

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { realTimers, type Timers } from '../base/timers.ts';
 import { describeServerError } from '../core/gateway/degradation.ts';
 import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
@@ -9,7 +10,6 @@ import { DenialCounter } from './access/denials.ts';
 import { createRunGate, type RunAccess } from './access/run-access.ts';
 import { hasOwnServers } from './access/run-servers.ts';
 import { Admin } from './admin.ts';
-import { realTimers, type Timers } from './timers.ts';
 import { LongCalls } from './upstream/call-limit.ts';
 import type { ListKind } from './upstream/catalogue.ts';
 import type { Connect } from './upstream/connect.ts';

@@ -1,7 +1,7 @@
+import type { Timers } from '../../base/timers.ts';
 import { exposedName } from '../../core/gateway/tool-names.ts';
 import { decision, type UseDecision } from '../../core/policy.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { Timers } from '../timers.ts';
 import type { CallAudit, CallEntry } from './call-audit.ts';
 import type { RunServers } from './run-servers.ts';
 

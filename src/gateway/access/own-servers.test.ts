@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { realTimers } from '../../base/timers.ts';
 import { createServiceTags } from '../../process/programs/service.ts';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { isAlive } from '../../process/testing/turn-fixture.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import { firstText, GatewayFixture, local, plainRequest } from '../testing/gateway-fixture.ts';
-import { realTimers } from '../timers.ts';
 import { type Connect, createConnect } from '../upstream/connect.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-own-servers-')));

@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import type { Timers } from '../../base/timers.ts';
+import { waitAtMost } from '../../base/timers.ts';
 import { danglingNote } from '../../core/gateway/dangling-references.ts';
 import { describeServerError, type ServerError } from '../../core/gateway/degradation.ts';
 import { unmatchedNote } from '../../core/gateway/grants.ts';
@@ -11,8 +13,6 @@ import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Json } from '../../wire/upstream/link.ts';
-import { waitAtMost } from '../timeout.ts';
-import type { Timers } from '../timers.ts';
 import type { LongCalls } from '../upstream/call-limit.ts';
 import type { ServerPins } from '../upstream/pins.ts';
 import type { Pool, UnusableServers } from '../upstream/pool.ts';

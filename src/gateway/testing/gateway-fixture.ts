@@ -1,3 +1,4 @@
+import type { Timers } from '../../base/timers.ts';
 import type {
   Audit,
   AuditEntry,
@@ -13,7 +14,6 @@ import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import { createGateway, type GatewayOptions } from '../gateway.ts';
-import type { Timers } from '../timers.ts';
 import type { Connect } from '../upstream/connect.ts';
 import { VirtualTime } from './virtual-time.ts';
 

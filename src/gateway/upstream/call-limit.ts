@@ -1,5 +1,5 @@
+import type { Timers } from '../../base/timers.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { Timers } from '../timers.ts';
 
 /** How many calls one server has before it, in all and of one run; the rest wait in the order they came. */
 export interface InFlight {

@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { StartLimit } from '../../base/start-limit.ts';
+import type { Timers } from '../../base/timers.ts';
 import type { ServerError } from '../../core/gateway/degradation.ts';
 import {
   baseEnvironment,
@@ -13,8 +15,6 @@ import type { Server } from '../../schema/mcp-config.ts';
 import type { Json, UpstreamFault } from '../../wire/upstream/link.ts';
 import { ownEnvironment } from '../access/run-servers.ts';
 import type { GatewayOptions } from '../gateway.ts';
-import { createStartLimit, type StartLimit } from '../start-limit.ts';
-import type { Timers } from '../timers.ts';
 import { createInFlight, type InFlight } from './call-limit.ts';
 import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
@@ -200,7 +200,7 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#starts = createStartLimit(STARTS_AT_ONCE, options.timers);
+    this.#starts = new StartLimit(STARTS_AT_ONCE, options.timers);
   }
 
   /** The run is one of its users until it is released. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { StartLimit } from '../../base/start-limit.ts';
 import { UpstreamFault } from '../../wire/upstream/link.ts';
-import { createStartLimit } from '../start-limit.ts';
 import { MemoryServer, refusal } from '../testing/memory-server.ts';
 import { settled, VirtualTime } from '../testing/virtual-time.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -27,7 +27,7 @@ function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {})
     isWanted: () => true,
     isFinal: ({ kind }) => kind === 'unauthorized',
     redact: raw => raw,
-    starts: createStartLimit(4, time),
+    starts: new StartLimit(4, time),
     clock: time,
     timers: time,
     ...more,

@@ -1,4 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
+import type { StartLimit } from '../../base/start-limit.ts';
+import type { Timers } from '../../base/timers.ts';
+import { withTimeout } from '../../base/timers.ts';
 import type { UpstreamHealth, UpstreamStatus } from '../../core/ports/gateway.ts';
 import { wallTimeOf } from '../../core/runs/admission.ts';
 import { plainText } from '../../core/text.ts';
@@ -11,9 +14,6 @@ import {
   type UpstreamLink,
 } from '../../wire/upstream/link.ts';
 import { createRetrySchedule, type RetrySchedule } from '../retry-schedule.ts';
-import type { StartLimit } from '../start-limit.ts';
-import { withTimeout } from '../timeout.ts';
-import type { Timers } from '../timers.ts';
 import { type Connected, withLogTail } from './connect.ts';
 import { Unavailable } from './unavailable.ts';
 
