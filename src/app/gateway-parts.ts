@@ -84,7 +84,7 @@ export function openGateway({
     },
     rolesOf: ports.rolesOf,
     onDenied: ports.onDenied,
-    onTrouble: ports.note,
+    onNote: ports.note,
     async onQuestion(runId, server, params, signal) {
       const run = ports.current(runId);
       return run ? { ...(await ports.ask({ run, server, params, signal })) } : { action: 'cancel' };

@@ -62,7 +62,7 @@ test.each([
     }, 'the server to be back');
     expect(firstText(answer)).toBe('again');
     expect(await status()).toMatchObject({ health: 'up', restarts: 1 });
-    expect(fixture.troubles).toEqual([
+    expect(fixture.notes).toEqual([
       expect.stringMatching(/The MCP server far failed while the run was at work/),
     ]);
   },
@@ -93,7 +93,7 @@ test('one that does not let us in says so, and is not asked again by itself', as
   expect(await status()).toMatchObject({ health: 'unusable', failures: 1 });
   expect(firstText(await view.call('far__echo', {}, plainRequest()))).toMatch(/HTTP 401/);
   expect(server.asked).toHaveLength(asked);
-  expect(fixture.troubles).toEqual([expect.stringMatching(/far was not available: .*HTTP 401/)]);
+  expect(fixture.notes).toEqual([expect.stringMatching(/far was not available: .*HTTP 401/)]);
 });
 
 test('one that has too much to do is left alone for as long as it says', async () => {

@@ -99,7 +99,7 @@ function table({ servers, state, file }: Gateway, { out, style }: CliContext): s
 
 const refusals = ({ servers }: Gateway): string[] =>
   servers.flatMap(({ server, refused }) =>
-    refused.map(({ name, reason }) => `${server}: ${name} is not handed on: ${reason}.`),
+    refused.map(({ name, reason }) => `${server}: ${name} is rejected: ${reason}.`),
   );
 
 function next({ pending }: Gateway): string[] {

@@ -1,4 +1,5 @@
-export interface Unavailable {
+/** A server that an agent cannot use now. */
+export interface UnavailableServer {
   server: string;
   /** Why, in one clause, secrets left out. */
   fault: string;
@@ -15,7 +16,7 @@ const MAX_TOOLS = 8;
 const MAX_SERVERS = 6;
 
 /** What an agent reads instead of a result. */
-export function unavailable(state: Unavailable): string {
+export function unavailableText(state: UnavailableServer): string {
   return [
     `The server ${state.server} is unavailable: ${clause(state.fault)}.`,
     `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before is no use' : ''}.`,
@@ -24,7 +25,7 @@ export function unavailable(state: Unavailable): string {
 }
 
 /** What an agent reads before it begins; null when all is well. */
-export function startNotice(list: readonly Unavailable[]): string | null {
+export function startNotice(list: readonly UnavailableServer[]): string | null {
   const first = list[0];
   if (!first) return null;
   const lines = list.map(
@@ -50,7 +51,7 @@ const TROUBLES: Readonly<Record<ServerError, string>> = {
 export const describeServerError = (server: string, trouble: ServerError, fault: string): string =>
   `The MCP server ${server} ${TROUBLES[trouble]}: ${clause(fault)}.`;
 
-function ways({ others, ownTools }: Unavailable): string[] {
+function ways({ others, ownTools }: UnavailableServer): string[] {
   const routes = others.filter(({ tools, isStarting }) => isStarting || tools.length > 0);
   const words = routes
     .slice(0, MAX_SERVERS)

@@ -570,7 +570,7 @@ test('a call whose caller has left before it has a place is not sent, also when 
     one.abort();
     for (let turns = 0; turns < 20; turns++) await null;
   }
-  expect(new Set(await Promise.all(calls))).toEqual(new Set(['The request was taken back.']));
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['The request was cancelled.']));
   expect(asked).toBe(8);
   expect(fixture.audit.every(({ outcome }) => outcome === 'cancelled')).toBe(true);
 });

@@ -45,7 +45,7 @@ export class GatewayFixture implements AsyncDisposable {
   readonly warnings: string[] = [];
   readonly denied: string[] = [];
   readonly changes: string[] = [];
-  readonly troubles: string[] = [];
+  readonly notes: string[] = [];
   readonly pins: Map<string, Pin[]>;
   readonly gateway: Gateway;
   readonly workspace: string;
@@ -111,7 +111,7 @@ export class GatewayFixture implements AsyncDisposable {
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),
       onDenied: (_run, name, count) => this.denied.push(...Array<string>(count).fill(name)),
-      onTrouble: (runId, text) => this.troubles.push(`${runId} ${text}`),
+      onNote: (runId, text) => this.notes.push(`${runId} ${text}`),
       ...(options.onQuestion && { onQuestion: options.onQuestion }),
     });
     this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));
