@@ -114,9 +114,7 @@ export class PooledServer {
       redactor,
       onChange: what => options.onChange(this, what),
       onRejected: ({ name, reason }) =>
-        options.warn(
-          `The MCP server ${id} of ${workspace} lists ${name}, which is rejected: ${reason}.`,
-        ),
+        options.warn(`The MCP server ${id} of ${workspace} lists ${name}, which is rejected: ${reason}.`),
     });
     this.upstream = new Upstream({
       timeoutMs: () => this.timeoutMs,
