@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type ConfigFinding, lintMcpConfig, type RoleServers } from '../../core/gateway/lint-config.ts';
-import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-references.ts';
+import type { ConfigFinding, RoleServers } from '../../core/gateway/config-finding.ts';
+import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
 import type { ConfigInForce } from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { operation, type Services } from '../operation.ts';
