@@ -63,7 +63,7 @@ test.each([
     expect(firstText(answer)).toBe('again');
     expect(await status()).toMatchObject({ health: 'up', restarts: 1 });
     expect(fixture.notes).toEqual([
-      expect.stringMatching(/The MCP server far failed while the run was at work/),
+      expect.stringMatching(/The MCP server far failed during the run/),
     ]);
   },
 );

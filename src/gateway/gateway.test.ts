@@ -509,7 +509,7 @@ test('a run is told once of each server it could not use, and how', async () => 
   expect(fixture.notes.slice(2)).toEqual(
     [
       'The MCP server mail kept failing: The key [secret MAIL_KEY] is not good.',
-      'The MCP server files failed while the run was at work: The process ended with code 1.',
+      'The MCP server files failed during the run: The process ended with code 1.',
     ].map(text => `${run.id} ${text}`),
   );
 

@@ -88,7 +88,7 @@ test('the result of a run says of a server which it was, how it failed and why, 
     'The MCP server github was not available: the variable GITHUB_TOKEN is not set.',
   );
   expect(describeServerError('db', 'lost', 'It ended.\nIt last wrote: no')).toBe(
-    'The MCP server db failed while the run was at work: It ended. It last wrote: no.',
+    'The MCP server db failed during the run: It ended. It last wrote: no.',
   );
   const long = describeServerError('db', 'failing', 'x'.repeat(5_000));
   expect(long).toMatch(/^The MCP server db kept failing: x+…\.$/);

@@ -39,10 +39,10 @@ const namesOf = ({ entries }: { entries: AuditRecord[] }) => entries.map(entry =
 
 test('before anything was asked there is nothing to show, and nothing is broken', async () => {
   await using squad = new TestSquad();
-  expect(await squad.run(['audit'])).toMatchObject({ code: 0, stdout: 'Nothing was written down yet.\n' });
+  expect(await squad.run(['audit'])).toMatchObject({ code: 0, stdout: 'The audit log is empty.\n' });
   expect(await squad.run(['audit', 'verify'])).toMatchObject({
     code: 0,
-    stdout: 'Nothing was written down yet.\n',
+    stdout: 'The audit log is empty.\n',
   });
 });
 
