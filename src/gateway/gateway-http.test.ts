@@ -62,9 +62,7 @@ test.each([
     }, 'the server to be back');
     expect(firstText(answer)).toBe('again');
     expect(await status()).toMatchObject({ health: 'up', restarts: 1 });
-    expect(fixture.notes).toEqual([
-      expect.stringMatching(/The MCP server far failed during the run/),
-    ]);
+    expect(fixture.notes).toEqual([expect.stringMatching(/The MCP server far failed during the run/)]);
   },
 );
 
