@@ -360,7 +360,7 @@ describe('a change', () => {
     await writeFile(file, ONE);
     await until('the end of it', () => configs.known(workspace)?.state === 'trusted');
     expect(changes).toEqual([]);
-    expect(warnings.filter(text => text.includes('still in force'))).toHaveLength(1);
+    expect(warnings.filter(text => text.includes('stays in force'))).toHaveLength(1);
   });
 
   it('of our own is one change: nobody finds the new text without the trust in it', async () => {
