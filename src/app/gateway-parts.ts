@@ -6,7 +6,7 @@ import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/g
 import type { RunFiles } from '../core/ports/run-files.ts';
 import { loadPlan } from '../core/runs/plan-file.ts';
 import { hasOwnServers } from '../gateway/access/run-servers.ts';
-import { type AuditLog, openAuditLog } from '../gateway/audit/audit-log.ts';
+import { AuditLog } from '../gateway/audit/audit-log.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createConnect } from '../gateway/upstream/connect.ts';
 import { createServiceTags } from '../process/programs/service.ts';
@@ -62,7 +62,7 @@ export function openGateway({
   const table = createProcessTable();
   const tags = createServiceTags(home);
   const configs = createMcpConfigs({ home, warn });
-  const audit = openAuditLog({ folder: join(home, 'audit'), clock, warn });
+  const audit = new AuditLog({ folder: join(home, 'audit'), clock, warn });
   const gateway = createGateway({
     configs,
     pins,
@@ -84,7 +84,7 @@ export function openGateway({
     },
     rolesOf: ports.rolesOf,
     onDenied: ports.onDenied,
-    onTrouble: ports.note,
+    onNote: ports.note,
     async onQuestion(runId, server, params, signal) {
       const run = ports.current(runId);
       return run ? { ...(await ports.ask({ run, server, params, signal })) } : { action: 'cancel' };

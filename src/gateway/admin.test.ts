@@ -53,7 +53,7 @@ test('a look blames the list that names another tool by the same name', async ()
   ]);
 });
 
-test('a look counts what the role itself names, and shows what is not handed on, with why', async () => {
+test('inspection counts what the role file names, and shows rejected tools with the reason', async () => {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
   mail.tools = ['send', 'read', 'x\u202ey'].map(name => ({ name, inputSchema: { type: 'object' } }));
   await using fixture = new GatewayFixture({
@@ -69,13 +69,13 @@ test('a look counts what the role itself names, and shows what is not handed on,
     ['files__echo', true],
     ['mail__send', true],
     ['mail__read', "not named in the role file's mcp"],
-    ['mail__xy', 'not handed on: its name has control or invisible characters'],
+    ['mail__xy', 'rejected: its name has control or invisible characters'],
   ]);
   const [, status] = await fixture.gateway.status(fixture.workspace);
   expect(status?.refused).toEqual([{ name: 'xy', reason: 'its name has control or invisible characters' }]);
   mail.say('notifications/tools/list_changed');
   await settled();
-  expect(fixture.warnings).toEqual([expect.stringMatching(/mail .* lists xy, which is not handed on/)]);
+  expect(fixture.warnings).toEqual([expect.stringMatching(/mail .* lists xy, which is rejected/)]);
 });
 
 test('a server that needs longer than a look waits is told to be on its way, not to have nothing', async () => {
@@ -164,7 +164,7 @@ test('what is pinned of each server is known by name, also what is pending', asy
   expect(await fixture.gateway.knownTools(fixture.workspace)).toEqual({ files: ['die', 'echo'] });
 });
 
-test('of many definitions that are not handed on, a few are kept', async () => {
+test('of many rejected definitions a few are kept', async () => {
   const files = new MemoryServer();
   files.tools = [...files.tools, ...Array.from({ length: 500 }, (_, at) => ({ name: `${at}\u0007` }))];
   await using fixture = new GatewayFixture({

@@ -1,4 +1,6 @@
 import type { Clock } from '../base/clock.ts';
+import type { Timers } from '../base/timers.ts';
+import { waitAtMost } from '../base/timers.ts';
 import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
 import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
@@ -15,17 +17,16 @@ import type {
 } from '../core/ports/gateway.ts';
 import { plainText } from '../core/text.ts';
 import { newRunId } from '../schema/ids.ts';
-import type { DisabledServer, McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
+import type { McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
 import {
   faultOf,
+  NO_SERVERS,
   ownStartMs,
   type RunServer,
   RunServers,
   type RunServersOptions,
   subjectWithGrants,
 } from './access/run-servers.ts';
-import { waitAtMost } from './timeout.ts';
-import type { Timers } from './timers.ts';
 import type { ServerPins } from './upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';
 
@@ -41,64 +42,53 @@ const REASONS: Record<Extract<UseDecision, { allowed: false }>['reason'], string
   ended: 'the run has ended',
 };
 
-interface Look {
-  workspace: string;
+type Inspection = { tools: SeenTool[]; faults: ServerFault[] };
+
+/** The servers to inspect, as a run of this role would get them. `roleId` null: of no role, so every server is inspected. */
+interface Inspect extends Pick<RunServersOptions, 'workspace' | 'roleId' | 'roleMcp' | 'pool' | 'onJudged'> {
   config: McpConfig;
-  /** Null: nobody in particular. Then every server is looked at, and seen is what everybody has. */
-  roleId: string | null;
-  roleMcp: readonly string[];
   env: Record<string, string>;
-  pool: Pool;
   timers: Timers;
-  onJudged?: RunServersOptions['onJudged'];
   roles?: readonly string[] | undefined;
   confirmed?: RunServersOptions['confirmed'];
-  /** The servers are a subagent's own, each with its time to start. */
+  /** Only for a subagent's own servers. */
   startMs?: RunServersOptions['startMs'];
 }
 
-/** What the servers of a role have, each with whether the role has it. What is not up is started for the look. */
-async function inspectTools({
-  workspace,
-  config,
-  roleId,
-  roleMcp,
-  env,
-  pool,
-  timers,
-  onJudged,
-  roles,
-  confirmed,
-  startMs,
-}: Look): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
+/** Lists the tools of a role's servers, each with whether the role has it. Starts servers that are not up. */
+async function inspectTools(inspect: Inspect): Promise<Inspection> {
+  const { workspace, config, roleId, roleMcp, env, timers, roles, confirmed, startMs } = inspect;
   const servers = new RunServers({
-    // Takes the servers as a run would, so that they are let go like a run's.
+    // Takes the servers like a run, so that they are released like a run's.
     runId: newRunId(),
     workspace,
     roleId,
     roleMcp: roleId === null ? Object.keys(config.servers) : roleMcp,
     roots: { WORKSPACE_ROOT: workspace, SQUAD_ROOT: workspace },
-    pool,
+    pool: inspect.pool,
     variables: async () => env,
-    onJudged,
+    onJudged: inspect.onJudged,
+    isOwn: startMs !== undefined,
     ...(roles && { roles: async () => roles }),
     ...(confirmed && { confirmed }),
-    ...(startMs && { isOwn: true, startMs }),
+    ...(startMs && { startMs }),
   });
   try {
     servers.configure(config);
     await servers.ready();
-    const patienceMs = Math.max(INSPECT_TIMEOUT_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
-    await waitAtMost(timers, patienceMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
+    const timeoutMs = Math.max(INSPECT_TIMEOUT_MS, ...servers.list.map(({ id }) => startMs?.(id) ?? 0));
+    await waitAtMost(timers, timeoutMs, Promise.all(servers.list.map(({ pooled }) => pooled?.warm())));
     const known = new Map(servers.list.map(({ id, pooled }) => [id, pooled?.catalogue.knownTools ?? null]));
     const grants = grantsOf(config, roleId, roleMcp, servers.facts).map(grant =>
       withKnownTools(grant, known.get(grant.server) ?? null),
     );
     const holder = subjectWithGrants(grants, workspace);
-    const look = (thing: Thing) =>
+    const reasonOf = (thing: Thing) =>
       reasonWhyNot(decision(holder, 'use', thing), thing, known.get(thing.server) ?? null, config, roleId);
     return {
-      tools: withoutClashes(servers.list.flatMap(server => [...seenTools(server, look), ...refused(server)])),
+      tools: withoutClashes(
+        servers.list.flatMap(server => [...seenTools(server, reasonOf), ...rejectedTools(server)]),
+      ),
       faults: [
         ...servers.disabled.map(each => ({ ...each, isStarting: false })),
         ...servers.list.flatMap(faultFound),
@@ -131,11 +121,11 @@ function reasonWhyNot(
     : "not named in the role file's mcp";
 }
 
-function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => string | null): SeenTool[] {
+function seenTools({ id, pooled }: RunServer, reasonOf: (thing: Thing) => string | null): SeenTool[] {
   if (pooled === null) return [];
   const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
   return pooled.catalogue.listedTools.map(({ name, description }) => {
-    const reason = look({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
+    const reason = reasonOf({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
     return {
       server: id,
       tool: name,
@@ -147,14 +137,14 @@ function seenTools({ id, pooled }: RunServer, look: (thing: Thing) => string | n
   });
 }
 
-const refused = ({ id, pooled }: RunServer): SeenTool[] =>
-  (pooled?.catalogue.refused('tools') ?? []).map(({ name, reason }) => ({
+const rejectedTools = ({ id, pooled }: RunServer): SeenTool[] =>
+  (pooled?.catalogue.rejected('tools') ?? []).map(({ name, reason }) => ({
     server: id,
     tool: name,
     name: exposedName(id, name),
     description: '',
     isVisible: false,
-    reason: `not handed on: ${reason}`,
+    reason: `rejected: ${reason}`,
   }));
 
 function withoutClashes(tools: SeenTool[]): SeenTool[] {
@@ -177,26 +167,41 @@ function faultFound(server: RunServer): ServerFault[] {
     : [];
 }
 
-/** A server that is in use, or was a moment ago. */
-function pooledStatus({
-  id,
+/** A server that nobody uses. */
+const idleStatus = (workspace: string, server: string, now: number): UpstreamStatus => ({
   workspace,
-  type,
-  instance,
-  upstream,
-  catalogue,
-  book,
-  users,
-  inFlight,
-  redactor,
-}: PooledServer): UpstreamStatus {
-  const { link } = upstream;
-  const { health, since, retryAt, fault, lastFault, failures } = upstream.condition;
+  server,
+  type: 'stdio',
+  instance: 'shared',
+  health: 'idle',
+  since: now,
+  upSince: null,
+  retryAt: null,
+  fault: null,
+  lastFault: null,
+  pid: null,
+  era: null,
+  serverName: null,
+  tools: null,
+  pending: 0,
+  runs: 0,
+  callsInFlight: 0,
+  calls: 0,
+  failures: 0,
+  stray: 0,
+  restarts: 0,
+  refused: [],
+});
+
+/** A server that is in use, or was a moment ago. */
+function pooledStatus(server: PooledServer): UpstreamStatus {
+  const { id, workspace, config, upstream, catalogue, pins, users, inFlight, redactor } = server;
+  const { link, health, since, retryAt, fault, lastFault, failures, calls, stray } = upstream;
   return {
     workspace,
     server: id,
-    type,
-    instance,
+    type: typeOf(config),
+    instance: config.instance,
     health,
     since,
     upSince: health === 'up' ? since : null,
@@ -207,92 +212,38 @@ function pooledStatus({
     era: link?.era ?? null,
     serverName: link ? redactor.text(plainText(link.server.name)) : null,
     tools: catalogue.isKnown ? catalogue.listedTools.length : null,
-    pending: waiting(book),
+    pending: pendingCount(pins),
     runs: users.size,
     callsInFlight: inFlight.count(),
-    calls: upstream.calls,
+    calls,
     failures,
-    stray: upstream.stray,
+    stray,
     restarts: Math.max(0, upstream.starts - 1),
-    refused: catalogue.refused(),
+    refused: catalogue.rejected(),
   };
 }
 
-/** A server nobody uses, or that nobody can. */
-function configuredStatus(
-  book: ServerPins,
-  server: Server,
-  fault: string | null,
-  now: number,
-): UpstreamStatus {
-  const { pins, key } = book;
-  return {
-    ...unusedStatus(key, now),
-    type: 'command' in server ? 'stdio' : server.type,
-    instance: server.instance,
-    health: fault === null ? 'idle' : 'unusable',
-    fault,
-    tools: pins === null ? null : pins.filter(pin => pin.state === 'approved').length,
-    pending: waiting(book),
-  };
-}
+const typeOf = (server: Server): UpstreamStatus['type'] => ('command' in server ? 'stdio' : server.type);
 
-/** A server that is wrong in the file. */
-const disabledStatus = (
-  workspace: string,
-  server: string,
-  { type, fault }: DisabledServer,
-  now: number,
-): UpstreamStatus => ({ ...unusedStatus({ workspace, server }, now), type, health: 'unusable', fault });
-
-function unusedStatus(
-  { workspace, server }: { workspace: string; server: string },
-  now: number,
-): UpstreamStatus {
-  return {
-    workspace,
-    server,
-    type: 'stdio',
-    instance: 'shared',
-    health: 'idle',
-    since: now,
-    upSince: null,
-    retryAt: null,
-    fault: null,
-    lastFault: null,
-    pid: null,
-    era: null,
-    serverName: null,
-    tools: null,
-    pending: 0,
-    runs: 0,
-    callsInFlight: 0,
-    calls: 0,
-    failures: 0,
-    stray: 0,
-    restarts: 0,
-    refused: [],
-  };
-}
-
-const waiting = ({ pins }: ServerPins): number => (pins ?? []).filter(pin => pin.state === 'pending').length;
+const pendingCount = ({ pins }: ServerPins): number =>
+  (pins ?? []).filter(pin => pin.state === 'pending').length;
 
 interface AdminOptions {
   configs: McpConfigs;
   pool: Pool;
-  books(key: ServerPins['key']): ServerPins;
+  pinsOf(key: ServerPins['key']): ServerPins;
   audit: Audit;
   clock: Clock;
   timers: Timers;
-  leftOut: UnusableServers;
-  /** The book of restrictions for this server that were confirmed though they dangle. */
+  unusable: UnusableServers;
+  /** The pins that hold the confirmed dangling restrictions for a server. */
   confirmed(workspace: string, server: string): ServerPins;
   onConfirmed(workspace: string): void;
-  /** Those with runs. */
+  /** Workspaces with runs. */
   workspaces(): string[];
 }
 
-/** What people ask of the gateway. */
+/** Status, inspection and approval for the user. */
 export class Admin implements GatewayAdmin {
   readonly #options: AdminOptions;
 
@@ -304,7 +255,7 @@ export class Admin implements GatewayAdmin {
     const { pool, workspaces } = this.#options;
     const all =
       workspace === null ? [...workspaces(), ...pool.all().map(server => server.workspace)] : [workspace];
-    const lists = [...new Set(all)].sort().map(one => this.#statusOf(one));
+    const lists = [...new Set(all)].sort().map(each => this.#statusOf(each));
     return (await Promise.all(lists)).flat();
   }
 
@@ -314,31 +265,32 @@ export class Admin implements GatewayAdmin {
     roleMcp: readonly string[],
     env: Record<string, string>,
     roles?: readonly string[],
-  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
-    const { pool, leftOut, timers } = this.#options;
-    const confirmed = (server: string) => this.#options.confirmed(workspace, server);
-    const config = await this.#config(workspace);
-    const onJudged = (server: string, fault: string | null) => leftOut.judged(workspace, server, fault);
-    const look = { workspace, config, roleId, roleMcp, env, pool, timers, onJudged, roles, confirmed };
-    return await inspectTools(look);
+  ): Promise<Inspection> {
+    const { pool, unusable, timers, confirmed } = this.#options;
+    return await inspectTools({
+      ...{ workspace, roleId, roleMcp, env, pool, timers, roles },
+      config: await this.#config(workspace),
+      confirmed: server => confirmed(workspace, server),
+      onJudged: (server, fault) => unusable.judged(workspace, server, fault),
+    });
   }
 
   async toolsOfSubagent(
     directory: string,
     servers: OwnServers,
     env: Record<string, string>,
-  ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }> {
+  ): Promise<Inspection> {
     const { pool, timers } = this.#options;
-    const startMs = (id: string) => ownStartMs(servers, id);
-    const own = { workspace: directory, config: servers, roleId: null, roleMcp: [], startMs };
-    return await inspectTools({ ...own, env, pool, timers });
+    return await inspectTools({
+      ...{ workspace: directory, config: servers, roleId: null, roleMcp: [], env, pool, timers },
+      startMs: id => ownStartMs(servers, id),
+    });
   }
 
   async knownTools(workspace: string): Promise<Record<string, string[]>> {
-    const books = await this.#books(workspace);
-    await Promise.all(books.map(book => book.load()));
+    const all = await this.#loadPins(workspace, await this.#config(workspace));
     return Object.fromEntries(
-      books.flatMap(({ key, pins }) =>
+      all.flatMap(({ key, pins }) =>
         pins === null ? [] : [[key.server, [...new Set(pins.map(({ name }) => name))].sort()]],
       ),
     );
@@ -346,8 +298,8 @@ export class Admin implements GatewayAdmin {
 
   async pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]> {
     const config = await this.#config(workspace);
-    const books = await this.#books(workspace);
-    const lists = books.map(async book => [...(await book.pending()), ...this.#unmatched(config, book)]);
+    const all = await this.#loadPins(workspace, config);
+    const lists = all.map(async pins => [...(await pins.pending()), ...this.#unmatched(config, pins)]);
     return [...(await this.#dangling(workspace, config, roles)), ...(await Promise.all(lists)).flat()];
   }
 
@@ -366,11 +318,11 @@ export class Admin implements GatewayAdmin {
     for (const change of dangling)
       await this.#options.confirmed(workspace, change.server).confirm([change.tool]);
     const approved: PendingChange[] = [...dangling];
-    for (const book of await this.#books(workspace)) {
-      if (server !== undefined && book.key.server !== server) continue;
-      approved.push(...(await book.approve(isMeant)));
-      const confirmed = this.#unmatched(config, book).filter(isMeant);
-      if (confirmed.length > 0) await book.confirm(confirmed.map(change => change.tool));
+    for (const pins of this.#pins(workspace, config)) {
+      if (server !== undefined && pins.key.server !== server) continue;
+      approved.push(...(await pins.approve(isMeant)));
+      const confirmed = this.#unmatched(config, pins).filter(isMeant);
+      if (confirmed.length > 0) await pins.confirm(confirmed.map(change => change.tool));
       approved.push(...confirmed);
     }
     for (const change of approved)
@@ -391,24 +343,34 @@ export class Admin implements GatewayAdmin {
   }
 
   async #statusOf(workspace: string): Promise<UpstreamStatus[]> {
-    const { pool, leftOut, clock } = this.#options;
+    const { pool, unusable, clock } = this.#options;
     const config = await this.#config(workspace);
+    const now = clock.now();
     const pooled = withoutPredecessors(pool.all().filter(server => server.workspace === workspace));
-    const configured = Object.entries(config.servers).filter(
-      ([id]) => !pooled.some(server => server.id === id && !server.isOwn),
+    const unused = this.#pins(workspace, config).filter(
+      ({ key }) => !pooled.some(server => server.id === key.server && !server.isOwn),
     );
+    await Promise.all(unused.map(pins => pins.load()));
     return [
-      ...Object.entries(config.disabled ?? {}).map(([id, disabled]) =>
-        disabledStatus(workspace, id, disabled, clock.now()),
-      ),
+      ...Object.entries(config.disabled ?? {}).map(([id, { type, fault }]) => ({
+        ...idleStatus(workspace, id, now),
+        ...{ type, fault, health: 'unusable' as const },
+      })),
       ...pooled.map(pooledStatus),
-      ...(await Promise.all(
-        configured.map(async ([id, server]) => {
-          const book = this.#book(workspace, id, server);
-          await book.load();
-          return configuredStatus(book, server, leftOut.of(workspace, id), clock.now());
-        }),
-      )),
+      ...unused.map((pins): UpstreamStatus => {
+        const { server: id } = pins.key;
+        const server = config.servers[id]!;
+        const fault = unusable.of(workspace, id);
+        return {
+          ...idleStatus(workspace, id, now),
+          type: typeOf(server),
+          instance: server.instance,
+          health: fault === null ? 'idle' : 'unusable',
+          fault,
+          tools: pins.pins?.filter(pin => pin.state === 'approved').length ?? null,
+          pending: pendingCount(pins),
+        };
+      }),
     ];
   }
 
@@ -418,39 +380,40 @@ export class Admin implements GatewayAdmin {
     roles: readonly string[] | undefined,
   ): Promise<PendingChange[]> {
     const { confirmed, clock } = this.#options;
-    const facts = { roles: roles ?? null, isConfirmed: () => false };
-    const references = danglingReferences(config, facts);
-    const books = new Map(references.map(({ server }) => [server, confirmed(workspace, server)]));
-    await Promise.all([...books.values()].map(book => book.load()));
+    const references = danglingReferences(config, { roles: roles ?? null, isConfirmed: () => false });
+    const pins = new Map(references.map(({ server }) => [server, confirmed(workspace, server)]));
+    await Promise.all([...pins.values()].map(each => each.load()));
     const pending = references.filter(
-      ({ server, place }) => !books.get(server)!.pins?.some(({ name }) => name === place),
+      ({ server, place }) => !pins.get(server)!.pins?.some(({ name }) => name === place),
     );
     return danglingChanges(pending, clock.now());
   }
 
-  /** Of a book that is loaded. */
+  /** For pins that are loaded. */
   #unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
     if (pins === null) return [];
     const known = new Set(pins.map(({ name }) => name));
     return unmatchedChanges(config, key.server, known, this.#options.clock.now());
   }
 
-  async #books(workspace: string): Promise<ServerPins[]> {
-    const { servers } = await this.#config(workspace);
-    return Object.entries(servers).map(([id, server]) => this.#book(workspace, id, server));
+  async #loadPins(workspace: string, config: McpConfig): Promise<ServerPins[]> {
+    const all = this.#pins(workspace, config);
+    await Promise.all(all.map(pins => pins.load()));
+    return all;
   }
 
-  #book(workspace: string, id: string, server: Server): ServerPins {
-    return this.#options.books({ workspace, server: id, source: sourceHash(server) });
+  #pins(workspace: string, { servers }: McpConfig): ServerPins[] {
+    return Object.entries(servers).map(([id, server]) =>
+      this.#options.pinsOf({ workspace, server: id, source: sourceHash(server) }),
+    );
   }
 
   async #config(workspace: string): Promise<McpConfig> {
-    const { config } = await this.#options.configs.of(workspace);
-    return config ?? { servers: {}, agentServers: {}, shared: [], toolRestrictions: {}, argumentRules: [] };
+    return (await this.#options.configs.of(workspace)).config ?? NO_SERVERS;
   }
 }
 
-/** What nobody uses any more, and of which there is a newer one: another value of a variable made it another server. */
+/** Without servers that nobody uses any more if there is a newer one of the same id: another value of a variable makes it another server. */
 function withoutPredecessors(servers: PooledServer[]): PooledServer[] {
   const newest = new Map(servers.flatMap(server => (server.isOwn ? [] : [[server.id, server]])));
   return servers.filter(server => server.users.size > 0 || newest.get(server.id) === server);

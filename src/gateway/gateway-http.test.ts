@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { realTimers, type Timers } from '../base/timers.ts';
 import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { until } from '../process/testing/turn-fixture.ts';
 import { serve, serveSample, type TestServer } from '../wire/upstream/testing/http-servers.ts';
 import { serveSse } from '../wire/upstream/testing/sse-server.ts';
 import { firstText, GatewayFixture, plainRequest } from './testing/gateway-fixture.ts';
-import { realTimers, type Timers } from './timers.ts';
 import { createConnect } from './upstream/connect.ts';
 
 function setUp(type: 'http' | 'sse', url: string, timers?: Timers) {
@@ -62,9 +62,7 @@ test.each([
     }, 'the server to be back');
     expect(firstText(answer)).toBe('again');
     expect(await status()).toMatchObject({ health: 'up', restarts: 1 });
-    expect(fixture.troubles).toEqual([
-      expect.stringMatching(/The MCP server far failed while the run was at work/),
-    ]);
+    expect(fixture.notes).toEqual([expect.stringMatching(/The MCP server far failed during the run/)]);
   },
 );
 
@@ -93,7 +91,7 @@ test('one that does not let us in says so, and is not asked again by itself', as
   expect(await status()).toMatchObject({ health: 'unusable', failures: 1 });
   expect(firstText(await view.call('far__echo', {}, plainRequest()))).toMatch(/HTTP 401/);
   expect(server.asked).toHaveLength(asked);
-  expect(fixture.troubles).toEqual([expect.stringMatching(/far was not available: .*HTTP 401/)]);
+  expect(fixture.notes).toEqual([expect.stringMatching(/far was not available: .*HTTP 401/)]);
 });
 
 test('one that has too much to do is left alone for as long as it says', async () => {

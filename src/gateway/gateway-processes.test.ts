@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { figure } from '../../test/faults/figures.ts';
+import { realTimers } from '../base/timers.ts';
 import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { isAlive, until } from '../process/testing/turn-fixture.ts';
 import { firstText, GatewayFixture, local, plainRequest, refusalOf } from './testing/gateway-fixture.ts';
-import { realTimers } from './timers.ts';
 import { createConnect } from './upstream/connect.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-gateway-'));

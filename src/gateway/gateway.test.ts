@@ -168,7 +168,7 @@ test('a secret that was parted by what nobody sees is in no definition, no pin a
   const view = fixture.view(fixture.run());
   const tools = await view.tools();
   expect(tools).toMatchObject([{ description: 'Says [secret TOKEN]' }]);
-  expect(fixture.warnings.filter(warning => warning.includes('not handed on'))).toHaveLength(2);
+  expect(fixture.warnings.filter(warning => warning.includes('is rejected'))).toHaveLength(2);
   expect(JSON.stringify([tools, [...fixture.pins], fixture.warnings])).not.toMatch(/Zq7|canary/);
 });
 
@@ -498,7 +498,7 @@ test('a run is told once of each server it could not use, and how', async () => 
     'The MCP server web was not available: the variable WEB_KEY is not set.',
     'The MCP server mail was not available: The key [secret MAIL_KEY] is not good.',
   ];
-  expect(fixture.troubles).toEqual(absent.map(text => `${run.id} ${text}`));
+  expect(fixture.notes).toEqual(absent.map(text => `${run.id} ${text}`));
 
   await fixture.time.pass(200_000);
   files.die('The process ended with code 1.');
@@ -506,21 +506,21 @@ test('a run is told once of each server it could not use, and how', async () => 
   await fixture.time.pass(2_000);
   files.die('The process ended with code 2.');
   await settled();
-  expect(fixture.troubles.slice(2)).toEqual(
+  expect(fixture.notes.slice(2)).toEqual(
     [
       'The MCP server mail kept failing: The key [secret MAIL_KEY] is not good.',
-      'The MCP server files failed while the run was at work: The process ended with code 1.',
+      'The MCP server files failed during the run: The process ended with code 1.',
     ].map(text => `${run.id} ${text}`),
   );
 
   // Another run finds mail broken as it is, and nobody tells one that has ended.
   fixture.gateway.release(run.id);
-  fixture.troubles.length = 0;
+  fixture.notes.length = 0;
   const next = fixture.run();
   fixture.gateway.prepare(next);
   await settled();
-  expect(fixture.troubles.filter(text => text.startsWith(run.id))).toEqual([]);
-  expect(fixture.troubles.filter(text => text.includes('mail'))).toEqual([`${next.id} ${absent[1]}`]);
+  expect(fixture.notes.filter(text => text.startsWith(run.id))).toEqual([]);
+  expect(fixture.notes.filter(text => text.includes('mail'))).toEqual([`${next.id} ${absent[1]}`]);
 });
 
 test('the configuration of a workspace is kept up to date for as long as a run works there', async () => {

@@ -1,20 +1,20 @@
 import { type Form, formsOf, searchFor } from './secret-forms.ts';
 
-/** A value that nobody but its server is to see. */
+/** A value that only its server may see. */
 export interface Secret {
-  /** What stands in its place. */
+  /** Replaces the value in texts. */
   name: string;
   value: string;
 }
 
 export interface Redactor {
-  /** The same string when there was nothing to take out. */
+  /** The same string when it holds no secret. */
   text(raw: string): string;
-  /** Strings, numbers and keys of a JSON value; the same value when there was nothing to take out. */
+  /** Redacts strings, numbers and keys of a JSON value; the same value when it holds no secret. */
   deep<T>(value: T): T;
   /**
-   * Whether a text may hold a secret: false is certain, also for the JSON text of a value. JSON that spells characters by
-   * number, or holds a text with escapes of its own, could hide one, so it counts.
+   * Whether a text may hold a secret: false is certain, also for the JSON of a value. JSON with `\u` escapes or nested escapes
+   * could hide a secret, so it counts.
    */
   hits(raw: string): boolean;
 }
@@ -29,7 +29,7 @@ interface Range {
   needle: Needle;
 }
 
-/** No value of JSON that anybody means is deeper. */
+/** No honest JSON value is deeper. */
 const MAX_DEPTH = 500;
 
 export function createRedactor(secrets: readonly Secret[]): Redactor {
@@ -43,7 +43,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor {
   };
 }
 
-/** Longest first; of two secrets with the same value the first gives the name. */
+/** Longest first; if two secrets have the same value, the first one's name counts. */
 function needlesOf(secrets: readonly Secret[]): Needle[] {
   const needles = new Map<string, Needle>();
   for (const { name, value } of secrets)
@@ -51,7 +51,7 @@ function needlesOf(secrets: readonly Secret[]): Needle[] {
   return [...needles.values()].sort((a, b) => b.text.length - a.text.length);
 }
 
-/** Where secrets are, in order; what overlaps is one, named by the longest. */
+/** Positions of secrets, in order. Overlapping ones become one, named after the longest. */
 function rangesOf(raw: string, needles: readonly Needle[]): Range[] {
   const found = needles
     .flatMap(needle => occurrences(raw, needle))
@@ -75,7 +75,7 @@ function occurrences(raw: string, needle: Needle): Range[] {
     const end = at + needle.text.length;
     const to = end + edge(raw, end, needle.after);
     const last = ranges.at(-1);
-    // A secret that repeats itself would have as many as the text has characters.
+    // A secret that overlaps itself could occur as often as the text has characters.
     if (last && from < last.to) last.to = to;
     else ranges.push({ from, to, needle });
   }
@@ -95,13 +95,13 @@ function cutOut(raw: string, ranges: readonly Range[], needles: readonly Needle[
   return done + raw.slice(at);
 }
 
-/** A secret can be a word of our own marks. */
+/** A secret may be a word of the replacement text itself. */
 function markFor({ name }: Needle, needles: readonly Needle[]): string {
   const marks = [`[secret ${name}]`, '[secret]', '[hidden]'];
   return marks.find(mark => !needles.some(({ text }) => mark.includes(text))) ?? '***';
 }
 
-/** A secret of digits comes back as a number from servers that mean well. */
+/** Some servers return a secret of digits as a number. */
 function numberOrMark(value: number, text: (raw: string) => string): number | string {
   const written = String(value);
   const clean = text(written);

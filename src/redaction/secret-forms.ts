@@ -1,14 +1,14 @@
 import { percentDecoded } from '../base/text.ts';
 
-/** Characters that are looked at together, and how far apart. A needle of STEP + GRAM - 1 or more has such a place in it. */
+/** Characters that are hashed together, and the distance between two such places. Every needle of STEP + GRAM - 1 characters or more covers one. */
 const GRAM = 4;
 const STEP = 3;
 export const MIN_SECRET_LENGTH = STEP + GRAM - 1;
 const BUCKETS = 1 << 14;
 
 /**
- * Looks for many texts at once, going over the long one only once: most results hold no secret, and that must be known
- * quickly. No needle may be shorter than MIN_SECRET_LENGTH.
+ * Searches for many texts in one pass: most results hold no secret, and that must be known quickly. No needle may be shorter than
+ * MIN_SECRET_LENGTH.
  */
 export function searchFor(needles: readonly string[]): (text: string) => boolean {
   const isTaken = new Uint8Array(BUCKETS);
@@ -40,17 +40,17 @@ function bucketOf(text: string, at: number): number {
   return (mixed ^ (mixed >>> 14)) & (BUCKETS - 1);
 }
 
-/** A text that gives a secret away, and how many characters around it are made of the secret too. */
+/** A text that reveals a secret, and how many characters around it also depend on the secret. */
 export interface Form {
   text: string;
   before: number;
   after: number;
 }
 
-/** A line of a key in many lines that is worth hiding by itself. */
+/** Shorter lines of a multi-line key are not redacted by themselves. */
 const MIN_LINE_LENGTH = 16;
 
-/** Every way a secret is written down by programs that mean no harm. */
+/** Every usual spelling of a secret. */
 export function formsOf(value: string): Form[] {
   const forms = partsOf(value)
     .filter(part => part.length >= MIN_SECRET_LENGTH)
@@ -59,7 +59,7 @@ export function formsOf(value: string): Form[] {
   return [...new Map(forms.map(form => [form.text, form])).values()];
 }
 
-/** The value, and what of it turns up alone: the password of a URL, the lines of a key, the value without the line break at its end. */
+/** The value and the parts that may appear alone: the password of a URL, the lines of a key, the value without its final line break. */
 function partsOf(value: string): string[] {
   const lines = value
     .split(/\r\n|\n|\r/)
@@ -70,7 +70,7 @@ function partsOf(value: string): string[] {
 function credentialsOf(value: string): string[] {
   const url = URL.parse(value);
   if (!url?.password) return [];
-  // As it was written, not as the parser would write it.
+  // The parser normalizes; this is the original spelling.
   const written = /^[^:]+:\/\/([^:@/]*):(.*)@/s.exec(value);
   const pairs: [string, string][] = [
     [url.username, url.password],
@@ -85,7 +85,7 @@ function spellings(value: string): string[] {
   const ascii = json.replace(/[^ -~]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const hex = Buffer.from(value).toString('hex');
   const percent = encodeURIComponent(value.toWellFormed());
-  // Some also encode what encodeURIComponent leaves alone, some write a plus for a space.
+  // Some programs also encode characters that encodeURIComponent leaves alone, or write a plus for a space.
   const strict = percent.replace(/[!'()*~]/g, unit => `%${unit.charCodeAt(0).toString(16).toUpperCase()}`);
   const encoded = [percent, strict, percent.replaceAll('%20', '+'), hex.replace(/../g, '%$&')];
   return [
@@ -98,13 +98,13 @@ function spellings(value: string): string[] {
   ];
 }
 
-/** As a program writes it that took it for a number: without zeros before it, and no more digits than a number holds. */
+/** As a program writes it that took it for a number: without leading zeros, and with no more digits than a number holds. */
 const asNumber = (value: string): string[] =>
   /^[+-]?\d+(\.\d+)?$/.test(value) ? [String(Number(value))] : [];
 
 /**
- * Base64 turns three bytes into four characters, so a secret inside something longer looks three different ways. Characters
- * at its edges are shared with what is around; they are not in the form, but go with it.
+ * Base64 turns three bytes into four characters, so a secret inside a longer text has three different forms. Characters at its
+ * edges also depend on the text around it; they are not part of the form, but are removed with it.
  */
 function base64Forms(value: string): Form[] {
   const bytes = Buffer.from(value);

@@ -1,5 +1,5 @@
+import { realTimers } from '../../src/base/timers.ts';
 import { GatewayFixture } from '../../src/gateway/testing/gateway-fixture.ts';
-import { realTimers } from '../../src/gateway/timers.ts';
 import { createConnect } from '../../src/gateway/upstream/connect.ts';
 import { createServiceTags } from '../../src/process/programs/service.ts';
 import { createProcessTable } from '../../src/process/table/process-table.ts';

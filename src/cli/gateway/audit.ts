@@ -15,7 +15,7 @@ export interface AuditOptions {
   limit?: string;
 }
 
-/** `squad audit`: what agents asked of other servers, the newest last. */
+/** `squad audit`: requests of agents to other servers, the newest last. */
 export async function showAudit({ run, denied, limit }: AuditOptions, context: CliContext): Promise<number> {
   const most = wholeNumber('--limit', limit ?? '50', 1, 1000);
   const page = await HubClient.ask({ workspace: context.workspace }, 'read_audit', {
@@ -26,9 +26,7 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
   if (context.json) printJson(context.out, page);
   else if (page.entries.length === 0)
     print(context, [
-      run !== undefined || denied
-        ? 'Nothing of that kind was written down.'
-        : 'Nothing was written down yet.',
+      run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.',
     ]);
   else print(context, table(page.entries, context));
   if (!context.json && page.unreadable > 0)
@@ -36,7 +34,7 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
   return EXIT.done;
 }
 
-/** `squad audit verify`: whether the log is what was written. */
+/** `squad audit verify`: whether the log is complete and unchanged. */
 export async function verifyAudit(context: CliContext): Promise<number> {
   const verdict = await HubClient.ask({ workspace: context.workspace }, 'verify_audit');
   if (context.json) printJson(context.out, verdict);
@@ -48,7 +46,7 @@ function table(entries: AuditRecord[], { out, style }: CliContext): string[] {
   const rows = entries.map(entry => [
     formatDateTime(Date.parse(entry.at)),
     entry.runId ?? '–',
-    // Of which engine a run was, the log does not say.
+    // The log does not have the engine of a run.
     visibleLine(runName({ roleId: entry.roleId, subagent: entry.subagent ?? null, engine: '–' })),
     entry.decision === 'denied' ? style.red('denied') : 'allowed',
     visibleLine(entry.kind),
@@ -80,7 +78,7 @@ function verdictLines({ problem, entries, files, lastHash }: AuditVerdict, { sty
       problem.message,
       `${entries} entries before it are in order.`,
     ];
-  if (lastHash === null) return ['Nothing was written down yet.'];
+  if (lastHash === null) return ['The audit log is empty.'];
   return [
     `${style.green('in order')}: ${entries} entries in ${files === 1 ? 'one file' : `${files} files`}`,
     `last hash ${lastHash}`,

@@ -15,57 +15,61 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
   const mcp = program
     .command('mcp')
     .description(
-      'the MCP server that clients start (see `squad install`); with a word: other servers for agents',
+      'Squad as an MCP server, started by clients (see `squad install`); subcommands manage other servers for agents',
     )
     .exitOverride();
-  // This too is the relay: here it is only told of.
+  // This is the relay too; it is here for the help only.
   mcp
     .command('serve')
-    .description('a server with one tool, the subagent that a file defines; MCP clients start it')
-    .requiredOption('--config <file>', 'the file of the subagent')
+    .description('serve one tool, the subagent that a file defines; started by MCP clients')
+    .requiredOption('--config <file>', 'file of the subagent')
     .exitOverride();
-  command(mcp, 'add <name> [command...]', 'give agents another MCP server: squad mcp add NAME -- COMMAND')
+  command(mcp, 'add <name> [command...]', 'add an MCP server for agents: squad mcp add NAME -- COMMAND')
     .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
-    .option('--role <id>', 'this role has it; more than once for more', collected)
-    .option('--shared', 'every run has it')
-    .option('--tools <list>', 'only these of its tools, by its own names, with commas between them')
+    .option('--role <id>', 'give it to this role; repeatable', collected)
+    .option('--shared', 'give it to every run')
+    .option('--tools <list>', 'comma-separated list of its tools, by its own names (default: all)')
     .option('--env <pair>', `NAME=VALUE for the command; '\${NAME}' in a value is a variable`, collected)
-    .option('--url <url>', 'where the server is, instead of a command')
-    .option('--sse', 'the URL speaks the older SSE transport')
+    .option('--url <url>', 'URL of a remote server, instead of a command')
+    .option('--sse', 'use the older SSE transport for the URL')
     .option('--header <pair>', 'NAME=VALUE for the URL', collected)
-    .option('--force', 'replace a server of that name')
+    .option('--force', 'replace an existing server of that name')
     .action(
-      does((context, name: string, words: string[], options: object) =>
-        mcpAdd(name, words, options, context),
+      does((context, name: string, program: string[], options: object) =>
+        mcpAdd(name, program, options, context),
       ),
     );
   command(
     mcp,
     'remove <name>',
-    'take a server out of .squad/mcp-config.json, with whatever refers to it',
+    'remove a server and all references to it from .squad/mcp-config.json',
   ).action(does((context, name: string) => mcpRemove(name, context)));
-  command(mcp, 'import [file]', 'take over the servers of .mcp.json, .cursor/mcp.json, .vscode/mcp.json')
-    .option('--role <id>', 'this role has them; more than once for more', collected)
-    .option('--shared', 'every run has them')
-    .option('-y, --yes', 'without asking')
+  command(mcp, 'import [file]', 'import servers from .mcp.json, .cursor/mcp.json and .vscode/mcp.json')
+    .option('--role <id>', 'give them to this role; repeatable', collected)
+    .option('--shared', 'give them to every run')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(does((context, file: string | undefined, options: object) => mcpImport(file, options, context)));
-  command(mcp, 'lint [file]', 'what is wrong with .squad/mcp-config.json, and where').action(
+  command(mcp, 'lint [file]', 'check .squad/mcp-config.json for mistakes').action(
     does((context, file: string | undefined) => mcpLint(file, context)),
   );
-  command(mcp, 'status', 'how the other servers are doing').action(does(context => mcpStatus(context)));
-  command(mcp, 'tools [file]', "list the tools a role has of other servers, or those of a subagent's file")
-    .option('--role <id>', 'this role; otherwise a run without one')
+  command(mcp, 'status', 'show the state of the other servers').action(does(context => mcpStatus(context)));
+  command(
+    mcp,
+    'tools [file]',
+    "list the tools that a role gets from other servers, or those of a subagent's file",
+  )
+    .option('--role <id>', 'role (default: a run without a role)')
     .action(
       does((context, file: string | undefined, options: { role?: string }) => {
         if (file === undefined) return mcpTools(options, context);
         if (options.role === undefined) return mcpToolsOfFile(file, context);
-        throw new SquadError('INVALID_INPUT', 'Give either the file of a subagent or --role', {
-          suggestions: ["A subagent has the servers of its file, and no role's."],
+        throw new SquadError('INVALID_INPUT', 'Give either a subagent file or --role, not both', {
+          suggestions: ['A subagent has only the servers of its file.'],
         });
       }),
     );
-  command(mcp, 'approve [what]', 'let tools take effect that came or changed later: SERVER or SERVER/TOOL')
-    .option('-y, --yes', 'without asking')
+  command(mcp, 'approve [what]', 'approve tools that were added or changed later: SERVER or SERVER/TOOL')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));
 }
 

@@ -16,7 +16,7 @@ import { printJson } from '../terminal/json.ts';
 
 interface NewServer {
   id: string;
-  /** As it is to stand in the file. */
+  /** The JSON for the file. */
   entry: Entry;
 }
 
@@ -26,7 +26,7 @@ interface GivenTo {
   shared: boolean;
 }
 
-/** A configuration with these servers in it; every byte beside them stays. One of the same id is replaced. */
+/** The configuration with these servers added. Every other byte stays. A server of the same id is replaced. */
 export function withServers(text: string, servers: readonly NewServer[], given: GivenTo): string {
   const after = servers.reduce(
     (before, { id, entry }) =>
@@ -40,7 +40,7 @@ export function withServers(text: string, servers: readonly NewServer[], given: 
   );
 }
 
-/** The same for servers that are in it. */
+/** The configuration with these existing servers given to roles or to every run. */
 export function withGiven(text: string, ids: readonly string[], { roles, shared }: GivenTo): string {
   return ids.reduce((before, id) => {
     let after = before;
@@ -68,7 +68,7 @@ interface AddOptions {
   force?: boolean;
 }
 
-/** `squad mcp add NAME -- CMD ARGS…`: writes another server down, and whose it is. */
+/** `squad mcp add NAME -- CMD ARGS…`: adds a server to the file and gives it to roles. */
 export async function mcpAdd(
   name: string,
   command: string[],
@@ -85,8 +85,8 @@ export async function mcpAdd(
   let isNew = false;
   const changed = await changeMcpConfig(homeFolder(process.env), root, before => {
     if (hasServer(before.config, id) && !options.force)
-      throw new SquadError('INVALID_INPUT', `There is a server ${id} already. Nothing was written.`, {
-        suggestions: ['Take another name, or --force to replace it.'],
+      throw new SquadError('INVALID_INPUT', `The server ${id} exists already. Nothing was written.`, {
+        suggestions: ['Choose another name, or use --force to replace it.'],
       });
     isNew = before.isNew;
     return withServers(before.text, [{ id, entry }], given);
@@ -103,7 +103,7 @@ export async function mcpAdd(
   return EXIT.done;
 }
 
-/** What is odd about it, in words. Throws what is wrong. */
+/** Warnings about the new server. Throws errors. */
 function remarksOn(id: string, entry: NewServer['entry']): string[] {
   const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
   const error = remarks.find(({ level }) => level === 'error');
@@ -114,7 +114,7 @@ function remarksOn(id: string, entry: NewServer['entry']): string[] {
   return remarks.map(({ message, suggestion }) => [`${message}.`, suggestion].filter(Boolean).join(' '));
 }
 
-/** Who has the new servers now, or how to give them to somebody. */
+/** Which roles have the new servers now, or how to give them to a role. */
 export function howItIsGiven(
   ids: string[],
   { roles, shared }: { roles: string[]; shared: boolean },
@@ -159,8 +159,7 @@ function entryOf([command, ...args]: string[], options: AddOptions): NewServer['
       tools: toolsIn(options),
     });
   }
-  if (command !== undefined || url === undefined)
-    throw wrong('Either a command after -- or --url says what the server is');
+  if (command !== undefined || url === undefined) throw wrong('Give either a command after -- or --url');
   if (env.length > 0) throw wrong('--env is for a command; a URL takes --header');
   return checked({
     type: sse ? 'sse' : 'http',
@@ -172,7 +171,7 @@ function entryOf([command, ...args]: string[], options: AddOptions): NewServer['
 
 function checked(entry: NewServer['entry']): NewServer['entry'] {
   const result = Server.safeParse(entry);
-  if (!result.success) throw wrong(result.error.issues[0]?.message ?? 'That is no server');
+  if (!result.success) throw wrong(result.error.issues[0]?.message ?? 'This is not a valid server');
   return entry;
 }
 
@@ -188,7 +187,7 @@ function pairs(flag: string, given: string[]): Record<string, string> {
   return Object.fromEntries(
     given.map(pair => {
       const at = pair.indexOf('=');
-      if (at < 1) throw wrong(`${flag} takes NAME=VALUE, and this is ${pair}`);
+      if (at < 1) throw wrong(`${flag} needs NAME=VALUE, got ${pair}`);
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );

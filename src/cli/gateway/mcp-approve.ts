@@ -14,8 +14,8 @@ type Approved = Output<'approve_tools'>;
 type Pending = Gateway['pending'][number];
 
 /**
- * `squad mcp approve [SERVER[/TOOL]]`: shows tools that came or changed since the first look, and restrictions that
- * name no tool, server or role that exists, and lets both take effect.
+ * `squad mcp approve [SERVER[/TOOL]]`: shows and approves tools that were added or changed since the first list, and restrictions
+ * that name a tool, server or role that does not exist.
  */
 export async function mcpApprove(
   given: string | undefined,
@@ -28,7 +28,7 @@ export async function mcpApprove(
     ({ server, tool }) => (what.server ?? server) === server && (what.tool ?? tool) === tool,
   );
   if (waiting.length === 0) {
-    // Says so if there is no such thing at all.
+    // Fails if there is no such server or tool.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
     if (context.json) printJson(context.out, { approved: [], unseen: [] });
@@ -41,7 +41,8 @@ export async function mcpApprove(
       waiting.flatMap(change => described(change, context)),
     );
   const question = questionOn(waiting);
-  const answer = yes || (await confirmWithUser(question, 'Read it, then: squad mcp approve --yes', context));
+  const answer =
+    yes || (await confirmWithUser(question, 'Read the changes, then run: squad mcp approve --yes', context));
   if (!answer) {
     print(context, ['Nothing was approved.']);
     return EXIT.done;
@@ -70,14 +71,14 @@ async function approve(what: object, { workspace }: CliContext): Promise<Approve
   return HubClient.ask({ workspace }, 'approve_tools', { ...what });
 }
 
-/** A tool's name may have slashes in it, a server's has none. */
+/** A tool's name may have slashes, a server's has none. */
 function wanted(given: string | undefined): { server?: string; tool?: string } {
   if (given === undefined) return {};
   const at = given.indexOf('/');
   return at < 0 ? { server: given } : { server: given.slice(0, at), tool: given.slice(at + 1) };
 }
 
-const WORDS: Record<Pending['kind'], string> = {
+const KIND_TEXTS: Record<Pending['kind'], string> = {
   new: 'is new',
   changed: 'has changed',
   unmatched: 'names no tool, so all tools of the server are hidden',
@@ -85,10 +86,10 @@ const WORDS: Record<Pending['kind'], string> = {
 };
 
 function described(change: Pending, context: CliContext): string[] {
-  const word = WORDS[change.kind];
+  const text = KIND_TEXTS[change.kind];
   const { style } = context;
   return [
-    style.bold(`${nameOf(change)} ${word}`) +
+    style.bold(`${nameOf(change)} ${text}`) +
       (change.kind === 'unmatched' || change.kind === 'dangling'
         ? ''
         : style.dim(`, seen ${formatDateTime(change.seenAt)}`)),
@@ -99,7 +100,7 @@ function described(change: Pending, context: CliContext): string[] {
 }
 
 function coloured(line: string, style: Style): string {
-  // Its first character is ours; what follows is the server's, and stays one line.
+  // The first character is ours; the rest is the server's text, and must stay one line.
   const rest = line.slice(1);
   const text = `${line.slice(0, 1)}${visibleText(rest).replaceAll('\n', '␊')}`;
   return line.startsWith('+') ? style.green(text) : line.startsWith('-') ? style.red(text) : text;

@@ -30,7 +30,7 @@ export interface ImportOptions {
   yes?: boolean;
 }
 
-/** `squad mcp import [FILE]`: takes over what other clients of this project are set up with. */
+/** `squad mcp import [FILE]`: imports the servers that other clients of this project use. */
 export async function mcpImport(
   file: string | undefined,
   options: ImportOptions,
@@ -94,7 +94,7 @@ async function filesToRead(
   throw new SquadError(
     'INVALID_INPUT',
     file === undefined ? `There is nothing to import in ${root}` : `There is no file ${candidates[0]}`,
-    { suggestions: [`Looked for are ${FOREIGN_FILES.join(', ')}; squad mcp import FILE takes another.`] },
+    { suggestions: [`Squad looks for ${FOREIGN_FILES.join(', ')}. For another file: squad mcp import FILE`] },
   );
 }
 
@@ -109,10 +109,10 @@ function described(
     ...servers.filter(each => each.file === file).flatMap(serverLines),
     ...there
       .filter(each => each.file === file)
-      .map(({ name, id }) => `  ${visibleLine(name)} is here already, as ${id}`),
+      .map(({ name, id }) => `  ${visibleLine(name)} exists already, as ${id}`),
     ...left
       .filter(each => each.file === file)
-      .map(({ name, reason }) => `  ${visibleLine(name)} stays there: ${visibleLine(reason)}`),
+      .map(({ name, reason }) => `  ${visibleLine(name)} is not imported: ${visibleLine(reason)}`),
     ...hiddenWarningLines(text, 'It', context).map(line => `  ${line}`),
   ]);
 }

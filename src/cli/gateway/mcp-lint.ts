@@ -16,7 +16,7 @@ import { EXIT } from '../exit-codes.ts';
 import { printJson } from '../terminal/json.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
-/** `squad mcp lint [FILE]`: everything that is wrong or odd, with its place. Exit code 2 when something is wrong. */
+/** `squad mcp lint [FILE]`: all errors and warnings, with their places. Exit code 2 if there are errors. */
 export async function mcpLint(given: string | undefined, context: CliContext): Promise<number> {
   const { out, style } = context;
   const { root } = await workspaceRoot({
@@ -31,10 +31,10 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
   if ('missing' in read) {
     if (given !== undefined) throw new SquadError('INVALID_INPUT', `There is no file ${file}`);
     if (context.json) printJson(out, { file, errors: 0, warnings: 0, remarks: [] });
-    else print(context, [`There is no ${file}.`, 'No servers yet: squad mcp add NAME -- COMMAND']);
+    else print(context, [`There is no ${file}.`, 'Add a server: squad mcp add NAME -- COMMAND']);
     return EXIT.done;
   }
-  // A file from elsewhere may be meant for other roles.
+  // Another file may be meant for other roles.
   const known = given === undefined ? await knownHere(context) : { roles: null };
   const checked = checkMcpConfig(read.text, { ...known, env: { ...process.env } as Record<string, string> });
   const remarks = [
@@ -51,7 +51,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
         ? style.green(`${file} is in order.`)
         : `${count(errors, 'error')}, ${count(warnings, 'warning')}`,
       ...(checked.config === null && given === undefined
-        ? ['A file with errors in its form does not count at all: what was in force before it stays.']
+        ? ['The file is invalid and has no effect: the previous version stays in force.']
         : []),
       ...disabledLine(checked.config),
     ]);
@@ -75,7 +75,7 @@ function lines({ file, level, line, column, message, suggestion }: Remark, { sty
   ];
 }
 
-/** Where its frontmatter names servers. */
+/** A remark at the line of the role file that names servers. */
 async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'][number]): Promise<Remark> {
   const read = await readTextFile(file);
   const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;
@@ -89,7 +89,7 @@ async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'
   };
 }
 
-/** Only that roles are not looked at, where the hub does not say. */
+/** Without a hub, roles and tools are not checked. */
 async function knownHere(context: CliContext): Promise<Omit<Known, 'env'>> {
   const gateway = await inspectedGateway(context).catch(() => null);
   if (gateway === null) return { roles: null };

@@ -12,7 +12,7 @@ import { printJson } from '../terminal/json.ts';
 import { listsOf } from './mcp-add.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
-/** Takes elements out of a list somewhere in a JSON text; where there is no list, nothing happens. */
+/** Removes elements from a list in a JSON text; does nothing if there is no list. */
 function removeElements(text: string, path: string[], isOut: (value: unknown) => boolean): string {
   const tree = parseTree(text);
   const list = tree && findNodeAtLocation(tree, path);
@@ -21,17 +21,17 @@ function removeElements(text: string, path: string[], isOut: (value: unknown) =>
   const node = nodes[at];
   if (!node) return text;
   const [before, after] = [nodes[at - 1], nodes[at + 1]];
-  // With the comma that would be left over, and the space around it.
+  // With the comma next to it, and the space around it.
   const from = !after && before ? before.offset + before.length : node.offset;
   const to = after ? after.offset : node.offset + node.length;
   return removeElements(text.slice(0, from) + text.slice(to), path, isOut);
 }
 
-/** Every entry of the file, also those that are disabled because of a mistake. */
+/** Every server in the file, also those that are disabled because of a mistake. */
 const serversIn = (text: string): string[] =>
   Object.keys((JSON.parse(text) as Pick<McpConfig, 'servers'>).servers);
 
-/** A configuration without this server and without whatever refers to it; every byte beside them stays. */
+/** The configuration without this server and all references to it. Every other byte stays. */
 export function withoutServer(text: string, id: string): string {
   const { agentServers = {}, toolRestrictions = {} } = listsOf(text);
   const isIt = (value: unknown) => value === id;
@@ -51,7 +51,7 @@ export function withoutServer(text: string, id: string): string {
   return removeElements(after, ['argumentRules'], rule => (rule as { server?: unknown }).server === id);
 }
 
-/** `squad mcp remove NAME`: takes a server out of the file, with whatever there refers to it. */
+/** `squad mcp remove NAME`: removes a server and all references to it from the file. */
 export async function mcpRemove(name: string, context: CliContext): Promise<number> {
   await refuseAgents();
   const { root, roles } = await inspectedGateway(context);
@@ -60,7 +60,7 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
     if (!servers.includes(name))
       throw new SquadError('INVALID_INPUT', `There is no server ${visibleLine(name)}. Nothing was written.`, {
         suggestions: [
-          servers.length === 0 ? 'There are none here.' : `The servers are: ${servers.join(', ')}.`,
+          servers.length === 0 ? 'There are no servers here.' : `The servers are: ${servers.join(', ')}.`,
         ],
       });
     return withoutServer(before.text, name);
@@ -71,7 +71,7 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
   if (context.json) printJson(context.out, { ...changed, server: name, named });
   else
     print(context, [
-      `${name} is out of ${changed.file}, with all that referred to it there.`,
+      `Removed ${name} and all references to it from ${changed.file}.`,
       ...named.map(file => `${visibleLine(file)} still names it under mcp.`),
     ]);
   return EXIT.done;

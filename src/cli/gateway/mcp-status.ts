@@ -17,25 +17,25 @@ export function serverRow(upstream: Upstream, now: number, style: Style): string
   return [
     server,
     type,
-    stateWords(upstream, now, style),
+    stateText(upstream, now, style),
     upSince === null ? '–' : formatDuration(now - upSince),
     tools === null ? '–' : String(tools),
     pending === 0 ? '' : style.yellow(String(pending)),
     String(runs),
     failures === 0 ? String(calls) : `${calls} (${failures} failed)`,
-    faultWords(upstream, now, style),
+    faultText(upstream, now, style),
   ];
 }
 
-function stateWords({ health, retryAt, instance }: Upstream, now: number, style: Style): string {
+function stateText({ health, retryAt, instance }: Upstream, now: number, style: Style): string {
   const paint = { up: style.green, idle: style.dim, unusable: style.red }[health as string] ?? style.yellow;
   const when =
-    retryAt === null ? '' : retryAt <= now ? ', again now' : `, again in ${formatDuration(retryAt - now)}`;
+    retryAt === null ? '' : retryAt <= now ? ', retry now' : `, retry in ${formatDuration(retryAt - now)}`;
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
-/** One that is over is told with when it was. */
-function faultWords({ fault, lastFault }: Upstream, now: number, style: Style): string {
+/** A fault that is over is shown with its age. */
+function faultText({ fault, lastFault }: Upstream, now: number, style: Style): string {
   if (fault !== null) return style.red(visibleLine(fault));
   if (lastFault === null) return '';
   return style.dim(`${formatDuration(now - lastFault.at)} ago: ${visibleLine(lastFault.message)}`);
@@ -43,7 +43,7 @@ function faultWords({ fault, lastFault }: Upstream, now: number, style: Style): 
 
 export type Gateway = Output<'inspect_gateway'>;
 
-/** `squad mcp status`: how each of the workspace's other MCP servers is doing. */
+/** `squad mcp status`: the state of the workspace's other MCP servers. */
 export async function mcpStatus(context: CliContext): Promise<number> {
   const gateway = await inspectedGateway(context);
   const { out } = context;
@@ -64,12 +64,12 @@ export async function inspectedGateway({ workspace }: CliContext): Promise<Gatew
 export const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
   warnings.flatMap(warning => wrap(visibleLine(warning), out.columns).map(style.yellow));
 
-/** Why there is nothing to show, if there is not. */
+/** Why there is nothing to show. */
 export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
   if (state === 'untrusted' || state === 'invalid') return ['No server is in force.'];
   return [
     state === 'none' || !file ? 'No servers yet.' : `No servers in ${file} yet.`,
-    'Add one: squad mcp add NAME -- COMMAND   (squad mcp import takes over what other clients have)',
+    'Add one: squad mcp add NAME -- COMMAND   (or import those of other clients: squad mcp import)',
   ];
 }
 
@@ -99,7 +99,7 @@ function table({ servers, state, file }: Gateway, { out, style }: CliContext): s
 
 const refusals = ({ servers }: Gateway): string[] =>
   servers.flatMap(({ server, refused }) =>
-    refused.map(({ name, reason }) => `${server}: ${name} is not handed on: ${reason}.`),
+    refused.map(({ name, reason }) => `${server}: ${name} is rejected: ${reason}.`),
   );
 
 function next({ pending }: Gateway): string[] {

@@ -10,7 +10,7 @@ import { emptyLines, warningLines } from './mcp-status.ts';
 
 type FoundTools = Output<'inspect_subagent_tools'>;
 
-/** The tools of other servers that somebody sees, then those that they do not, and the servers that could not be asked. */
+/** Visible tools, hidden tools, and servers that could not be asked. */
 function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: CliContext): string[] {
   const seen = tools.filter(({ isVisible }) => isVisible);
   const hidden = tools.filter(({ isVisible }) => !isVisible);
@@ -26,7 +26,7 @@ function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: C
     `${who} sees ${seen.length} of ${tools.length} tools.`,
     '',
     ...formatTable(
-      [{ title: 'tool' }, { title: 'sees it' }, { title: 'why not, or what it does', shrinkTo: 0 }],
+      [{ title: 'tool' }, { title: 'visible' }, { title: 'description, or why hidden', shrinkTo: 0 }],
       [
         ...seen.map(({ name, description }) => [
           visibleLine(name),
@@ -44,7 +44,7 @@ function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: C
 
 type RoleTools = Output<'inspect_role_tools'>;
 
-/** `squad mcp tools [--role X]`: what that role sees of other servers, and why not the rest. */
+/** `squad mcp tools [--role X]`: the tools of other servers that the role sees, and why it does not see the rest. */
 export async function mcpTools({ role }: { role?: string }, context: CliContext): Promise<number> {
   const found = await HubClient.ask(
     { workspace: context.workspace },
@@ -65,7 +65,7 @@ function lines(found: RoleTools, context: CliContext): string[] {
 
 const ROLE_HINT = 'For a role: squad mcp tools --role ROLE';
 
-/** `squad mcp tools FILE`: the tool that a subagent is, and the tools it has of its servers. */
+/** `squad mcp tools FILE`: the subagent's own tool, and the tools of its servers. */
 export async function mcpToolsOfFile(given: string, context: CliContext): Promise<number> {
   const { readSubagentToInspect } = await import('../../workspace/subagents/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;

@@ -20,7 +20,7 @@ test('a server that is well has no fault', () => {
 test('one that is being checked is not up, is retried now, and has its fault', () => {
   const since = { since: late.at, upSince: null, retryAt: late.at };
   expect(row({ health: 'checking', ...since, fault: late.message, lastFault: late, failures: 1 })).toEqual([
-    ...['db', 'stdio', 'checking, again now', '–', '3', '', '2', '7 (1 failed)', 'no answer within 60 s'],
+    ...['db', 'stdio', 'checking, retry now', '–', '3', '', '2', '7 (1 failed)', 'no answer within 60 s'],
   ]);
 });
 
@@ -34,5 +34,5 @@ test('a fault that is over is told with when it was, and not in the colour of on
 });
 
 test('when it is tried again stands behind its state', () => {
-  expect(row({ health: 'retrying', retryAt: NOW + 4_000 })[2]).toBe('retrying, again in 4.0s');
+  expect(row({ health: 'retrying', retryAt: NOW + 4_000 })[2]).toBe('retrying, retry in 4.0s');
 });

@@ -2,33 +2,33 @@ import { posix } from 'node:path';
 import type { ArgumentRule } from '../../schema/mcp-config.ts';
 import { isMeant, matchesWildcard } from './tool-names.ts';
 
-/** What stands at a path inside the arguments of a call. */
+/** The values at a path inside the arguments of a call. */
 interface Found {
   values: unknown[];
-  /** Nothing stands there, or in one element of a list on the way nothing does. */
+  /** The path, or the same path in one element of a list on the way, does not exist. */
   isMissing: boolean;
 }
 
-/** More than any honest call has; beyond it nobody can say what is inside. */
+/** More than any honest call has. Arguments beyond these limits fail every check. */
 const MAX_STEPS = 100_000;
 const MAX_DEPTH = 64;
 
-/** Thrown where the arguments are too many or too deep to be looked at. */
+/** The arguments are too many or too deep to be searched. */
 class Unsearchable extends Error {}
 
 /**
- * Every value at `options.target`. Of a list each element counts. A key that holds the dot itself is the same path, so that
- * neither way of writing it goes unseen. Inherited properties are not there.
+ * Every value at a path such as `options.target`. Each element of a list counts. A key that holds the dot itself is the same path,
+ * so that neither spelling escapes the check. Inherited properties do not count.
  */
 function valuesAt(args: unknown, path: string): Found {
   const segments = path.split('.');
   const found: Found = { values: [], isMissing: false };
   const count = counter();
-  const look = (value: unknown, at: number, depth: number): void => {
+  const visit = (value: unknown, at: number, depth: number): void => {
     count(depth);
     if (Array.isArray(value)) {
       if (value.length === 0) found.isMissing = true;
-      for (const element of value) look(element, at, depth + 1);
+      for (const element of value) visit(element, at, depth + 1);
     } else if (at === segments.length) found.values.push(value);
     else if (!descend(value, at, depth)) found.isMissing = true;
   };
@@ -39,33 +39,32 @@ function valuesAt(args: unknown, path: string): Found {
       const key = segments.slice(at, end).join('.');
       if (!Object.hasOwn(value, key)) continue;
       isThere = true;
-      look((value as Record<string, unknown>)[key], end, depth + 1);
+      visit((value as Record<string, unknown>)[key], end, depth + 1);
     }
     return isThere;
   };
-  look(args, 0, 0);
+  visit(args, 0, 0);
   return found;
 }
 
-/** Every text inside a value, keys included; what is no string as JSON writes it. */
+/** Every text inside a value, keys included; other values as JSON writes them. */
 function textsIn(value: unknown): string[] {
   const texts: string[] = [];
   const count = counter();
-  const look = (part: unknown, depth: number): void => {
+  const visit = (part: unknown, depth: number): void => {
     count(depth);
-    if (Array.isArray(part)) for (const element of part) look(element, depth + 1);
+    if (Array.isArray(part)) for (const element of part) visit(element, depth + 1);
     else if (typeof part === 'object' && part !== null)
       for (const [key, inside] of Object.entries(part)) {
         texts.push(key);
-        look(inside, depth + 1);
+        visit(inside, depth + 1);
       }
     else texts.push(textOf(part));
   };
-  look(value, 0);
+  visit(value, 0);
   return texts;
 }
 
-/** What is not a list or an object, as text. */
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : String(value));
 
 function counter(): (depth: number) => void {
@@ -75,16 +74,16 @@ function counter(): (depth: number) => void {
   };
 }
 
-/** From where relative paths count: the folders of a rule, and what a server is given. */
+/** What relative paths refer to: those in a rule, and those in a call. */
 export interface Origins {
   workspaceRoot: string;
-  /** The folder a server works in, which is where it takes relative paths from. Null: nobody can say. */
+  /** The server's working directory. Null: unknown. */
   serverFolder: string | null;
 }
 
 /**
- * Whether a path, as the server takes it and with every `..` followed, is a folder or inside it. Goes by the letters: where a
- * link leads is for the server to look after. Refuses every form that a program might read as another path than we do.
+ * Whether a path, as the server resolves it with every `..`, is the folder or inside it. Compares text only: symbolic links are
+ * the server's responsibility. Refuses every form that a program might read as a different path.
  */
 function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }: Origins): boolean {
   if (typeof path !== 'string' || !isPlainPath(path) || !posix.isAbsolute(workspaceRoot)) return false;
@@ -99,14 +98,14 @@ function isBelow(path: unknown, folder: string, { workspaceRoot, serverFolder }:
 function isPlainPath(path: string): boolean {
   return (
     path !== '' &&
-    // Trimmed by some, and then absolute.
+    // Some programs trim it, and then it may be absolute.
     path.trim() === path &&
-    // Backslashes part folders on other systems; NUL and its like end a path early.
+    // Backslashes separate folders on other systems; control characters such as NUL end a path early.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
     !/[\\\u0000-\u001f\u007f]/.test(path) &&
     // Home folders, and URLs such as file:/etc or drives such as C:/.
     !/^(~|[a-z][a-z0-9+.-]*:)/i.test(path) &&
-    // A dot, slash or backslash once decoded.
+    // An encoded dot, slash or backslash.
     !/%(2e|2f|5c)/i.test(path)
   );
 }
@@ -119,8 +118,8 @@ interface BrokenRule {
 }
 
 /**
- * The first check that a call's arguments do not pass, or null. `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` in folders have been
- * put in place before (`withRoots`); a folder that still has a variable in it holds nothing.
+ * The first check that a call's arguments do not pass, or null. `withRoots` has filled `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` into
+ * the folders; nothing is below a folder that still holds a variable.
  */
 export function brokenRule(
   rules: readonly ArgumentRule[],
@@ -140,7 +139,7 @@ function brokenCheck(rule: ArgumentRule, args: unknown, origins: Origins): Check
   const checks = (['allow', 'deny', 'under', 'maxLength'] as const).filter(
     check => rule[check] !== undefined,
   );
-  // Arguments are an object or no server can mean them: what cannot be looked at passes nothing.
+  // Arguments must be an object; anything else passes no check.
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return checks[0] ?? null;
   try {
     const { values, isMissing } = valuesAt(args, rule.argument);
@@ -175,5 +174,5 @@ const isPlain = (value: unknown): boolean => typeof value !== 'object' || value 
 const matchesOne = (patterns: readonly string[], text: string): boolean =>
   patterns.some(pattern => matchesWildcard(pattern, text));
 
-/** Of an object, the length of all that is inside. */
+/** For an object: the length of all texts inside. */
 const lengthOf = (value: unknown): number => textsIn(value).reduce((length, text) => length + text.length, 0);

@@ -8,11 +8,11 @@ import { matchesWildcard } from './tool-names.ts';
 /** A restriction or argument rule for a server or role that does not exist. */
 export interface DanglingReference {
   server: string;
-  /** `*` is everybody; in a rule it may also be a pattern. */
+  /** `*` means every role; in a rule it may also be a pattern. */
   role: string;
-  /** The entry without its server, which is what a confirmation is for: `toolRestrictions.tester`. */
+  /** The entry without its server, for a confirmation: `toolRestrictions.tester`. */
   place: string;
-  /** Where the name stands in the file: `toolRestrictions.tester.githup`. */
+  /** Place of the name in the file: `toolRestrictions.tester.githup`. */
   where: string;
   isServerKnown: boolean;
   isRoleKnown: boolean;
@@ -21,7 +21,7 @@ export interface DanglingReference {
   nearRoles: readonly string[];
 }
 
-/** Facts beside the configuration that decide whether a reference dangles. */
+/** Facts besides the configuration that decide whether a reference dangles. */
 export interface ReferenceFacts {
   /** Null: not known, so no role counts as missing. */
   roles: readonly string[] | null;
@@ -32,10 +32,10 @@ export interface ReferenceFacts {
 /** The strict default: nothing is confirmed. */
 export const NO_FACTS: ReferenceFacts = { roles: null, isConfirmed: () => false };
 
-/** In the place of a role: for every run, also one without a role. */
+/** Instead of a role: every run, also one without a role. */
 export const EVERYBODY = '*';
 
-/** A pattern is about any name there will be; an exact entry is about that name. */
+/** Whether an entry is a name rather than a pattern. */
 export const isExact = (entry: string): boolean => !entry.includes('*');
 
 /** Dangling references that the user has not confirmed. */
@@ -81,7 +81,7 @@ export function danglingNote(reference: DanglingReference, roleId: string | null
   return [fault(reference), ...effect(reference, roleId)].join(' ');
 }
 
-/** References as something to confirm. */
+/** References as changes to confirm. */
 export function danglingChanges(references: readonly DanglingReference[], now: number): PendingChange[] {
   const groups = Map.groupBy(references, ({ server, place }) => JSON.stringify([server, place]));
   return [...groups.values()].map(group => {

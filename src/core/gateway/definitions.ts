@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '../../base/json.ts';
 import type { Definition } from '../ports/gateway.ts';
 import { cutText, withoutHidden } from '../text.ts';
@@ -7,23 +7,23 @@ const MAX_NAME_LENGTH = 128;
 /** A schema inside a schema counts as one level, whatever it is kept in. */
 const MAX_SCHEMA_DEPTH = 32;
 const MAX_SCHEMAS = 2_000;
-/** Lists and values that are no schemas. */
+/** For lists and values that are not schemas. */
 const MAX_DEPTH = 100;
 const MAX_PARTS = 50_000;
-/** Keywords whose value holds schemas by name: no schema itself. */
+/** Keywords whose value holds schemas by name, and is not a schema itself. */
 const SCHEMAS_BY_NAME = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
 
 /**
- * A definition as a server lists it, fit to be shown: what no reader sees is gone, and so is `_meta`, which is for programs
- * and may be another each time. Null: it is none, or more than one may be; `definitionFault` says what. `redact` gets each
- * text as it will be shown, but whole: what nobody sees can part a secret, and a cut can halve one.
+ * A listed definition, fit to be shown: without invisible characters, and without `_meta`, which is for programs and may differ
+ * each time. Null: it is invalid or too large; `definitionFault` says why. `redact` gets each text without invisible characters,
+ * which could split a secret, but before it is cut, which could halve one.
  */
 export function definitionOf(raw: unknown, redact: Redact = asItIs): Definition | null {
   const read = readDefinition(raw, redact);
   return typeof read === 'string' ? null : read;
 }
 
-/** Why it is no definition to hand on, in a clause; null when it is one. */
+/** Why a definition is rejected, in a clause; null when it is not. */
 export function definitionFault(raw: unknown): string | null {
   const read = readDefinition(raw, asItIs);
   return typeof read === 'string' ? read : null;
@@ -33,19 +33,19 @@ type Redact = (text: string) => string;
 const asItIs: Redact = text => text;
 
 /**
- * The same for the same definition in whatever order its keys are. Covers all that is handed on, icons and annotations too:
- * whatever could change without a new hash could change what an agent or its client does without anybody's approval.
+ * The same for the same definition, whatever the order of its keys. Covers everything that agents get, also icons and annotations:
+ * a change without a new hash could change what an agent or its client does without anybody's approval.
  */
 export function hashOf(definition: Definition): string {
   const known = hashes.get(definition);
   if (known !== undefined) return known;
-  const { _meta, ...handedOn } = definition;
-  const hash = createHash('sha256').update(canonicalJson(handedOn)).digest('hex');
-  hashes.set(definition, hash);
-  return hash;
+  const { _meta, ...shown } = definition;
+  const digest = hash('sha256', canonicalJson(shown));
+  hashes.set(definition, digest);
+  return digest;
 }
 
-/** Long lists are compared again and again, and a definition is never changed. */
+/** Long lists are compared again and again, and a definition never changes. */
 const hashes = new WeakMap<Definition, string>();
 
 function readDefinition(raw: unknown, redact: Redact): Definition | string {
@@ -54,7 +54,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
   const { name } = fields;
   if (typeof name !== 'string' || name === '') return 'it has no name';
   if (name.length > MAX_NAME_LENGTH) return `its name has more than ${MAX_NAME_LENGTH} characters`;
-  // The server knows it by this name and no other, so it cannot be mended.
+  // The server knows the tool by this name only, so the name cannot be cleaned.
   if (withoutHidden(name) !== name) return 'its name has control or invisible characters';
   try {
     return clean(
@@ -72,7 +72,7 @@ function readDefinition(raw: unknown, redact: Redact): Definition | string {
 class Excess extends Error {}
 
 interface Place {
-  /** Of schemas; the definition itself is 0. */
+  /** Depth in schemas; the definition itself is 0. */
   level: number;
   depth: number;
   /** Its keys are names, its values schemas. */
@@ -98,7 +98,7 @@ function clean(
   const fields = Object.entries(value)
     .filter(([key]) => key !== '__proto__')
     .map(([key, field]) => {
-      // An agent has to send this key as it is, so it cannot be mended either.
+      // An agent has to send this key as it is, so the key cannot be cleaned either.
       if (withoutHidden(key) !== key) throw new Excess('a key in it has control or invisible characters');
       if (typeof field === 'string' && (key === 'description' || key === 'title'))
         return [key, cutText(redact(withoutHidden(field)))];

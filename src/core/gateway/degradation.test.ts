@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { describeServerError, startNotice, type Unavailable, unavailable } from './degradation.ts';
+import { describeServerError, startNotice, type UnavailableServer, unavailableText } from './degradation.ts';
 
-const state = (more: Partial<Unavailable> = {}): Unavailable => ({
+const state = (more: Partial<UnavailableServer> = {}): UnavailableServer => ({
   server: 'github',
   fault: 'it ended with code 1',
   retryInMs: 8_000,
@@ -13,7 +13,7 @@ const files = { server: 'files', tools: ['files__read', 'files__write'] };
 
 describe('a call to a server that is out of order', () => {
   test('is answered with what, why, when again, and what there is beside it', () => {
-    expect(unavailable(state({ others: [files] }))).toBe(
+    expect(unavailableText(state({ others: [files] }))).toBe(
       'The server github is unavailable: it ended with code 1. It is tried again in 8 s; calling it before is no use. ' +
         'Still there for your role: files (files__read, files__write). ' +
         'Go on with your own tools where they are enough, and say in your report what could not be done without this.',
@@ -22,11 +22,11 @@ describe('a call to a server that is out of order', () => {
 
   test('counts a server on its way', () => {
     const others = [{ server: 'files', tools: [], isStarting: true }];
-    expect(unavailable(state({ others }))).toContain('Still there for your role: files (starting).');
+    expect(unavailableText(state({ others }))).toContain('Still there for your role: files (starting).');
   });
 
   test('names no way that the role does not have', () => {
-    const text = unavailable(state({ others: [{ server: 'db', tools: [] }], ownTools: false }));
+    const text = unavailableText(state({ others: [{ server: 'db', tools: [] }], ownTools: false }));
     expect(text).not.toMatch(/db|Still there|own tools|gh|curl|shell/);
     expect(text).toContain('Do what can be done without it');
   });
@@ -40,18 +40,18 @@ describe('a call to a server that is out of order', () => {
     [119_000, 'tried again in 119 s'],
     [3_600_000, 'tried again in 60 min'],
   ])('says of %j ms: %s', (retryInMs, words) => {
-    expect(unavailable(state({ retryInMs }))).toContain(words);
+    expect(unavailableText(state({ retryInMs }))).toContain(words);
   });
 
   test('keeps the fault to one clause and long lists short', () => {
-    expect(unavailable(state({ fault: ' line one\nline two.. ' }))).toContain(
+    expect(unavailableText(state({ fault: ' line one\nline two.. ' }))).toContain(
       'unavailable: line one line two. It',
     );
-    expect(unavailable(state({ fault: '' }))).toContain('it does not answer.');
-    expect(unavailable(state({ fault: 'x'.repeat(9_000) })).length).toBeLessThan(700);
+    expect(unavailableText(state({ fault: '' }))).toContain('it does not answer.');
+    expect(unavailableText(state({ fault: 'x'.repeat(9_000) })).length).toBeLessThan(700);
     const tools = Array.from({ length: 50 }, (_, index) => `t${index}`);
     const others = Array.from({ length: 20 }, (_, index) => ({ server: `s${index}`, tools }));
-    const text = unavailable(state({ others }));
+    const text = unavailableText(state({ others }));
     expect(text).toContain('t7 and 42 more');
     expect(text).toContain('and 14 more servers');
   });
@@ -88,7 +88,7 @@ test('the result of a run says of a server which it was, how it failed and why, 
     'The MCP server github was not available: the variable GITHUB_TOKEN is not set.',
   );
   expect(describeServerError('db', 'lost', 'It ended.\nIt last wrote: no')).toBe(
-    'The MCP server db failed while the run was at work: It ended. It last wrote: no.',
+    'The MCP server db failed during the run: It ended. It last wrote: no.',
   );
   const long = describeServerError('db', 'failing', 'x'.repeat(5_000));
   expect(long).toMatch(/^The MCP server db kept failing: x+…\.$/);

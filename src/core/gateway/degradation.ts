@@ -1,30 +1,31 @@
-export interface Unavailable {
+/** A server that an agent cannot use now. */
+export interface UnavailableServer {
   server: string;
-  /** Why, in one clause, secrets left out. */
+  /** Why, in one clause, without secrets. */
   fault: string;
-  /** Null: it is not tried again by itself. */
+  /** Null: no retry is planned. */
   retryInMs: number | null;
-  /** What the agent's role has of other servers that are in order or on their way, by the names it calls them by. Nothing else is suggested. */
+  /** Tools of the role's other servers that are up or starting, by their exposed names. Nothing else is suggested. */
   others: readonly { server: string; tools: readonly string[]; isStarting?: boolean }[];
   /** Whether the agent has tools of its own. */
   ownTools: boolean;
 }
 
-/** More names than this tell an agent nothing that its list of tools does not. */
+/** The agent's list of tools has the rest. */
 const MAX_TOOLS = 8;
 const MAX_SERVERS = 6;
 
-/** What an agent reads instead of a result. */
-export function unavailable(state: Unavailable): string {
+/** The text that an agent gets instead of a result. */
+export function unavailableText(state: UnavailableServer): string {
   return [
     `The server ${state.server} is unavailable: ${clause(state.fault)}.`,
     `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before is no use' : ''}.`,
-    ...ways(state),
+    ...alternatives(state),
   ].join(' ');
 }
 
-/** What an agent reads before it begins; null when all is well. */
-export function startNotice(list: readonly Unavailable[]): string | null {
+/** The text that an agent gets before it starts; null when every server is available. */
+export function startNotice(list: readonly UnavailableServer[]): string | null {
   const first = list[0];
   if (!first) return null;
   const lines = list.map(
@@ -33,34 +34,34 @@ export function startNotice(list: readonly Unavailable[]): string | null {
   return [
     list.length === 1 ? 'A server of your role is unavailable:' : 'Servers of your role are unavailable:',
     ...lines,
-    ['Their tools appear when they are back.', ...ways(first)].join(' '),
+    ['Their tools appear when they are back.', ...alternatives(first)].join(' '),
   ].join('\n');
 }
 
-/** How a run was let down by a server: it was never there, it failed in the middle, or it did so over and over. */
+/** How a server failed a run: it was never available, it failed during the run, or it kept failing. */
 export type ServerError = 'absent' | 'lost' | 'failing';
 
-const TROUBLES: Readonly<Record<ServerError, string>> = {
+const ERROR_TEXTS: Readonly<Record<ServerError, string>> = {
   absent: 'was not available',
-  lost: 'failed while the run was at work',
+  lost: 'failed during the run',
   failing: 'kept failing',
 };
 
-/** What the result of a run says of a server that it had and could not use. */
-export const describeServerError = (server: string, trouble: ServerError, fault: string): string =>
-  `The MCP server ${server} ${TROUBLES[trouble]}: ${clause(fault)}.`;
+/** A note for the result of a run that could not use a server. */
+export const describeServerError = (server: string, error: ServerError, fault: string): string =>
+  `The MCP server ${server} ${ERROR_TEXTS[error]}: ${clause(fault)}.`;
 
-function ways({ others, ownTools }: Unavailable): string[] {
+function alternatives({ others, ownTools }: UnavailableServer): string[] {
   const routes = others.filter(({ tools, isStarting }) => isStarting || tools.length > 0);
-  const words = routes
+  const listed = routes
     .slice(0, MAX_SERVERS)
     .map(
       ({ server, tools, isStarting }) => `${server} (${isStarting ? 'starting' : someOf(tools, MAX_TOOLS)})`,
     );
-  const more = routes.length - words.length;
+  const more = routes.length - listed.length;
   return [
-    ...(words.length > 0
-      ? [`Still there for your role: ${words.join(', ')}${more > 0 ? ` and ${more} more servers` : ''}.`]
+    ...(listed.length > 0
+      ? [`Still there for your role: ${listed.join(', ')}${more > 0 ? ` and ${more} more servers` : ''}.`]
       : []),
     ownTools
       ? 'Go on with your own tools where they are enough, and say in your report what could not be done without this.'
@@ -82,7 +83,7 @@ function retry(inMs: number | null): string {
     : `is tried again in ${Math.ceil(seconds / 60)} min`;
 }
 
-/** A fault is somebody else's text: one line, not too long, no second full stop. */
+/** A fault is text of another program: made one line, not too long, without a full stop. */
 function clause(fault: string): string {
   const line = fault.replace(/\s+/g, ' ').trim().replace(/\.+$/, '');
   if (line === '') return 'it does not answer';

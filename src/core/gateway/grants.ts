@@ -22,34 +22,34 @@ import { hashOf } from './definitions.ts';
 import { isMeant, matchesWildcard, meansAny, names } from './tool-names.ts';
 import type { ResolvedServer } from './variables.ts';
 
-/** Names that may be used: those in every one of the lists. No list lets everything through. */
+/** Names that may be used: those in every list. Without a list every name is allowed. */
 interface NameRule {
   only: readonly ReadonlySet<string>[];
-  /** May hold `*` for any run of characters: what takes away may reach far, what gives names each thing. */
+  /** May hold `*` for any characters: only lists that take away may be patterns. */
   except: ReadonlySet<string>;
 }
 
-/** What one role has of one server. */
+/** What one role may use of one server. */
 export interface ServerGrant {
   server: string;
   tools: NameRule;
   resources: NameRule;
   prompts: NameRule;
   argumentRules: readonly ArgumentRule[];
-  /** Where the server's process works, which is where it takes relative paths from. Null: it is elsewhere, or not known yet. */
+  /** The working directory of the server's process, which relative paths refer to. Null: it is remote, or not known yet. */
   folder: string | null;
-  /** All tools the server is known to have, by its own names; null while nobody knows. */
+  /** All tools that the server is known to have, by its own names; null while unknown. */
   known: ReadonlySet<string> | null;
-  /** Entries that take tools away and mean none of the known ones. While there are any, every tool stays hidden. */
+  /** Entries that take tools away and match none of the known ones. While there are any, every tool stays hidden. */
   unmatched: readonly string[];
   /** Restrictions for servers or roles that do not exist and may be meant for this one. While there are any, every tool stays hidden. */
   dangling: readonly DanglingReference[];
 }
 
 /**
- * What a role has, in the order of the configuration. A server is given as a whole by `shared`, by the role's line in
- * `agentServers` or by its name in the role's frontmatter; an entry `server/tool` there gives that tool of a server that is
- * not given otherwise. Lists only ever take away from each other.
+ * The grants of a role, in the order of the configuration. `shared`, the role's line in `agentServers`, or the server's name in
+ * the role's frontmatter give a whole server; an entry `server/tool` in the frontmatter gives one tool of a server that is not
+ * given otherwise. Lists only ever take away from each other.
  */
 export function grantsOf(
   config: McpConfig,
@@ -70,7 +70,7 @@ export function grantsOf(
   });
 }
 
-/** Servers that the role is given and cannot have, because they are wrong in the file. */
+/** Servers that the role should have and cannot, because they are wrong in the file. */
 export function disabledFor(
   config: McpConfig,
   roleId: string | null,
@@ -93,13 +93,13 @@ export function withKnownTools(grant: ServerGrant, known: ReadonlySet<string> | 
   return { ...grant, known, unmatched };
 }
 
-/** The grant of a server of which it is known how it is started or reached. */
+/** The grant once the server's variables are filled in. */
 export const withFolderOf = (grant: ServerGrant, server: ResolvedServer): ServerGrant => ({
   ...grant,
   folder: server.kind === 'stdio' ? server.cwd : null,
 });
 
-/** The grants with the folders of their rules in place: nothing else knows what `${WORKSPACE_ROOT}` is for this run. */
+/** Fills `${WORKSPACE_ROOT}` and `${SQUAD_ROOT}` of this run into the folders of the rules. */
 export function withRoots(
   grants: readonly ServerGrant[],
   roots: { WORKSPACE_ROOT: string; SQUAD_ROOT: string },
@@ -140,7 +140,7 @@ function grant(
   };
 }
 
-/** Servers that the role has without a list of tools. */
+/** Servers that the role has as a whole. */
 const wholeServers = (
   { shared, agentServers }: McpConfig,
   roleId: string | null,
@@ -170,19 +170,19 @@ function singleTools(roleMcp: readonly string[]): Map<string, string[]> {
   return tools;
 }
 
-/** Names come from files: one that every object has inherited is none. */
-function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
+/** The value of a key that comes from a file: an inherited property is not there. */
+export function own<T>(record: Readonly<Record<string, T>>, key: string | null): T | undefined {
   return key !== null && Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-/** Something of another server that somebody would see or use, in the server's own names. */
+/** A tool, resource or prompt that somebody wants to see or use, by the server's own name. */
 export interface Thing {
   kind: 'tool' | 'resource' | 'resource_template' | 'prompt';
   server: string;
-  /** Of a resource its URI, of a template the template. */
+  /** The URI of a resource; the template itself. */
   name: string;
   isApproved: boolean;
-  /** There only when a tool is called, then also if the call came without any: a list does not ask for them. */
+  /** Present only when a tool is called, even if the call has no arguments: lists do not check arguments. */
   args?: unknown;
 }
 
@@ -197,7 +197,7 @@ export type Decision =
       argument?: string;
     };
 
-/** Whether these grants let somebody see the thing, or call it with these arguments. Whatever nothing speaks for is denied. */
+/** Whether these grants let somebody see the thing, or call it with these arguments. The default is to deny. */
 export function decide(
   grants: readonly ServerGrant[],
   thing: Thing,
@@ -223,7 +223,7 @@ function ruleFor(grant: ServerGrant, kind: Thing['kind']): NameRule {
   return kind === 'prompt' ? grant.prompts : grant.resources;
 }
 
-/** Of a resource only its URI is a name. */
+/** A resource has only one name, its URI. */
 const isIn = (list: ReadonlySet<string>, { known }: ServerGrant, { kind, server, name }: Thing): boolean =>
   kind === 'tool' || kind === 'prompt'
     ? names(list, server, name, kind === 'tool' ? known : null)
@@ -238,13 +238,13 @@ function isExcluded({ except }: NameRule, { server, name }: Thing): boolean {
 export interface ListEntry {
   server: string;
   entry: string;
-  /** Where it stands: `toolRestrictions.coder.github.exclude`. */
+  /** Its place in the file: `toolRestrictions.coder.github.exclude`. */
   where: string;
-  /** It hides tools or checks their arguments. If no tool is meant, something is open that should not be. */
+  /** It hides tools or checks their arguments. If it matches no tool, something is open that should not be. */
   takesAway: boolean;
 }
 
-/** Every name that counts for this role, or, without a role, for anybody. */
+/** Every list entry that counts for this role, or, without `who`, for anybody. */
 export function listEntries(
   config: McpConfig,
   server: string,
@@ -257,8 +257,8 @@ export function listEntries(
   return [
     ...at(`servers.${server}.tools`, config.servers[server]?.tools ?? [], false),
     ...Object.entries(config.toolRestrictions).flatMap(([role, servers]) => {
-      const restriction = Object.hasOwn(servers, server) ? servers[server]! : null;
-      if (restriction === null || !(role === EVERYBODY || who === undefined || role === who.roleId))
+      const restriction = own(servers, server);
+      if (restriction === undefined || !(role === EVERYBODY || who === undefined || role === who.roleId))
         return [];
       const where = `toolRestrictions.${role}.${server}`;
       return 'include' in restriction
@@ -276,14 +276,14 @@ export function listEntries(
   ];
 }
 
-/** The entries that mean none of the tools that the server is known to have. */
+/** The entries that match none of the tools that the server is known to have. */
 export const unmatchedEntries = (
   entries: readonly ListEntry[],
   known: ReadonlySet<string>,
 ): readonly ListEntry[] =>
   entries.filter(({ server, entry, takesAway }) => !meansAny(entry, server, known, takesAway));
 
-/** Entries because of which the tools of a server are hidden, as something to confirm. */
+/** Entries that hide all tools of their server because they match none, as changes to confirm. */
 export function unmatchedChanges(
   config: McpConfig,
   server: string,
@@ -330,7 +330,7 @@ export function unknownServerNotes(
   { servers, disabled = {}, shared, agentServers }: McpConfig,
   roleId: string | null,
 ): string[] {
-  const ofRole = roleId !== null && Object.hasOwn(agentServers, roleId) ? agentServers[roleId]! : [];
+  const ofRole = own(agentServers, roleId) ?? [];
   return [
     ...shared.map(id => ({ id, where: 'shared' })),
     ...ofRole.map(id => ({ id, where: `agentServers.${roleId}` })),

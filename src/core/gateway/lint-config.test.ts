@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { type KnownToLint, lintMcpConfig } from './lint-config.ts';
+import type { KnownToLint } from './config-finding.ts';
+import { lintMcpConfig } from './lint-config.ts';
 
 const v = (name: string) => `$\{${name}}`;
 const NOTHING: KnownToLint = { roles: null, env: null };
@@ -79,7 +80,7 @@ describe('references', () => {
         at: 'argumentRules.0.server',
         level: 'error',
         message: 'There is no server "constructor"',
-        suggestion: 'There is: github, files.',
+        suggestion: 'Available: github, files.',
       },
     ]);
   });
@@ -161,8 +162,8 @@ describe('variables', () => {
     expect(
       lintServer(server, { env: { HOST: '' } }).map(({ at, level, message }) => [at, level, message]),
     ).toEqual([
-      ['servers.it.url', 'error', 'The variable HOST is not set, so the server it stays out'],
-      ['servers.it.headers.A', 'error', 'The variable A is not set, so the server it stays out'],
+      ['servers.it.url', 'error', 'The variable HOST is not set, so the server it is left out'],
+      ['servers.it.headers.A', 'error', 'The variable A is not set, so the server it is left out'],
     ]);
     expect(lintServer(local({ args: [v('toString')] }), { env: {} })).toHaveLength(1);
   });

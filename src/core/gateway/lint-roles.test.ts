@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import { lintRoleFiles } from './lint-references.ts';
+import { lintRoleFiles } from './lint-config.ts';
 
 const config = McpConfig.parse({
   servers: { files: { command: 'x', tools: ['*'] }, mem: { command: 'y', tools: [] } },
@@ -18,6 +18,6 @@ test('what it names and is not there is told with what may have been meant', () 
   expect(lint(['fils', 'files/dye', 'constructor'])).toEqual([
     { file: 'coder.md', message: 'There is no server "fils"', suggestion: 'Did you mean "files"?' },
     { file: 'coder.md', message: 'There is no tool "dye" in files', suggestion: 'Did you mean "die"?' },
-    { file: 'coder.md', message: 'There is no server "constructor"', suggestion: 'There is: files, mem.' },
+    { file: 'coder.md', message: 'There is no server "constructor"', suggestion: 'Available: files, mem.' },
   ]);
 });

@@ -1,28 +1,29 @@
 import { diffArrays } from 'diff';
+import { canonicalJson } from '../../base/json.ts';
 import type { Definition, PendingChange, Pin } from '../ports/gateway.ts';
 import { hashOf } from './definitions.ts';
 
 /**
- * What to keep after a listing. At first sight everything is approved. Later, what is new or not what was approved waits; the
- * approved definition is kept meanwhile, for the diff and in case the server goes back to it. What is no longer listed keeps
- * its approval and nothing else.
+ * The pins after a list was read. The first list is approved as it is. Later, new and changed tools are pending; the approved
+ * definition is kept meanwhile, for the diff and in case the server goes back to it. A tool that is no longer listed keeps its
+ * approval and nothing else.
  */
 export function comparePins(known: readonly Pin[] | null, listed: readonly Definition[], now: number): Pin[] {
   const approved = new Map(known?.filter(({ state }) => state === 'approved').map(pin => [pin.name, pin]));
   const waiting = new Map(known?.filter(({ state }) => state === 'pending').map(pin => [pin.name, pin]));
   const pins = new Map(known === null ? [] : approved);
   const pending: Pin[] = [];
-  for (const { name, hash, definition, isDoubtful } of distinct(listed)) {
-    if (approved.get(name)?.hash === hash && !isDoubtful) continue;
+  for (const { name, hash, definition, isAmbiguous } of distinct(listed)) {
+    if (approved.get(name)?.hash === hash && !isAmbiguous) continue;
     const before = waiting.get(name);
     const seenAt = before?.hash === hash ? before.seenAt : now;
-    if (known === null && !isDoubtful) pins.set(name, { name, hash, definition, state: 'approved', seenAt });
+    if (known === null && !isAmbiguous) pins.set(name, { name, hash, definition, state: 'approved', seenAt });
     else pending.push({ name, hash, definition, state: 'pending', seenAt });
   }
   return [...pins.values(), ...pending, ...(known ?? []).filter(({ state }) => state === 'confirmed')];
 }
 
-/** With these entries of lists confirmed, which mean no tool. */
+/** The pins with these list entries confirmed, which match no tool. */
 export function confirmEntries(pins: readonly Pin[], entries: readonly string[], now: number): Pin[] {
   const confirmed = new Set(pins.filter(({ state }) => state === 'confirmed').map(({ name }) => name));
   return [
@@ -33,30 +34,27 @@ export function confirmEntries(pins: readonly Pin[], entries: readonly string[],
   ];
 }
 
-/** The names that may be used: approved, and nothing of that name waits. With what is listed now, only what still is as approved. */
+/** The names that may be used: approved, and none of that name is pending. With the current list, only those that did not change. */
 export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Set<string> {
-  const waiting = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
-  return usableOf(
-    pins.filter(({ name }) => !waiting.has(name)),
+  const pending = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
+  return usableAlone(
+    pins.filter(({ name }) => !pending.has(name)),
     listed,
   );
 }
 
-/** The names one user's own instance has as they were approved. What waits came from somebody else's, and is nothing to it. */
-export const usableAlone = (pins: readonly Pin[], listed: readonly Definition[]): Set<string> =>
-  usableOf(pins, listed);
-
-function usableOf(pins: readonly Pin[], listed: readonly Definition[] | undefined): Set<string> {
+/** The same for an instance that one run has to itself: pending definitions came from other instances, and do not matter to it. */
+export function usableAlone(pins: readonly Pin[], listed: readonly Definition[] | undefined): Set<string> {
   const approved = new Map(pins.flatMap(pin => (pin.state === 'approved' ? [[pin.name, pin.hash]] : [])));
   if (!listed) return new Set(approved.keys());
   return new Set(
     distinct(listed)
-      .filter(({ name, hash, isDoubtful }) => !isDoubtful && approved.get(name) === hash)
+      .filter(({ name, hash, isAmbiguous }) => !isAmbiguous && approved.get(name) === hash)
       .map(({ name }) => name),
   );
 }
 
-/** Approves what waits under these names. */
+/** Approves the pending definitions of these names. */
 export function approvePins(pins: readonly Pin[], names: readonly string[]): Pin[] {
   const isMeant = ({ name, state }: Pin) => state === 'pending' && names.includes(name);
   const meant = new Set(pins.filter(isMeant).map(({ name }) => name));
@@ -66,28 +64,28 @@ export function approvePins(pins: readonly Pin[], names: readonly string[]): Pin
   });
 }
 
-/** By name. A name that comes twice with two meanings is not to be relied on: nobody knows which one a call would reach. */
+/** By name. A name that is listed twice with different definitions is ambiguous: nobody knows which one a call would reach. */
 function distinct(listed: readonly Definition[]) {
   const byName = new Map<
     string,
-    { name: string; hash: string; definition: Definition; isDoubtful: boolean }
+    { name: string; hash: string; definition: Definition; isAmbiguous: boolean }
   >();
   for (const definition of listed) {
     const { name } = definition;
     const hash = hashOf(definition);
     const before = byName.get(name);
-    if (!before) byName.set(name, { name, hash, definition, isDoubtful: false });
-    else if (before.hash !== hash) before.isDoubtful = true;
+    if (!before) byName.set(name, { name, hash, definition, isAmbiguous: false });
+    else if (before.hash !== hash) before.isAmbiguous = true;
   }
   return [...byName.values()];
 }
 
 /** Lines around a change that are shown with it. */
 const CONTEXT = 3;
-/** Two definitions that have less than this in common are shown one after the other: to compare them would take for ever. */
+/** Two definitions with more edits between them are shown one after the other: comparing them would take too long. */
 const MAX_EDITS = 2_000;
 
-/** What waits for approval, each with what is otherwise than it was. */
+/** Pending definitions, each with the difference to the approved one. */
 export function pendingChanges(server: string, pins: readonly Pin[]): PendingChange[] {
   const approved = new Map(
     pins.flatMap(pin => (pin.state === 'approved' ? [[pin.name, pin.definition]] : [])),
@@ -114,7 +112,7 @@ function lineDiff(before: Definition | undefined, after: Definition): string[] {
   });
 }
 
-/** Of lines that stayed as they were, those next to a change. */
+/** Of unchanged lines, those next to a change. */
 function shortened(lines: string[], isAfterChange: boolean, isBeforeChange: boolean): string[] {
   const head = isAfterChange ? CONTEXT : 0;
   const tail = isBeforeChange ? CONTEXT : 0;
@@ -122,7 +120,7 @@ function shortened(lines: string[], isAfterChange: boolean, isBeforeChange: bool
   return [...lines.slice(0, head), ' …', ...lines.slice(lines.length - tail)];
 }
 
-/** The words first, line by line as an agent reads them, then the rest, its keys in one order. */
+/** The texts first, line by line as an agent reads them, then the other fields, sorted. */
 function linesOf({ name, title, description, ...rest }: Definition): string[] {
   return [
     `name: ${name}`,
@@ -130,18 +128,8 @@ function linesOf({ name, title, description, ...rest }: Definition): string[] {
     ...(typeof description === 'string'
       ? ['description:', ...description.split('\n').map(line => `  ${line}`)]
       : []),
-    ...Object.entries(sorted(rest) as object).flatMap(([key, value]) =>
+    ...Object.entries(JSON.parse(canonicalJson(rest)) as object).flatMap(([key, value]) =>
       `${key}: ${JSON.stringify(value, null, 2)}`.split('\n'),
     ),
   ];
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, field]) => [key, sorted(field)]),
-  );
 }

@@ -12,7 +12,7 @@ import {
   urlSecrets,
 } from './variables.ts';
 
-/** How keys begin that their makers have marked as such; then tokens that carry their own form. */
+/** Keys with a prefix that marks them as such, and tokens with a format of their own. */
 const MARKED = [
   /sk-[\w-]{16,}/,
   /gsk_\w{16,}/,
@@ -30,7 +30,7 @@ const KEY = new RegExp(`(?<![A-Za-z0-9])(${MARKED.map(({ source }) => source).jo
 const SCHEME = /^(Bearer|Basic|Token) +\S{8,}$/i;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
-/** Whether a text holds a secret, whatever it is called. Where a variable stands in it, the secret is likely there. */
+/** Whether a text holds a secret, whatever its name. A text with a variable likely has the secret in the variable. */
 export function looksSecretValue(text: string): boolean {
   if (urlSecrets(text).some(({ value }) => namesIn(value).length === 0)) return true;
   if (PRIVATE_KEY.test(text) || KEY.test(text)) return true;
@@ -45,7 +45,7 @@ export function isSecretArgument(args: readonly string[], index: number): boolea
   const arg = args[index]!;
   const [, name, value] = FLAG_WITH_VALUE.exec(arg) ?? [null, FLAG.exec(args[index - 1] ?? '')?.[1], arg];
   if (name === undefined || value === undefined || !looksSecretName(name)) return false;
-  // `--token-file /run/token` and `--key ./server.pem` say where it is.
+  // `--token-file /run/token` and `--key ./server.pem` name a file.
   return (
     value.length >= MIN_SECRET_LENGTH &&
     !/^[-./~]/.test(value) &&
@@ -54,11 +54,11 @@ export function isSecretArgument(args: readonly string[], index: number): boolea
   );
 }
 
-/** Who asks, and what follows the question mark. Host and path are no secrets, and are told when something fails. */
+/** The user part and the query of a URL. Host and path are not secret, and appear in error messages. */
 const PRIVATE = /\/\/[^/?#]*@|\?.*/gs;
 const AS_WRITTEN = /^(?:[a-z][a-z0-9+.-]*:\/\/)?[^:@/?#]*:(.+)@/is;
 
-/** What is secret of where a model is asked: in the address its file gives, or in the variables of its maker's tools. */
+/** Secrets in the address of a model: in the file, or in the variables of the provider's own tools. */
 function addressSecrets(
   { type, baseUrl }: Pick<ModelSpec, 'type' | 'baseUrl'>,
   env: Readonly<Record<string, string>>,
@@ -79,7 +79,7 @@ function addressSecrets(
   ];
 }
 
-/** What cannot be asked is quoted when it is refused: what may be a password in it counts too. */
+/** An address that is not a URL appears in the error message, so whatever may be a password in it counts too. */
 function secretsIn(address: string): Secret[] {
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     return [...urlSecrets(address), ...keyAsUser(address)];
@@ -93,10 +93,10 @@ export function keyAsUser(address: string): Secret[] {
   return username && !password ? [{ name: 'user', value: percentDecoded(username) ?? username }] : [];
 }
 
-/** A model on one's own machine wants some key, and gets a word: to hide that would hide what is talked about. */
+/** A local model often gets an ordinary word as its key: redacting the word would garble the conversation. */
 const MIN_KEY_LENGTH = 8;
 
-/** What nobody but the provider of a model is to see: its key, and what goes into the headers and the address of its requests. */
+/** Secrets that only the provider of a model may see: its key, and secrets in the headers and the address of its requests. */
 export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, string>>): Secret[] {
   const { apiKeyEnv, headers } = model;
   const named = Object.values(headers).flatMap(namesIn);
@@ -108,13 +108,13 @@ export function modelSecrets(model: ModelSpec, env: Readonly<Record<string, stri
     ...[...variables]
       .filter(name => !isOrdinaryVariable(name))
       .map(name => ({ name, value: env[name] ?? '' })),
-    // `Bearer abc`: the scheme is no secret, and what follows may turn up without it.
+    // `Bearer abc`: the scheme is not secret, and the token may appear without it.
     ...literal.map(([name, text]) => ({ name, value: text.replace(/^\S+ (?=\S+$)/, '') })),
   ].filter(({ value }) => value.length >= MIN_KEY_LENGTH);
   return [...sent, ...addressSecrets(model, env).filter(({ value }) => value !== '')];
 }
 
-/** Nobody should be led to type these into a page that an agent's server has worded. */
+/** Nobody should be led to type these into a form that an agent's server has written. */
 const SECRET = new RegExp(
   [
     String.raw`pass(word|phrase|code|wd)|credential|secrets?\b`,
@@ -122,13 +122,13 @@ const SECRET = new RegExp(
     String.raw`(api|access|ssh|private|signing|encryption) ?keys?\b`,
   ].join('|'),
 );
-/** Those that models are counted by. */
-const COUNTED =
+/** Tokens in the sense of language models. */
+const MODEL_TOKENS =
   /\b(max|min|maximum|minimum|number of|total|input|output|prompt|completion|context) tokens?\b|\btokens? (count|limit|budget|usage)\b/g;
 
-/** Whether a text, or the name of a field, asks for what only its owner should know. It can be wrong both ways. */
+/** Whether a text or a field's name asks for a secret. It can be wrong in both directions. */
 export function looksSecret(text: string): boolean {
-  const words = text
+  const plain = text
     .normalize('NFKC')
     .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -136,5 +136,5 @@ export function looksSecret(text: string): boolean {
     .replace(/(\p{L})(\p{N})|(\p{N})(\p{L})/gu, '$1$3 $2$4')
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .toLowerCase();
-  return SECRET.test(words.replace(COUNTED, ''));
+  return SECRET.test(plain.replace(MODEL_TOKENS, ''));
 }

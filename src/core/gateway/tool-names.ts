@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ServerId } from '../../schema/mcp-config.ts';
 
 /**
- * Whether the whole text is as the pattern says; `*` stands for any run of characters, also none, and everything else for
- * itself. Takes the pieces between stars from left to right: no pattern makes it go back.
+ * Whether the whole text matches the pattern. `*` stands for any characters, also none; everything else for itself. Takes the
+ * pieces between stars from left to right, so that no pattern makes it backtrack.
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   const pieces = pattern.split('*');
@@ -22,41 +22,38 @@ export function matchesWildcard(pattern: string, text: string): boolean {
   return true;
 }
 
-/** Clients take 63 characters and put `mcp__squad__` before them. */
+/** Clients allow 63 characters and prepend `mcp__squad__`. */
 const MAX_NAME_LENGTH = 51;
 const HASH_DIGITS = 8;
 
 /**
- * The name agents know a tool or prompt of another server by: `{server}__{tool}`, or, where that is too long or has characters
- * that not every client takes, as much of it as fits and a hash of the whole. The same pair has the same name for ever.
+ * The name by which agents know a tool or prompt of another server: `{server}__{tool}`. If that is too long or has characters that
+ * some clients refuse: as much of it as fits, and a hash. The same pair always has the same name.
  */
 export function exposedName(server: string, tool: string): string {
   const whole = `${plainId(server)}__${tool}`;
   const isPlain = whole.length <= MAX_NAME_LENGTH && /^[A-Za-z0-9_-]+$/.test(whole);
   if (isPlain && plainId(server) === server) return whole;
-  const hash = createHash('sha256')
-    .update(JSON.stringify([server, tool]))
-    .digest('hex')
-    .slice(0, HASH_DIGITS);
+  const digits = hash('sha256', JSON.stringify([server, tool])).slice(0, HASH_DIGITS);
   const readable = whole.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, MAX_NAME_LENGTH - HASH_DIGITS - 1);
-  return `${readable}_${hash}`;
+  return `${readable}_${digits}`;
 }
 
-/** The id if the first `__` of a name ends it; else without the underscores that would hide where it ends. */
+/** The id without the underscores that would hide where it ends in a name. */
 const plainId = (id: string): string =>
   /^_|__|_$/.test(id) ? id.replace(/_{2,}/g, '_').replace(/^_|_$/g, '') || 'server' : id;
 
-/** The server and tool that an exposed name shows. Of a shortened name only the server is to be relied on. */
+/** The server and tool that an exposed name shows. In a shortened name only the server is reliable. */
 export function readExposedName(name: string): { server: string; own: string } | null {
   const at = name.indexOf('__');
   const server = name.slice(0, at);
   return at > 0 && ServerId.safeParse(server).success ? { server, own: name.slice(at + 2) } : null;
 }
 
-/** The URI, or template of URIs, agents know a resource of another server by. */
+/** The URI or URI template by which agents know a resource of another server. */
 export const exposedUri = (server: string, uri: string): string => `${schemeOf(server)}+${uri}`;
 
-/** Null: it is not another server's. */
+/** Null: the URI does not belong to another server. */
 export function parseExposedUri(uri: string): { server: string; uri: string } | null {
   const parts = /^([a-z][a-z0-9.-]*)\+(.+)$/s.exec(uri);
   const server = parts && idOf(parts[1]!);
@@ -65,28 +62,28 @@ export function parseExposedUri(uri: string): { server: string; uri: string } | 
     : null;
 }
 
-/** Before ids that no scheme of a URI can begin with. */
-const BEFORE_OTHERS = 's..';
+/** Prefix for ids that cannot start a URI scheme. */
+const SCHEME_PREFIX = 's..';
 
-/** Schemes have no underscores, begin with a letter, and programs that read URIs make them lower case. */
+/** Schemes have no underscores and start with a letter, and programs that read URIs turn them to lower case. */
 function schemeOf(id: string): string {
   const scheme = id.replace(/[A-Z_]/g, letter => (letter === '_' ? '.-' : `.${letter.toLowerCase()}`));
-  return /^[a-z]/.test(scheme) ? scheme : `${BEFORE_OTHERS}${scheme}`;
+  return /^[a-z]/.test(scheme) ? scheme : `${SCHEME_PREFIX}${scheme}`;
 }
 
 function idOf(scheme: string): string {
-  const rest = scheme.startsWith(BEFORE_OTHERS) ? scheme.slice(BEFORE_OTHERS.length) : scheme;
+  const rest = scheme.startsWith(SCHEME_PREFIX) ? scheme.slice(SCHEME_PREFIX.length) : scheme;
   return rest.replace(/\.([a-z-])/g, (_, letter: string) => (letter === '-' ? '_' : letter.toUpperCase()));
 }
 
-/** Every way a list may name a tool: the server's own name first, then with the server's id before it. */
+/** Every way a list may name a tool: by the server's own name, or with the server's id before it. */
 const namesOf = (server: string, tool: string): string[] => [
   ...new Set([tool, `${server}__${tool}`, `${server}_${tool}`, exposedName(server, tool)]),
 ];
 
 /**
- * Whether a list that gives tools names this one. A name with the server's id before it is another tool's own name where the
- * server has such a tool: what gives must not give two. `known`: all tools of the server, where they are known.
+ * Whether a list that gives tools names this one. If the server has a tool whose own name looks like another tool's name with the
+ * id before it, the entry means the former only: an entry must not give two tools. `known`: all tools of the server, if known.
  */
 export function names(
   list: ReadonlySet<string>,
@@ -100,8 +97,8 @@ export function names(
 }
 
 /**
- * Whether an entry that takes tools away means this one, under any of its names. `*` stands for any run of characters, in the
- * tool's own part of a name: `d*` does not mean every tool of the server `db`.
+ * Whether an entry that takes tools away means this one, under any of its names. `*` stands for any characters in the tool's own
+ * part of a name: `d*` does not mean every tool of the server `db`.
  */
 export const isMeant = (entry: string, server: string, tool: string): boolean =>
   matchesWildcard(entry, tool) ||
@@ -110,7 +107,7 @@ export const isMeant = (entry: string, server: string, tool: string): boolean =>
   ) ||
   entry === exposedName(server, tool);
 
-/** Whether an entry of a list means any of these tools. `*` alone means whatever there is. */
+/** Whether a list entry means any of these tools. `*` alone means all tools, also if there are none. */
 export function meansAny(
   entry: string,
   server: string,
@@ -126,7 +123,7 @@ export function meansAny(
 
 type Pair = readonly [server: string, tool: string];
 
-/** Which tool an exposed name means. A name that two would have is nobody's: a call must not reach what was not meant. */
+/** Maps exposed names to tools. A name that two tools would share belongs to neither: a call must not reach the wrong one. */
 export class NameTable {
   readonly clashes: readonly { name: string; pairs: readonly Pair[] }[];
   readonly #byName = new Map<string, { server: string; tool: string }>();
@@ -144,12 +141,12 @@ export class NameTable {
       if (pair && more.length === 0) this.#byName.set(name, { server: pair[0], tool: pair[1] });
   }
 
-  /** Null: no such name, or a clash. */
+  /** Null: no such name, or two tools would share it. */
   find(name: string): { server: string; tool: string } | null {
     return this.#byName.get(name) ?? null;
   }
 
-  /** Null: it clashes, or is not in the table. */
+  /** Null: another tool would share the name, or the tool is not in the table. */
   nameOf(server: string, tool: string): string | null {
     const name = exposedName(server, tool);
     const found = this.find(name);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import { canonicalJson } from '../../base/json.ts';
 import { isRefusedHost } from '../../base/network.ts';
@@ -14,18 +14,18 @@ export const looksSecretName = (name: string): boolean =>
 export const looksSecretHeader = (name: string): boolean =>
   looksSecretName(name) || /cookie|session|signature/i.test(name);
 
-/** Variables every program of the user has: to hide them would hide every path, and to keep them from agents would break those. */
+/** Variables of every program: redacting their values would hide every path, and agents do not work without them. */
 export const isOrdinaryVariable = (name: string): boolean =>
   /^(HOME|PATH|PWD|USER|LOGNAME|SHELL|TMPDIR|TERM|TZ|LANG|LANGUAGE|LC_[A-Z]+|XDG_[A-Z_]+)$/.test(name);
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** The names in `${NAME}`, in order. Any other `$` is only a character. */
+/** The names in `${NAME}`, in order. Any other `$` is an ordinary character. */
 export const namesIn = (text: string): string[] => [...text.matchAll(VARIABLE)].map(([, name]) => name!);
 
 /**
- * Puts values in place, once: a value that looks like a variable stays what it is. `before` is all that stands before it,
- * values in place, `after` what follows it.
+ * Fills in variables once: a value that looks like a variable stays as it is. `before` is the text before the variable, with
+ * values filled in; `after` is the rest.
  */
 export function substitute(
   text: string,
@@ -41,7 +41,7 @@ export function substitute(
   return done + text.slice(at);
 }
 
-/** A `${` that begins no variable, as it stands there; null when there is none. */
+/** The first `${…` that is not a variable; null when there is none. */
 export function malformedVariable(text: string): string | null {
   const left = text.replace(VARIABLE, '');
   const at = left.indexOf('${');
@@ -51,10 +51,10 @@ export function malformedVariable(text: string): string | null {
 type FilledUrl =
   | {
       url: string;
-      /** Hosts that came from variables together with a port: they turn up without it. */
+      /** Hosts that came from variables together with a port: they may appear without it. */
       hosts: Secret[];
     }
-  /** Why not, after "the url of x"; says nothing of the values. */
+  /** Why not, to follow "the url of x"; never holds a value. */
   | { fault: string };
 
 /** A name or address, with a port or without. */
@@ -65,8 +65,8 @@ const IN_AUTHORITY = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*$/i;
 const LATE_AT = /^\s*[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*[:@][^/?#\\]*[/?#\\].*@/is;
 
 /**
- * Puts values into a URL. One at its very beginning is a URL itself; any other is a piece of the part it stands in and cannot
- * end that part, so no value decides which host is asked but one that stands where the host does.
+ * Fills values into a URL. A value at the very beginning is a URL itself. Any other value is a piece of the part it is in and
+ * cannot end that part, so that only a value in the place of the host decides which host is asked.
  */
 export function fillUrl(text: string, valueFor: (name: string) => string): FilledUrl {
   const hosts: Secret[] = [];
@@ -91,7 +91,7 @@ export function fillUrl(text: string, valueFor: (name: string) => string): Fille
   return fault === null ? { url, hosts } : { fault };
 }
 
-/** What Squad itself knows of a run: no secrets, and nobody's environment can say otherwise. */
+/** Values from Squad itself: not secret, and no environment can override them. */
 export interface Roots {
   /** The run's own checkout. */
   WORKSPACE_ROOT: string;
@@ -103,15 +103,15 @@ export type Resolution =
   | {
       server: ResolvedServer;
       secrets: Secret[];
-      /** The same for two servers that are the same thing with the same values. */
+      /** The same for two servers with the same configuration and values. */
       key: string;
     }
   /** Variables that are not set or empty: an empty one would make `Bearer ` of `Bearer ${TOKEN}`. */
   | { missing: string[] }
-  /** Why it cannot be used now that the values are in place, in a clause; says nothing of the values. */
+  /** Why the server cannot be used with these values, in a clause; never holds a value. */
   | { fault: string };
 
-/** Fills in the variables of a server. Each value is one piece of what it stands in; none is ever read by a shell. */
+/** Fills in the variables of a server. Each value stays one piece of its text; no shell ever reads it. */
 export function resolveServer(
   id: string,
   server: Server,
@@ -139,11 +139,11 @@ export function resolveServer(
       ...literalSecrets(server),
       ...textsOf(resolved).flatMap(urlSecrets),
     ],
-    key: sha256(canonicalJson(resolved)),
+    key: hash('sha256', canonicalJson(resolved)),
   };
 }
 
-/** Every variable the configuration uses, but for the roots, each once, sorted. */
+/** Every variable that the configuration uses, without the roots, sorted. */
 export function variablesIn(config: McpConfig): string[] {
   const names = new Set(Object.values(config.servers).flatMap(textsOf).flatMap(namesIn));
   names.delete('WORKSPACE_ROOT');
@@ -151,19 +151,16 @@ export function variablesIn(config: McpConfig): string[] {
   return [...names].sort();
 }
 
-/** How a server is started or reached, variables not filled in: what pins belong to. A new token makes it no other server. */
+/** Hash of how a server is started or reached, without values of variables: pins belong to it, and a new token does not change it. */
 export function sourceHash(server: Server): string {
-  const { type } = server;
-  return sha256(
-    canonicalJson(
-      'command' in server
-        ? { type: 'stdio', command: server.command, args: server.args, cwd: server.cwd ?? null }
-        : { type, url: server.url },
-    ),
-  );
+  const source =
+    'command' in server
+      ? { type: 'stdio', command: server.command, args: server.args, cwd: server.cwd ?? null }
+      : { type: server.type, url: server.url };
+  return hash('sha256', canonicalJson(source));
 }
 
-/** Secrets that stand in the file itself: by the name of their header or variable, or as part of a URL. */
+/** Secrets in the file itself: by the name of their header or variable, or as part of a URL. */
 export function literalSecrets(server: Server): Secret[] {
   const values = 'command' in server ? server.env : server.headers;
   const looksSecret = 'command' in server ? looksSecretName : looksSecretHeader;
@@ -171,7 +168,7 @@ export function literalSecrets(server: Server): Secret[] {
   return [
     ...named.flatMap(([name, value]) => [
       { name, value },
-      // `Bearer abc`: the scheme is no secret, and what follows may turn up without it.
+      // `Bearer abc`: the scheme is not secret, and the token may appear without it.
       ...[...value.matchAll(/^\S+ (\S+)$/g)].map(([, token]) => ({ name, value: token! })),
     ]),
     ...textsOf(server).flatMap(urlSecrets),
@@ -189,7 +186,7 @@ export function urlSecrets(text: string): Secret[] {
   ];
 }
 
-/** Every text of a server in which variables count. */
+/** Every text of a server that may hold variables. */
 function textsOf(server: Server | ResolvedServer): string[] {
   if ('command' in server)
     return [
@@ -230,15 +227,13 @@ function faultOf(id: string, server: ResolvedServer): string | null {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return `the url of ${id} is not an http or https URL`;
   if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that is never connected to`;
-  // A line break in a header would be the beginning of another one.
+  // A line break in a header would start another header.
   return Object.values(server.headers).some(value => /[\r\n\0]/.test(value))
     ? `a header of ${id} has a line break or NUL character in its value`
     : null;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** How another MCP server is started or reached, with every variable filled in. Holds secrets. */
+/** How to start or reach another MCP server, with every variable filled in. Holds secrets. */
 export type ResolvedServer =
   | { kind: 'stdio'; command: string; args: string[]; cwd: string; env: Record<string, string> }
   | { kind: 'http' | 'sse'; url: string; headers: Record<string, string> };
@@ -250,7 +245,7 @@ const NAMES = new Set([
 ]);
 const PREFIXES = ['LC_', 'XDG_'];
 
-/** What the process of a server has of the environment it is started in: what programs need to work at all, and no secrets of others. */
+/** The part of the environment that a server's process gets: variables that programs need to work, and no secrets of others. */
 export function baseEnvironment(variables: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(variables).filter(

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { realTimers } from '../../base/timers.ts';
 import { createServiceTags } from '../../process/programs/service.ts';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { isAlive } from '../../process/testing/turn-fixture.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import { firstText, GatewayFixture, local, plainRequest } from '../testing/gateway-fixture.ts';
-import { realTimers } from '../timers.ts';
 import { type Connect, createConnect } from '../upstream/connect.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-own-servers-')));
@@ -127,7 +127,7 @@ test('what a list is refused with names the server, its command, its last words,
   const { fixture, run } = setUp({ own: server(), hung }, { hung: 5_000 });
   await using _ = fixture;
   await expect(fixture.view(run).tools()).rejects.toThrow(
-    /server hung \(\S*node -e console.*\) cannot be used: it was not ready within 5 s\. It last wrote: waiting for the moon\. Put `mcpServers\.hung` .* `timeout`/,
+    /server hung \(\S*node -e console.*\) cannot be used: it was not ready within 5 s\. It last wrote: waiting for the moon\. Fix `mcpServers\.hung` .* `timeout`/,
   );
 });
 
@@ -140,7 +140,7 @@ test('one that ended is not said to need more time, whatever it wrote', async ()
     .tools()
     .catch(error => error);
   expect(refusal).toMatchObject({
-    message: expect.stringMatching(/no license found within the folder\. Put .*, or take it out\.$/),
+    message: expect.stringMatching(/no license found within the folder\. Fix .*, or remove it\.$/),
   });
 });
 

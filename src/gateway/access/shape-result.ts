@@ -1,10 +1,10 @@
 import { exposedUri } from '../../core/gateway/tool-names.ts';
 import type { Json } from '../../wire/upstream/link.ts';
 
-/** Keys of `_meta` that belong to the protocol between two neighbours, and mean nothing, or something else, beyond them. */
+/** Keys of `_meta` that count only between two neighbours of the protocol. */
 const RESERVED = /^(progressToken$|([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?\/)/;
 
-/** The object without what its `_meta` says to our neighbour only. The same object when there is nothing of it. */
+/** The object without reserved keys in its `_meta`; the same object when it has none. */
 export function withoutReservedMeta<T extends Record<string, unknown>>(value: T): T {
   const meta = value._meta;
   if (meta === undefined) return value;
@@ -14,7 +14,7 @@ export function withoutReservedMeta<T extends Record<string, unknown>>(value: T)
   return (kept.length === 0 ? rest : { ...rest, _meta: Object.fromEntries(kept) }) as T;
 }
 
-/** Texts of one result share so many bytes; what is beyond is cut, and the cut says how much is missing. */
+/** All texts of one result share a number of bytes. Further text is cut, with a note that says how much is missing. */
 interface TextBudget {
   take(text: string): string;
 }
@@ -44,7 +44,7 @@ function cutTo(text: string, bytes: number): string {
   return encoded.toString('utf8', 0, end);
 }
 
-/** Makes of a server's result what an agent gets: its URIs as agents know them, its texts within bounds, `_meta` only where it is the agent's business. `textBytes` is Infinity where all of it is known to fit. */
+/** Turns a server's result into the one for the agent: exposed URIs, texts within the limit, no reserved `_meta`. `textBytes` is Infinity if the whole result is known to fit. */
 export type Shape = (result: Json, server: string, textBytes: number) => Json;
 
 export const shapeToolResult: Shape = (result, server, textBytes) => {
@@ -95,8 +95,8 @@ const withUri = (block: Json, server: string): Json =>
   typeof block.uri === 'string' ? { ...block, uri: exposedUri(server, block.uri) } : block;
 
 /**
- * Structured content cannot be cut and stay what it is. Too much of it is left out, and the result says that it is no whole
- * one: clients refuse a result without it that says it is.
+ * Structured content cannot be cut and stay valid. If it is too large it is left out and the result is an error, because clients
+ * refuse a successful result without it.
  */
 function withinBounds(result: Json, textBytes: number): Json {
   const { structuredContent, ...rest } = result;

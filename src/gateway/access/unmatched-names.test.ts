@@ -44,14 +44,14 @@ test.each([
   const included = setUp({ include: entries });
   await using __ = included.fixture;
   expect(await included.names()).toEqual(['create_pull_request', 'merge_pull_request']);
-  expect([excluded.fixture.troubles, included.fixture.troubles]).toEqual([[], []]);
+  expect([excluded.fixture.notes, included.fixture.notes]).toEqual([[], []]);
 });
 
 test('a name in include that means no tool gives nothing, and the result of the run says so', async () => {
   const { fixture, run, names } = setUp({ include: ['list_isues', 'merge_pull_request'] });
   await using _ = fixture;
   expect(await names()).toEqual(['merge_pull_request']);
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} The MCP server github has no tool "list_isues", which toolRestrictions.tester.github.include names. Did you mean "list_issues"?`,
   ]);
 });
@@ -67,7 +67,7 @@ test('a name in exclude that means no tool hides the server from that role until
     outcome: 'unmatched',
   });
   expect(view.notice()).toContain('github: its tools are hidden from the role tester');
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} The MCP server github has no tool "create_pull_reqest", which toolRestrictions.tester.github.exclude names. Did you mean "create_pull_request" or "merge_pull_request"? The tools of github stay hidden from the role tester until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve github/create_pull_reqest\`.`,
   ]);
   expect(await names(fixture.view(fixture.run('lead')))).toEqual(LIST);
@@ -118,7 +118,7 @@ test('the result of a run names servers that its role is given and that do not e
   );
   await using _ = fixture;
   expect(await names()).toEqual(LIST);
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} There is no MCP server "gitlab", which agentServers.tester names. Did you mean "github"?`,
   ]);
 });
@@ -136,7 +136,7 @@ test('a restriction for a server that does not exist hides every server from its
   expect(view.notice()).toContain(
     'github: its tools are hidden from the role tester, because a restriction names a server or role that does not exist',
   );
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} There is no MCP server "githup", which toolRestrictions.tester.githup names. Did you mean "github"? The tools of all MCP servers stay hidden from the role tester until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve githup/toolRestrictions.tester\`.`,
   ]);
   expect(await names(fixture.view(fixture.run('lead')))).toEqual(LIST);
@@ -154,7 +154,7 @@ test('an argument rule for a server that does not exist hides every server from 
   const { fixture, names } = restrictedElsewhere({}, { argumentRules: [rule] });
   await using _ = fixture;
   expect(await names()).toEqual([]);
-  expect(fixture.troubles[0]).toContain('"githup", which argumentRules[0] names. Did you mean "github"?');
+  expect(fixture.notes[0]).toContain('"githup", which argumentRules[0] names. Did you mean "github"?');
   expect(await names(fixture.view(fixture.run('lead')))).toEqual(LIST);
 });
 
@@ -192,7 +192,7 @@ test('a restriction for a server that does not exist can be confirmed, for that 
   });
   await using __ = later;
   expect(await names(later.view(later.run('tester')))).toEqual(LIST);
-  expect(later.troubles).toEqual([]);
+  expect(later.notes).toEqual([]);
 });
 
 test('a restriction for an unknown role hides its server from roles with a similar name', async () => {
@@ -201,7 +201,7 @@ test('a restriction for an unknown role hides its server from roles with a simil
   const { fixture, run, names } = restrictedElsewhere(wrong, {}, roles);
   await using _ = fixture;
   expect(await names()).toEqual([]);
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} There is no role "testr", which toolRestrictions.testr.github names. Did you mean "tester"? The tools of github stay hidden from the role tester until you correct the name in .squad/mcp-config.json, or confirm it with \`squad mcp approve github/toolRestrictions.testr\`.`,
   ]);
   expect(await names(fixture.view(fixture.run('lead')))).toEqual(LIST);
@@ -221,7 +221,7 @@ test('a restriction for an unknown role that resembles no role hides nothing, an
   const { fixture, run, names } = restrictedElsewhere(wrong, {}, roles);
   await using _ = fixture;
   expect(await names()).toEqual(LIST);
-  expect(fixture.troubles).toEqual([
+  expect(fixture.notes).toEqual([
     `${run.id} There is no role "scribe", which toolRestrictions.scribe.github names. It restricts nobody. Correct the name, or confirm it with \`squad mcp approve github/toolRestrictions.scribe\`.`,
   ]);
 });
@@ -231,7 +231,7 @@ test('a rule on arguments of a tool that is not there hides the server as well; 
   const named = setUp({ include: ['*'] }, { argumentRules: [{ ...rule, tool: 'create_pr' }] });
   await using _ = named.fixture;
   expect(await named.names()).toEqual([]);
-  expect(named.fixture.troubles[0]).toContain('argumentRules[0].tool');
+  expect(named.fixture.notes[0]).toContain('argumentRules[0].tool');
   const pattern = setUp({ include: ['*'] }, { argumentRules: [{ ...rule, tool: 'delete_*' }] });
   await using __ = pattern.fixture;
   expect(await pattern.names()).toEqual(LIST);

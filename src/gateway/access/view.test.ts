@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Audit, ForwardedClient } from '../../core/ports/gateway.ts';
 import { type Json, UpstreamFault } from '../../wire/upstream/link.ts';
-import { openAuditLog } from '../audit/audit-log.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 import { auditFolder } from '../testing/audit-folder.ts';
 import { faultyDisk } from '../testing/faulty-disk.ts';
 import {
@@ -373,7 +373,7 @@ test('a list waits five seconds for servers nobody has seen, then goes without t
 
 test('when the audit cannot be written, nothing of any run reaches a server until it can', async () => {
   let isFull = false;
-  const audit = openAuditLog({
+  const audit = new AuditLog({
     folder: auditFolder(),
     clock: { now: () => 0, monotonic: () => 0 },
     warn() {},
@@ -570,7 +570,7 @@ test('a call whose caller has left before it has a place is not sent, also when 
     one.abort();
     for (let turns = 0; turns < 20; turns++) await null;
   }
-  expect(new Set(await Promise.all(calls))).toEqual(new Set(['The request was taken back.']));
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['The request was cancelled.']));
   expect(asked).toBe(8);
   expect(fixture.audit.every(({ outcome }) => outcome === 'cancelled')).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 
-/** The end of the chain: what the next line must say came before it. */
+/** The end of the chain, which the next line refers to. */
 export interface Link {
   seq: number;
   hash: string;
@@ -12,10 +12,10 @@ export const START: Link = { seq: 0, hash: '0'.repeat(64) };
 const MAX_NAME_LENGTH = 200;
 const MAX_SHAPE_LENGTH = 500;
 const MAX_PATH_LENGTH = 4096;
-/** More than the longest line there can be, every character of it escaped. */
+/** More than the longest possible line with every character escaped. */
 export const MAX_LINE_LENGTH = 64 * 1024;
 
-/** The entry as the inside of a JSON object, cut to size. Read at once, so that a later change of the entry is no matter. */
+/** The entry as the inside of a JSON object, cut to size. Made at once, so that later changes to the entry have no effect. */
 export function fieldsOf(entry: AuditEntry): string {
   return oneLine(
     JSON.stringify({
@@ -39,7 +39,7 @@ export function fieldsOf(entry: AuditEntry): string {
   );
 }
 
-/** The line that comes after `before`, its newline included. */
+/** The line after `before`, with its newline. */
 export function lineAfter(before: Link, at: number, fields: string): { line: string; link: Link } {
   const seq = before.seq + 1;
   const open = `{"seq":${seq},"at":"${new Date(at).toISOString()}",${fields},"prev":"${before.hash}"`;
@@ -50,8 +50,8 @@ export function lineAfter(before: Link, at: number, fields: string): { line: str
 export type CheckedLine = Link & { prev: string };
 
 /**
- * A line by itself, without its newline: whether it is one of ours, and still what it was. The hash is over its bytes, not
- * over what they mean, so that no two lines have the same.
+ * Checks one line, given without its newline. The hash covers its bytes, not the parsed value, so that two spellings of the same
+ * JSON have different hashes.
  */
 export function checkLine(bytes: Buffer): CheckedLine | 'edited' | 'unreadable' {
   const text = bytes.toString();
@@ -68,8 +68,8 @@ const CLOSING = Buffer.from('}');
 const HASH_PART = `,"hash":"${START.hash}"}`.length;
 
 /**
- * JSON escapes what ends a line for most readers; the rest ends one for some, or does something to a terminal. Tested first:
- * a name with one of these is rare.
+ * Escapes the characters that JSON leaves alone and that some readers take for a line end, or a terminal obeys. Tests first,
+ * because such a character is rare.
  */
 const oneLine = (json: string) => (UNSAFE.test(json) ? json.replace(EVERY_UNSAFE, escaped) : json);
 const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;

@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 import { checkLine, type Link, START } from './audit-chain.ts';
 
-/** What is being written to; older ones are named by the number of their first line. */
+/** The file that is written to. Rotated files are named after the number of their first line. */
 export const currentFile = (folder: string) => join(folder, 'audit.jsonl');
 export const headFile = (folder: string) => join(folder, 'audit.head');
 export const olderFile = (folder: string, firstSeq: number) => join(folder, `audit-${firstSeq}.jsonl`);
 
-/** In the order they were written, without the current one. */
+/** Rotated files in the order they were written. */
 export async function olderFiles(disk: Pick<AuditDisk, 'list'>, folder: string): Promise<string[]> {
   const firsts = (await disk.list(folder)).flatMap(name => {
     const number = /^audit-([1-9][0-9]{0,15})\.jsonl$/.exec(name)?.[1];
@@ -17,11 +17,11 @@ export async function olderFiles(disk: Pick<AuditDisk, 'list'>, folder: string):
   return firsts.sort((a, b) => a - b).map(first => olderFile(folder, first));
 }
 
-/** The few things the audit log does with files, so that a test can make any one of them fail. */
+/** The file operations of the audit log, so that a test can make any one of them fail. */
 export interface AuditDisk {
-  /** For reading and writing; the file and its folder are made if they are not there, for the user only. */
+  /** For reading and writing. Creates the file and its folder, for the user only. */
   open(path: string): Promise<DiskFile>;
-  /** Null: not there. */
+  /** Null: no such file. */
   stat(path: string): Promise<{ size: number; inode: number } | null>;
   /** Empty when there is no such folder. */
   list(folder: string): Promise<string[]>;
@@ -31,9 +31,9 @@ export interface AuditDisk {
 export interface DiskFile {
   inode: number;
   size(): Promise<number>;
-  /** As many of the bytes as there are. */
+  /** May return fewer bytes, at the end of the file. */
   read(position: number, length: number): Promise<Buffer>;
-  /** Returns how many were taken: a disk that fills up takes some. */
+  /** Returns how many bytes were written: a disk that fills up takes some of them. */
   write(bytes: Buffer, position: number): Promise<number>;
   truncate(size: number): Promise<void>;
   datasync(): Promise<void>;
@@ -44,7 +44,7 @@ export const auditDisk: AuditDisk = {
   async open(path) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const isNew = (await auditDisk.stat(path)) === null;
-    // Not for appending: there the system ignores positions, and what failed half way could not be written over.
+    // Not in append mode: there the system ignores positions, and a half-written line could not be overwritten.
     const handle = await open(path, isNew ? 'wx+' : 'r+', 0o600);
     if (isNew) await syncFolder(dirname(path));
     return {
@@ -71,7 +71,7 @@ export const auditDisk: AuditDisk = {
   },
 };
 
-/** Or a file that is new, or has a new name, may be gone after a power cut with everything in it. */
+/** Without this a new or renamed file may be gone after a power cut, with everything in it. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -81,52 +81,73 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function nullIfMissing(thrown: NodeJS.ErrnoException): null {
+export function nullIfMissing(thrown: NodeJS.ErrnoException): null {
   if (thrown.code === 'ENOENT') return null;
   throw thrown;
 }
 
-/** The end of the log as it was last known to be on disk: without it, lines taken from the end would not be missed. */
+/** The files that an open log holds. */
+export interface LogFiles {
+  file: DiskFile;
+  head: DiskFile;
+}
+
+export async function openFiles(disk: AuditDisk, folder: string): Promise<LogFiles> {
+  const file = await disk.open(currentFile(folder));
+  try {
+    return { file, head: await disk.open(headFile(folder)) };
+  } catch (thrown) {
+    await file.close().catch(() => {}); // `thrown` says why
+    throw thrown;
+  }
+}
+
+export async function closeFiles({ file, head }: LogFiles): Promise<void> {
+  await Promise.all([file.close(), head.close()]);
+}
+
+/** The end of the log as it was last known to be on disk. Without it, nobody would miss lines removed from the end. */
 export interface Head extends Link {
-  /** The log was closed in order: nothing comes after this. */
+  /** The log was closed in order: no line comes after this one. */
   isLast: boolean;
 }
 
-/** Always the same length, so that it is written over in one piece. */
+/** Always the same length, so that one write replaces it. */
 const headText = ({ seq, hash, isLast }: Head) =>
   `${String(seq).padStart(16, '0')} ${hash} ${isLast ? 'closed' : 'open  '}\n`;
-const HEAD_LENGTH = 16 + 1 + 64 + 1 + 6 + 1;
+export const HEAD_LENGTH = 16 + 1 + 64 + 1 + 6 + 1;
 
 export async function writeHead(file: DiskFile, head: Head): Promise<void> {
   const bytes = Buffer.from(headText(head));
   if ((await file.write(bytes, 0)) < bytes.length) throw new Error('audit.head was written in part only');
 }
 
-/** Null: there is none, or it is none of ours. */
-export async function readHead(file: Pick<DiskFile, 'read'>): Promise<Head | null> {
-  const text = (await file.read(0, HEAD_LENGTH + 1)).toString();
+export const readHead = async (file: DiskFile): Promise<Head | null> =>
+  parseHead((await file.read(0, HEAD_LENGTH + 1)).toString());
+
+/** Null: the text is empty, or not one of our heads. */
+export function parseHead(text: string): Head | null {
   const parts = /^(\d{16}) ([0-9a-f]{64}) (open {2}|closed)\n$/.exec(text);
   return parts && { seq: Number(parts[1]), hash: parts[2]!, isLast: parts[3] === 'closed' };
 }
 
-/** More than one write, so that whatever a killed hub left of its last one is in sight. */
+/** More than one write, so that it covers whatever a killed hub left of its last one. */
 const TAIL = 1024 * 1024;
 const NEWLINE = 0x0a;
 
-export interface Recovered {
-  /** What the next line comes after. */
+interface Recovered {
+  /** Chain position for the next line. */
   link: Link;
-  /** How much of the file stays: without a last line that is incomplete. */
+  /** Size of the file without an incomplete last line. */
   size: number;
-  /** What was found out of order, to be written down first. */
+  /** Problems found, to be logged first. */
   repairs: AuditEntry[];
 }
 
 /**
- * Finds the end of a log that was left somehow. Changes nothing. An incomplete last line does not count: a hub
- * was killed while it wrote. What the head
- * says was written and is not there (or is something else) is not forgotten: the chain goes on from the head, so that the
- * log can be seen to be broken here for ever.
+ * Finds the end of a log, however the last hub left it. Changes nothing. An incomplete last line does not count: a hub was killed
+ * while it wrote. If lines are missing or differ from what the head says, the chain continues from the head, so that verification
+ * finds the break for ever.
  */
 export async function recoverEnd(
   disk: AuditDisk,
@@ -136,7 +157,7 @@ export async function recoverEnd(
 ): Promise<Recovered> {
   const repairs: AuditEntry[] = [];
   const whole = await file.size();
-  const size = await sizeOfLines(file, whole);
+  const size = await sizeOfWholeLines(file, whole);
   if (size < whole) repairs.push(repair(`an incomplete last line of ${whole - size} bytes was cut off`));
 
   const last = (await lastLine(file, size)) ?? (await lastOfOlder(disk, folder));
@@ -151,7 +172,7 @@ export async function recoverEnd(
   return { link: head, size, repairs };
 }
 
-/** A hub that was killed wrote more than its head says; one that ended in order did not. */
+/** A killed hub may have written more lines than its head says; a hub that ended in order has not. */
 const isAfter = (end: Link, head: Head) =>
   end.seq === head.seq ? end.hash === head.hash : end.seq > head.seq && !head.isLast;
 
@@ -163,15 +184,15 @@ export const repair = (name: string): AuditEntry => ({
   outcome: 'ok',
 });
 
-async function sizeOfLines(file: Pick<DiskFile, 'read'>, size: number): Promise<number> {
+async function sizeOfWholeLines(file: DiskFile, size: number): Promise<number> {
   const tail = await file.read(Math.max(0, size - TAIL), Math.min(size, TAIL));
   const incomplete = tail.length - 1 - tail.lastIndexOf(NEWLINE);
-  // No end of a line in all of this: nothing of ours, and not ours to remove.
+  // No line end in the whole tail: Squad did not write this, so it does not remove it.
   return incomplete === TAIL ? size : size - incomplete;
 }
 
-/** Null: there is no line. */
-async function lastLine(file: Pick<DiskFile, 'read'>, size: number): Promise<Link | 'broken' | null> {
+/** Null: the file is empty. */
+async function lastLine(file: DiskFile, size: number): Promise<Link | 'broken' | null> {
   if (size === 0) return null;
   const tail = await file.read(Math.max(0, size - TAIL), Math.min(size, TAIL));
   if (tail.at(-1) !== NEWLINE) return 'broken';
@@ -179,7 +200,7 @@ async function lastLine(file: Pick<DiskFile, 'read'>, size: number): Promise<Lin
   return typeof line === 'string' ? 'broken' : line;
 }
 
-/** The current file is empty for a moment after each change of files. */
+/** The current file is empty for a moment after each rotation. */
 async function lastOfOlder(disk: AuditDisk, folder: string): Promise<Link | 'broken' | null> {
   const newest = (await olderFiles(disk, folder)).at(-1);
   if (newest === undefined) return null;

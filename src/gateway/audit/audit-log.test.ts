@@ -346,7 +346,7 @@ describe('a disk that fails', () => {
     log.append(anEntry('after'));
     await log.flush();
     expect(namesIn(folder)).toEqual(['after']);
-    expect(log.warned.join()).toContain('taken away');
+    expect(log.warned.join()).toContain('removed or replaced');
     expect((await log.verify()).problem).toMatchObject({ what: 'missing', line: 1, seq: 1 });
   });
 });
@@ -467,7 +467,7 @@ describe('a log that somebody changed meanwhile', () => {
     log.append(anEntry('next'));
     await log.flush();
     expect((await log.verify()).problem).not.toBeNull();
-    expect(log.warned.join()).toMatch(/changed by somebody else|taken away/);
+    expect(log.warned.join()).toMatch(/changed by another program|removed or replaced/);
     expect(readFileSync(current(folder), 'utf8')).toContain('"name":"next"');
   });
 });

@@ -1,8 +1,19 @@
+import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { AuditFilter, AuditPage } from '../../core/ports/gateway.ts';
 import { type AuditBreak, AuditRecord, type AuditVerdict } from '../../schema/audit.ts';
 import { checkLine, type Link, MAX_LINE_LENGTH, START } from './audit-chain.ts';
-import { auditDisk, currentFile, type Head, headFile, olderFiles, readHead } from './audit-files.ts';
+import {
+  auditDisk,
+  currentFile,
+  HEAD_LENGTH,
+  type Head,
+  headFile,
+  nullIfMissing,
+  olderFiles,
+  parseHead,
+} from './audit-files.ts';
 
 const CHUNK = 256 * 1024;
 const NEWLINE = 0x0a;
@@ -13,7 +24,7 @@ interface ReadLine {
   isWhole: boolean;
 }
 
-/** Read in pieces, so that neither a large file nor a line without an end fills the memory. */
+/** Reads in chunks, so that neither a large file nor a line without an end fills the memory. */
 async function* linesOf(file: FileHandle): AsyncGenerator<ReadLine> {
   const buffer = Buffer.allocUnsafe(CHUNK);
   let rest = Buffer.alloc(0);
@@ -55,8 +66,8 @@ async function* linesBackwards(file: FileHandle): AsyncGenerator<Buffer> {
 }
 
 /**
- * Calls `work` with each file of a log that may be at work, until it says it is done. The current one is opened first: should
- * it be put aside meanwhile, it is still the one that was meant. Returns how many files there are.
+ * Calls `work` with each file of a log that may be in use, until it returns `done`. Opens the current file first: if the hub
+ * rotates it meanwhile, the handle still belongs to the same file. Returns the number of files.
  */
 async function eachFile(
   folder: string,
@@ -70,8 +81,8 @@ async function eachFile(
     for (const path of order === 'oldest first' ? paths : paths.toReversed()) {
       const isCurrent = path === currentFile(folder);
       const file = isCurrent && current ? current : await open(path, 'r');
-      const wish = await work(file, path).finally(() => isCurrent || file.close());
-      if (wish === 'done') break;
+      const next = await work(file, path).finally(() => isCurrent || file.close());
+      if (next === 'done') break;
     }
     return paths.length;
   } finally {
@@ -87,12 +98,7 @@ async function olderThan(current: FileHandle | null, folder: string): Promise<st
   return paths;
 }
 
-function nullIfMissing(thrown: NodeJS.ErrnoException): null {
-  if (thrown.code === 'ENOENT') return null;
-  throw thrown;
-}
-
-/** The newest entries that match, read from the end, so that a long log costs no more than a short one. */
+/** Returns the newest entries that match. Reads from the end, so that a long log takes no longer than a short one. */
 export async function readAudit(
   folder: string,
   { runId, deniedOnly, limit }: AuditFilter,
@@ -121,15 +127,15 @@ function asRecord(bytes: Buffer): AuditRecord | null {
   try {
     return AuditRecord.safeParse(JSON.parse(bytes.toString())).data ?? null;
   } catch {
-    return null; // counted by the caller, explained by verifying
+    return null; // the caller counts it, verification explains it
   }
 }
 
 type Fault = Pick<AuditBreak, 'what' | 'message'>;
 
 /**
- * Every line of every file, in order, up to the first that is not as it was written. `written` is what a log at work knows to
- * be on disk: it may be writing beyond that. Without it, what the log last said of itself counts.
+ * Checks every line of every file, in order, up to the first that is not as it was written. `written` is the last line that a
+ * running hub knows to be on disk; it may be writing more. Without `written` the stored head counts.
  */
 export async function verifyAudit(folder: string, written?: Link): Promise<AuditVerdict> {
   const head = written ? { ...written, isLast: false } : await storedHead(folder);
@@ -141,7 +147,7 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
     for await (const { bytes, isWhole } of linesOf(file)) {
       line += 1;
       if (problem) {
-        // A number that is not where it should be is either further on or nowhere.
+        // The missing line may stand further down.
         if (!bytes.toString('latin1', 0, 32).startsWith(`{"seq":${problem.seq},`)) continue;
         problem = { ...problem, ...displaced(problem.seq) };
         return 'done';
@@ -165,26 +171,30 @@ export async function verifyAudit(folder: string, written?: Link): Promise<Audit
   };
 }
 
-/** The line that comes after `before`, or what is wrong with it. */
+/** The next line of the chain, or what is wrong with it. */
 function follow(bytes: Buffer, before: Link, head: Head | null): Link | Fault {
   const line = checkLine(bytes);
-  if (line === 'unreadable') return { what: 'unreadable', message: 'This is no line of the log.' };
-  if (line === 'edited') return { what: 'edited', message: 'This line is not what was written.' };
+  if (line === 'unreadable') return { what: 'unreadable', message: 'This is not a line of the audit log.' };
+  if (line === 'edited') return { what: 'edited', message: 'This line was changed after it was written.' };
   const due = before.seq + 1;
   if (line.seq < due) return displaced(due, line.seq);
   if (line.seq > due)
-    return { what: 'missing', message: `Line ${line.seq} stands here; ${due} and those up to it are gone.` };
+    return {
+      what: 'missing',
+      message: `Found line ${line.seq}; the lines from ${due} up to it are missing.`,
+    };
   if (line.prev !== before.hash)
     return {
       what: 'edited',
-      message: 'This line does not come after the one before it: one of the two is forged.',
+      message: 'This line does not follow the line before it: one of the two is forged.',
     };
   if (head?.isLast && line.seq > head.seq)
     return { what: 'edited', message: 'This line was added after the log had been closed.' };
   if (line.seq === head?.seq && line.hash !== head.hash)
     return {
       what: 'edited',
-      message: 'Another line was written here: the log was rewritten up to this one or from further up.',
+      message:
+        'This is not the line that was written here: the log was rewritten up to this line or from an earlier one.',
     };
   return { seq: line.seq, hash: line.hash };
 }
@@ -193,38 +203,27 @@ function endFault({ seq }: Link, head: Head | null): Fault | null {
   if (head === null)
     return seq === 0
       ? null
-      : { what: 'cut', message: 'audit.head is gone, so that nobody can tell whether the end is there.' };
+      : { what: 'cut', message: 'audit.head is missing, so it is unknown whether the log is complete.' };
   if (seq >= head.seq) return null;
   return {
     what: 'cut',
-    message: `The log went on up to line ${head.seq}; ${head.seq - seq} lines are gone from its end.`,
+    message: `The log had ${head.seq} lines; the last ${head.seq - seq} are missing.`,
   };
 }
 
 const INCOMPLETE: Fault = {
   what: 'cut',
-  message: 'The last line is incomplete: the hub was killed while it wrote, or the file was cut.',
+  message: 'The last line is incomplete: the hub was killed while writing, or the file was cut.',
 };
 
 const displaced = (due: number, found?: number): Fault => ({
   what: 'reordered',
   message:
-    found === undefined
-      ? `Line ${due} stands further down.`
-      : `Line ${found} stands here, where ${due} should be.`,
+    found === undefined ? `Line ${due} is further down.` : `Found line ${found} where ${due} should be.`,
 });
 
 async function storedHead(folder: string): Promise<Head | null> {
-  const file = await open(headFile(folder), 'r').catch(() => null); // as good as not there
-  if (!file) return null;
-  try {
-    return await readHead({
-      read: async (position, length) => {
-        const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
-        return buffer.subarray(0, bytesRead);
-      },
-    });
-  } finally {
-    await file.close();
-  }
+  // A head that cannot be read is as good as none.
+  const stored = await text(createReadStream(headFile(folder), { end: HEAD_LENGTH })).catch(() => '');
+  return parseHead(stored);
 }

@@ -1,8 +1,8 @@
-import { openAuditLog } from '../audit/audit-log.ts';
+import { AuditLog } from '../audit/audit-log.ts';
 
 /** Appends for ever and says which entries are on disk. */
 const folder = process.argv[2]!;
-const log = openAuditLog({
+const log = new AuditLog({
   folder,
   clock: { now: () => Date.now(), monotonic: () => performance.now() },
   warn: () => {},

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type AuditLog, type AuditLogOptions, openAuditLog } from '../audit/audit-log.ts';
+import { AuditLog, type AuditLogOptions } from '../audit/audit-log.ts';
 
 /** A place for a log, not made yet; removed with the test. */
 export function auditFolder(): string {
@@ -31,7 +31,7 @@ export function openLog(
 ): AuditLog & { warned: string[] } {
   const warned: string[] = [];
   let now = 1_700_000_000_000;
-  const log = openAuditLog({
+  const log = new AuditLog({
     folder,
     clock: { now: () => now++, monotonic: () => now },
     warn: line => warned.push(line),

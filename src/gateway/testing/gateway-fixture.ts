@@ -1,3 +1,4 @@
+import type { Timers } from '../../base/timers.ts';
 import type {
   Audit,
   AuditEntry,
@@ -13,7 +14,6 @@ import { newRunId, newSquadId } from '../../schema/ids.ts';
 import { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import { createGateway, type GatewayOptions } from '../gateway.ts';
-import type { Timers } from '../timers.ts';
 import type { Connect } from '../upstream/connect.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -45,7 +45,7 @@ export class GatewayFixture implements AsyncDisposable {
   readonly warnings: string[] = [];
   readonly denied: string[] = [];
   readonly changes: string[] = [];
-  readonly troubles: string[] = [];
+  readonly notes: string[] = [];
   readonly pins: Map<string, Pin[]>;
   readonly gateway: Gateway;
   readonly workspace: string;
@@ -111,7 +111,7 @@ export class GatewayFixture implements AsyncDisposable {
       timers: options.timers ?? this.time,
       warn: message => this.warnings.push(message),
       onDenied: (_run, name, count) => this.denied.push(...Array<string>(count).fill(name)),
-      onTrouble: (runId, text) => this.troubles.push(`${runId} ${text}`),
+      onNote: (runId, text) => this.notes.push(`${runId} ${text}`),
       ...(options.onQuestion && { onQuestion: options.onQuestion }),
     });
     this.gateway.onChange((runId, what) => this.changes.push(`${runId} ${what}`));

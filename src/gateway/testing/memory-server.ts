@@ -87,7 +87,7 @@ class MemoryLink implements Connected {
         reject(fault);
       };
       this.#waiting.add(fail);
-      const cancel = () => fail(new UpstreamFault('cancelled', 'taken back'));
+      const cancel = () => fail(new UpstreamFault('cancelled', 'the caller cancelled the request'));
       options.signal?.addEventListener('abort', cancel, { once: true });
       if (options.signal?.aborted) return cancel();
       Promise.resolve(this.#answer({ method, params, options, server: this.#server })).then(result => {

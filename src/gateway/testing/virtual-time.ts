@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Timers } from '../timers.ts';
+import type { Timers } from '../../base/timers.ts';
 
 /** Time that passes when a test says so. */
 export class VirtualTime implements Clock, Timers {

@@ -1,18 +1,18 @@
+import type { Timers } from '../../base/timers.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { Timers } from '../timers.ts';
 
-/** How many calls one server has before it, in all and of one run; the rest wait in the order they came. */
+/** Limits the calls in flight to one server, in all and of one run; the rest wait in the order they came. */
 export interface InFlight {
   /**
-   * Undefined: at once. Rejects with the signal's reason when it aborts first, with Busy when there was no place in all that
-   * time; then nothing is to be given back.
+   * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no place came
+   * free in time; then the caller must not call `leave`.
    */
-  enter(runId: RunId, signal: AbortSignal, patienceMs: number): Promise<void> | undefined;
+  enter(runId: RunId, signal: AbortSignal, timeoutMs: number): Promise<void> | undefined;
   leave(runId: RunId): void;
   count(): number;
 }
 
-/** All places were taken for as long as somebody would wait. */
+/** No place came free within the timeout. */
 export class Busy extends Error {}
 
 interface Waiter {
@@ -32,7 +32,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
   let turn = 0;
 
   return {
-    enter(runId, signal, patienceMs) {
+    enter(runId, signal, timeoutMs) {
       let line = lines.get(runId);
       if (line === undefined) {
         line = { inside: 0, waiting: new Set() };
@@ -43,7 +43,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
         line.inside += 1;
         return undefined;
       }
-      return wait(runId, line, signal, patienceMs);
+      return wait(runId, line, signal, timeoutMs);
     },
     leave(runId) {
       const line = lines.get(runId)!;
@@ -55,7 +55,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
     count: () => inside,
   };
 
-  function wait(runId: RunId, line: Line, signal: AbortSignal, patienceMs: number): Promise<void> {
+  function wait(runId: RunId, line: Line, signal: AbortSignal, timeoutMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         forget(runId, line);
@@ -78,7 +78,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
         reject(reason);
       };
       const abort = () => giveUp(signal.reason);
-      const cancel = timers.after(patienceMs, () => giveUp(new Busy()));
+      const cancel = timers.after(timeoutMs, () => giveUp(new Busy()));
       signal.addEventListener('abort', abort, { once: true });
       line.waiting.add(waiter);
       waiting += 1;
@@ -89,7 +89,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
     if (line.inside === 0 && line.waiting.size === 0) lines.delete(runId);
   }
 
-  /** The longest waiting of those whose run has a place left: a run with a thousand waiting holds up nobody else. */
+  /** Admits the longest waiting call whose run has a place left: a run with a thousand waiting calls holds up nobody else. */
   function admitNext(): void {
     let first: { line: Line; waiter: Waiter } | null = null;
     for (const line of lines.values()) {
@@ -109,7 +109,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
 
 const TICK_MS = 125;
 
-/** Calls that take their time. What is done when one does is done between one and two ticks after its beginning, at most once. */
+/** Reports calls that take long: between one and two ticks after their start, at most once each. */
 export class LongCalls {
   readonly #timers: Timers;
   #young = new Set<() => void>();
@@ -120,9 +120,9 @@ export class LongCalls {
     this.#timers = timers;
   }
 
-  /** Returns how to say that the call is over. */
+  /** Returns a function to call when the call is over. */
   begin(onLong: () => void): () => void {
-    // One timer for all of them: most calls are over long before it matters.
+    // One timer for all calls: most are over long before it fires.
     if (!this.#isTicking) this.#wait();
     this.#young.add(onLong);
     return () => this.#young.delete(onLong) || this.#older.delete(onLong);

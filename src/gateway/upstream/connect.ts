@@ -7,25 +7,20 @@ import { openHttpLink } from '../../wire/upstream/http-link.ts';
 import { type Json, type LinkEvents, UpstreamFault, type UpstreamLink } from '../../wire/upstream/link.ts';
 import { openStdioLink } from '../../wire/upstream/stdio-link.ts';
 
+const MAX_LINES = 6;
 const MAX_LINE_LENGTH = 400;
 
-/** The fault with the last a server wrote to its log, where mostly stands why. One line, and not too long. */
+/** Adds the end of the server's log to the fault, because the log mostly says why. One line, and not too long. */
 export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
-  const words = lastWords(tail);
-  if (words === '' || fault.kind === 'cancelled' || fault.kind === 'answer') return fault;
+  const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
+  const text = line.length > MAX_LINE_LENGTH ? `…${line.slice(-MAX_LINE_LENGTH).toWellFormed()}` : line;
+  if (text === '' || fault.kind === 'cancelled' || fault.kind === 'answer') return fault;
   const { kind, message, error, retryAfterMs, cause } = fault;
-  return new UpstreamFault(kind, `${message.replace(/(?<![.!?])$/, '.')} It last wrote: ${words}`, {
+  return new UpstreamFault(kind, `${message.replace(/(?<![.!?])$/, '.')} It last wrote: ${text}`, {
     ...(error && { error }),
     ...(retryAfterMs !== null && { retryAfterMs }),
     cause,
   });
-}
-
-const MAX_LINES = 6;
-
-function lastWords(tail: string): string {
-  const line = stderrExcerpt(tail, MAX_LINES).join(' ').replace(/\s+/g, ' ').trim();
-  return line.length > MAX_LINE_LENGTH ? `…${line.slice(-MAX_LINE_LENGTH).toWellFormed()}` : line;
 }
 
 const MAX_KEPT = 256 * 1024;
@@ -35,21 +30,21 @@ interface TextTail {
   text(): string;
 }
 
-/** The last lines of something that may never end. */
-export function createTextTail(mostKept = MAX_KEPT): TextTail {
+/** Keeps the last lines of output that may never end. */
+export function createTextTail(maxKept = MAX_KEPT): TextTail {
   let lines: string[] = [];
   let first = 0;
   let size = 0;
   return {
     add(line) {
-      const kept = line.slice(-mostKept);
+      const kept = line.slice(-maxKept);
       lines.push(kept);
       size += kept.length + 1;
-      while (size > mostKept + 1) {
+      while (size > maxKept + 1) {
         size -= (lines[first]?.length ?? 0) + 1;
         lines[first++] = '';
       }
-      // The list is cut now and then, not for every line.
+      // Cutting the list for every line would be slow.
       if (first > 1000) {
         lines = lines.slice(first);
         first = 0;
@@ -61,38 +56,38 @@ export function createTextTail(mostKept = MAX_KEPT): TextTail {
 
 interface ConnectOptions {
   table: ProcessTable;
-  /** A mark for each process, by which it is found again; see process/service-tag.ts. */
+  /** A tag for each process, by which a later hub finds it. */
   nextTag(): string;
   clientInfo: { name: string; version: string };
-  /** A line a server wrote to its log, secrets left out. */
+  /** A line of a server's log, without secrets. */
   onStderr?(server: string, line: string): void;
-  /** A process that would not end. */
+  /** A process that could not be ended. */
   onSurvivor?(server: string, pid: number, command: string): void;
 }
 
 export interface ConnectRequest {
-  /** The server's id, for telling whose log it is. */
+  /** The server's id, for its log. */
   id: string;
   server: ResolvedServer;
   events: LinkEvents;
   /** For the start as a whole. */
   startTimeoutMs: number;
   signal?: AbortSignal;
-  /** What the one client behind this server can be asked for; see LinkOptions. */
+  /** Capabilities of the one client behind this server; see LinkOptions. */
   capabilities?: Json;
   redact(text: string): string;
 }
 
 export interface Connected extends UpstreamLink {
-  /** Null for a server somewhere else. */
+  /** Null for a remote server. */
   pid: number | null;
-  /** The last a server wrote to its log, secrets left out. */
+  /** The end of the server's log, without secrets. */
   stderrTail(): string;
 }
 
 export type Connect = (request: ConnectRequest) => Promise<Connected>;
 
-/** Starts or reaches a server and greets it. Rejects with an UpstreamFault, and then nothing of it is left. */
+/** Starts or reaches a server and does the handshake. Rejects with an UpstreamFault, and then leaves nothing behind. */
 export function createConnect(options: ConnectOptions): Connect {
   return request => {
     const { server } = request;
@@ -105,7 +100,7 @@ async function reach(
   request: ConnectRequest,
   server: Extract<ResolvedServer, { url: string }>,
 ): Promise<Connected> {
-  const link = await openHttpLink({ ...greetingOf(request), ...server, clientInfo });
+  const link = await openHttpLink({ ...linkOptions(request), ...server, clientInfo });
   return { ...link, pid: null, stderrTail: () => '' };
 }
 
@@ -122,7 +117,7 @@ async function startAndLink(
     env,
     tag: options.nextTag(),
     onStderrLine(line) {
-      // Colours can part a secret, and are gone when it is printed.
+      // Colours can split a secret, and are removed when the line is printed.
       const shown = request.redact(plainText(line));
       tail.add(shown);
       options.onStderr?.(request.id, shown);
@@ -139,9 +134,9 @@ async function startAndLink(
   try {
     const { clientInfo } = options;
     const { stdin, stdout } = service;
-    const ended = withItsLog(service);
-    const link = await openStdioLink({ ...greetingOf(request), clientInfo, stdin, stdout, ended });
-    // However the link ends, the process does.
+    const ended = endAfterLog(service);
+    const link = await openStdioLink({ ...linkOptions(request), clientInfo, stdin, stdout, ended });
+    // However the link ends, the process ends too.
     void link.closed.then(stop);
     const close = async () => {
       await link.close();
@@ -154,18 +149,18 @@ async function startAndLink(
   }
 }
 
-const LOG_MS = 100;
+const LOG_TIMEOUT_MS = 100;
 
-/** The end of the process, told when the last of its log is there: that says why. */
-async function withItsLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
+/** Settles after the process has ended and its log was read: the log says why. */
+async function endAfterLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
   const end = await ended;
   const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, LOG_MS);
+  const timer = setTimeout(late.resolve, LOG_TIMEOUT_MS);
   await Promise.race([logEnd, late.promise]).finally(() => clearTimeout(timer));
   return end;
 }
 
-const greetingOf = ({ events, startTimeoutMs, signal, capabilities }: ConnectRequest) => ({
+const linkOptions = ({ events, startTimeoutMs, signal, capabilities }: ConnectRequest) => ({
   events,
   startTimeoutMs,
   ...(signal && { signal }),
@@ -177,7 +172,7 @@ async function end(service: ServiceProcess, { onSurvivor }: ConnectOptions, id: 
   for (const { pid, command } of survivors) onSurvivor?.(id, pid, command);
 }
 
-/** One that was given up is told by why, not by how. */
+/** For a start that was given up: the reason why, not how it ended. */
 function reasonOf(fault: UpstreamFault, { signal }: ConnectRequest): UpstreamFault {
   const why: unknown = fault.kind === 'cancelled' && signal?.aborted ? signal.reason : null;
   return why instanceof UpstreamFault ? why : fault;

@@ -62,7 +62,7 @@ test('while it is being checked every run is told so, the lists stay, and its st
     ...{ health: 'up', upSince: at + 2_000, retryAt: null, fault: null, lastFault, failures: 1, restarts: 0 },
   });
   expect(await one.tools()).toHaveLength(2);
-  expect([fixture.changes.length, one.notice(), fixture.troubles, fixture.warnings]).toEqual([
+  expect([fixture.changes.length, one.notice(), fixture.notes, fixture.warnings]).toEqual([
     ...[before, null, [], []],
   ]);
 });
@@ -76,6 +76,6 @@ test('one that answers no probe is gone from the lists, and each run is told', a
   expect(await status()).toMatchObject({ health: 'cooling', failures: 1 });
   expect((await one.tools()).map(({ name }) => name)).toEqual(['mail__echo']);
   expect(one.notice()).toContain('files: No answer within the time limit; it is tried again in 60 s.');
-  expect(fixture.troubles).toHaveLength(2);
+  expect(fixture.notes).toHaveLength(2);
   expect(await call()).toContain('It is tried again in 60 s; calling it before is no use.');
 });

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { approvePins, comparePins, confirmEntries, pendingChanges } from '../../core/gateway/pins.ts';
 import type { Definition, PendingChange, Pin, PinKey, PinStore } from '../../core/ports/gateway.ts';
 
-/** What is pinned of one server. All its instances share it; changes are made one after another. */
+/** The pins of one server. All its instances share them; changes are made one after another. */
 export class ServerPins {
   readonly key: PinKey;
   readonly #store: PinStore;
@@ -13,7 +14,7 @@ export class ServerPins {
   #loading: Promise<void> | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `isOpen`: whatever is listed may be used, now and when it changes. */
+  /** `isOpen`: every listed tool may be used, now and when it changes. */
   constructor(key: PinKey, store: PinStore, clock: Clock, isOpen = false) {
     this.key = key;
     this.#store = store;
@@ -21,7 +22,7 @@ export class ServerPins {
     this.#isOpen = isOpen;
   }
 
-  /** Null: the server was never listed, or this was not loaded yet. */
+  /** Null: the server was never listed, or the pins were not loaded yet. */
   get pins(): readonly Pin[] | null {
     return this.#pins;
   }
@@ -32,7 +33,7 @@ export class ServerPins {
         this.#pins = pins;
       },
       error => {
-        // The next one who asks tries again.
+        // The next caller tries again.
         this.#loading = null;
         throw error;
       },
@@ -40,12 +41,15 @@ export class ServerPins {
     return this.#loading;
   }
 
-  /** Compares what the server lists now with what is pinned, and keeps what is new as waiting. */
+  /** Compares the listed tools with the pins, and keeps new ones as pending. */
   see(listed: readonly Definition[]): Promise<void> {
     return this.#change(pins => comparePins(this.#isOpen ? null : pins, listed, this.#clock.now()));
   }
 
-  /** Of what waits, what is meant when its turn has come: it may have changed once more. Returns what was approved. */
+  /**
+   * Approves pending changes that `isMeant` selects. It is asked in this change's turn, because a definition may have changed once
+   * more. Returns what was approved.
+   */
   async approve(isMeant: (change: PendingChange) => boolean): Promise<PendingChange[]> {
     let approved: PendingChange[] = [];
     await this.#change(pins => {
@@ -56,7 +60,7 @@ export class ServerPins {
     return approved;
   }
 
-  /** Entries of lists that mean nothing that exists, and are to count as they are. */
+  /** Confirms list entries that match nothing that exists, so that they count as they are. */
   confirm(entries: readonly string[]): Promise<void> {
     return this.#change(pins => confirmEntries(pins ?? [], entries, this.#clock.now()));
   }
@@ -74,9 +78,8 @@ export class ServerPins {
   #change(next: (pins: readonly Pin[] | null) => readonly Pin[] | null): Promise<void> {
     const change = this.#last.then(async () => {
       await this.load();
-      const before = this.#pins;
-      const after = next(before);
-      if (after === null || isSame(before, after)) return;
+      const after = next(this.#pins);
+      if (after === null || isDeepStrictEqual(identities(this.#pins), identities(after))) return;
       // On disk before anybody may use it.
       await this.#store.savePins(this.key, [...after]);
       this.#pins = [...after];
@@ -87,29 +90,19 @@ export class ServerPins {
   }
 }
 
-const isSame = (before: readonly Pin[] | null, after: readonly Pin[]): boolean =>
-  before !== null &&
-  before.length === after.length &&
-  before.every(
-    (pin, at) =>
-      pin.hash === after[at]!.hash && pin.name === after[at]!.name && pin.state === after[at]!.state,
-  );
+const identities = (pins: readonly Pin[] | null) => pins?.map(({ name, hash, state }) => [name, hash, state]);
 
-export function createPinBooks(store: PinStore, clock: Clock): (key: PinKey) => ServerPins {
-  const books = new Map<string, ServerPins>();
+/** Returns the same pins for the same key. */
+export function createPinRegistry(store: PinStore, clock: Clock): (key: PinKey) => ServerPins {
+  const known = new Map<string, ServerPins>();
   return key => {
     const id = JSON.stringify([key.workspace, key.server, key.source]);
-    let book = books.get(id);
-    if (book === undefined) {
-      book = new ServerPins(key, store, clock);
-      books.set(id, book);
-    }
-    return book;
+    const pins = known.get(id) ?? new ServerPins(key, store, clock);
+    known.set(id, pins);
+    return pins;
   };
 }
 
-/** For servers that a file names which is read anew at each start: it is the file that was agreed to, and nobody is there to approve more. */
-export const unpinned =
-  (clock: Clock) =>
-  (key: PinKey): ServerPins =>
-    new ServerPins(key, { pins: async () => null, savePins: async () => {} }, clock, true);
+/** For the servers of a subagent's file, which is read again at each start: the user agreed to the file, and nobody is there to approve more. */
+export const createOpenPins = (key: PinKey, clock: Clock): ServerPins =>
+  new ServerPins(key, { pins: async () => null, savePins: async () => {} }, clock, true);

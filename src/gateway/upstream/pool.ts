@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { StartLimit } from '../../base/start-limit.ts';
+import type { Timers } from '../../base/timers.ts';
 import type { ServerError } from '../../core/gateway/degradation.ts';
 import {
   baseEnvironment,
@@ -7,24 +9,24 @@ import {
   sourceHash,
   urlSecrets,
 } from '../../core/gateway/variables.ts';
+import { SERVER_OF_VARIABLE } from '../../process/table/process-info.ts';
 import { createRedactor, type Redactor, type Secret } from '../../redaction/redactor.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { Server } from '../../schema/mcp-config.ts';
 import type { Json, UpstreamFault } from '../../wire/upstream/link.ts';
-import { ownEnvironment } from '../access/run-servers.ts';
-import type { GatewayOptions } from '../gateway.ts';
-import { createStartLimit, type StartLimit } from '../start-limit.ts';
-import type { Timers } from '../timers.ts';
 import { createInFlight, type InFlight } from './call-limit.ts';
-import { Catalogue, type CatalogueOptions, type ListKind } from './catalogue.ts';
+import { Catalogue, type ListKind } from './catalogue.ts';
 import type { Connect } from './connect.ts';
-import { type ServerPins, unpinned } from './pins.ts';
-import { type AskPerson, ServerQuestions } from './server-questions.ts';
-import { Upstream, type UpstreamOptions } from './upstream.ts';
+import { createOpenPins, type ServerPins } from './pins.ts';
+import { ServerQuestions } from './server-questions.ts';
+import { Upstream } from './upstream.ts';
 
 const MAX_CALLS = { inAll: 32, ofOneRun: 8 };
-/** Nobody else waits for a server that is a run's own, and a program of its model may well ask it fifty things at once. */
+/** Nobody else waits for a run's own server, and a program that its model wrote may well make fifty calls at once. */
 const MAX_OWN_CALLS = { inAll: 64, ofOneRun: 64 };
+const MAX_STARTS = 4;
+/** A shared server that no run uses is kept this long. */
+const UNUSED_MS = 60_000;
 
 const LIST_CHANGES = new Map<string, ListKind>([
   ['notifications/tools/list_changed', 'tools'],
@@ -32,138 +34,8 @@ const LIST_CHANGES = new Map<string, ListKind>([
   ['notifications/prompts/list_changed', 'prompts'],
 ]);
 
-interface PooledServerOptions {
-  key: string;
-  id: string;
-  config: Server;
-  /** One run's own, by the file that defines it. */
-  isOwn: boolean;
-  /** For its start; not given: as long as for a request. */
-  startMs: number | undefined;
-  book: ServerPins;
-  redactor: Redactor;
-  open: UpstreamOptions['open'];
-  starts: UpstreamOptions['starts'];
-  clock: UpstreamOptions['clock'];
-  timers: UpstreamOptions['timers'];
-  isFinal: UpstreamOptions['isFinal'];
-  onChange(server: PooledServer, what: ListKind): void;
-  onTrouble(server: PooledServer, trouble: ServerError, fault: string): void;
-  onRefused: CatalogueOptions['onRefused'];
-  askPerson: AskPerson | null;
-}
-
-/** A server with all that belongs to it: its connection, what it has, who uses it, what is under way. */
-export class PooledServer {
-  readonly key: string;
-  readonly id: string;
-  readonly instance: Server['instance'];
-  readonly type: 'stdio' | 'http' | 'sse';
-  readonly isOwn: boolean;
-  readonly redactor: Redactor;
-  readonly book: ServerPins;
-  readonly upstream: Upstream;
-  readonly catalogue: Catalogue;
-  readonly inFlight: InFlight;
-  /** Null: it is shared, so nobody can say whom it asks. */
-  readonly questions: ServerQuestions | null;
-  readonly users = new Set<RunId>();
-  timeoutMs: number;
-  cooldownMs: number;
-  readonly #startMs: number | undefined;
-  /** It turned bad and has not been up since. */
-  isOut = false;
-
-  constructor(options: PooledServerOptions) {
-    const { config, redactor, book } = options;
-    this.key = options.key;
-    this.id = options.id;
-    this.instance = config.instance;
-    this.isOwn = options.isOwn;
-    this.type = 'command' in config ? 'stdio' : config.type;
-    this.timeoutMs = config.timeout;
-    this.cooldownMs = config.cooldown;
-    this.#startMs = options.startMs;
-    this.redactor = redactor;
-    this.book = book;
-    this.inFlight = createInFlight(options.isOwn ? MAX_OWN_CALLS : MAX_CALLS, options.timers);
-    const questions =
-      config.instance === 'shared'
-        ? null
-        : new ServerQuestions(redactor, () => this.#stray(), options.askPerson);
-    this.questions = questions;
-    this.catalogue = new Catalogue(book, {
-      timeoutMs: () => this.timeoutMs,
-      isAlone: config.instance === 'per-agent',
-      redactor,
-      onChange: what => options.onChange(this, what),
-      onRefused: options.onRefused,
-    });
-    this.upstream = new Upstream({
-      timeoutMs: () => this.timeoutMs,
-      startMs: () => this.startMs,
-      cooldownMs: () => this.cooldownMs,
-      open: options.open,
-      greet: async link => {
-        await this.catalogue.list(link);
-        this.isOut = false;
-      },
-      onDown: wasUp => {
-        this.catalogue.withdraw();
-        const { health, fault } = this.upstream.condition;
-        options.onTrouble(this, wasUp ? 'lost' : health === 'cooling' ? 'failing' : 'absent', fault ?? '');
-      },
-      onNotification: (method, params) => this.#noted(method, params),
-      onRequest:
-        questions === null ? undefined : (method, params, signal) => questions.ask(method, params, signal),
-      isWanted: () => this.users.size > 0,
-      isFinal: options.isFinal,
-      redact: redactor.text,
-      starts: options.starts,
-      clock: options.clock,
-      timers: options.timers,
-    });
-  }
-
-  get startMs(): number {
-    return this.#startMs ?? this.timeoutMs;
-  }
-
-  get workspace(): string {
-    return this.book.key.workspace;
-  }
-
-  /** What is pinned of it is known at once; then it is started. Settles, never rejects, when it is up or known not to be. */
-  async warm(): Promise<void> {
-    // A store that cannot be read makes the start fail as well, and there it is told.
-    await this.catalogue.load().catch(() => {});
-    await this.upstream.start();
-  }
-
-  #noted(method: string, params: Json): void {
-    const what = LIST_CHANGES.get(method);
-    if (what !== undefined) this.catalogue.relist(what);
-    else if (method === 'notifications/message' && this.questions !== null)
-      this.questions.tell(method, params);
-    else this.#stray();
-  }
-
-  #stray(): void {
-    this.upstream.stray += 1;
-  }
-}
-
-const STARTS_AT_ONCE = 4;
-const UNUSED_MS = 60_000;
-const FOR_A_PERSON = new Set([
-  'COMMAND_NOT_FOUND',
-  'COMMAND_NOT_EXECUTABLE',
-  'FOLDER_NOT_FOUND',
-  'EREFUSEDADDRESS',
-]);
-
-/** A server as one run wants it. */
-interface Wanted {
+/** A server as one run needs it. */
+export interface WantedServer {
   runId: RunId;
   workspace: string;
   id: string;
@@ -171,60 +43,173 @@ interface Wanted {
   resolved: Extract<Resolution, { key: string }>;
   /** The whole environment of the run. */
   variables: Readonly<Record<string, string>>;
-  /** What it may know, and nobody else, beside what its own configuration tells it. */
+  /** Secrets that the server may know and nobody else, besides those of its own configuration. */
   secrets: readonly Secret[];
-  /** It is the run's own, by the file that defines it. */
-  isOwn?: boolean;
-  /** For its start, if that is not as long as for a request. */
-  startMs?: number | undefined;
+  /** The server is the run's own, from a subagent's file. */
+  isOwn: boolean;
+  /** Time for its start; undefined: the same as for a request. */
+  startMs: number | undefined;
 }
 
-interface PoolOptions {
+export interface PoolOptions {
   connect: Connect;
-  books(key: ServerPins['key']): ServerPins;
+  pinsOf(key: ServerPins['key']): ServerPins;
   clock: Clock;
   timers: Timers;
   warn(message: string): void;
   onChange(server: PooledServer, what: ListKind): void;
-  onTrouble(server: PooledServer, trouble: ServerError, fault: string): void;
-  onQuestion: GatewayOptions['onQuestion'];
+  onServerError(server: PooledServer, error: ServerError, fault: string): void;
+  /** A server that a run has to itself asks a person, and the run's own client cannot answer. */
+  onQuestion?(runId: RunId, server: string, params: Json, signal: AbortSignal): Promise<Json>;
 }
 
-/** Every server in use, each once for all runs for which it is the same thing with the same values. */
+/** A server with its connection, its definitions, its users and the calls in flight. */
+export class PooledServer {
+  readonly key: string;
+  readonly id: string;
+  readonly isOwn: boolean;
+  readonly redactor: Redactor;
+  readonly pins: ServerPins;
+  readonly upstream: Upstream;
+  readonly catalogue: Catalogue;
+  readonly inFlight: InFlight;
+  /** Null: the server is shared, so nobody can tell which client a question is for. */
+  readonly questions: ServerQuestions | null;
+  readonly users = new Set<RunId>();
+  /** The latest: timeout and cool-down may change. */
+  config: Server;
+  /** It has failed and was not up since. */
+  isDown = false;
+
+  constructor(key: string, wanted: WantedServer, starts: StartLimit, options: PoolOptions) {
+    const { runId, workspace, id, config, resolved, variables, secrets, isOwn, startMs } = wanted;
+    const { connect, clock, timers, onQuestion } = options;
+    this.key = key;
+    this.id = id;
+    this.isOwn = isOwn;
+    this.config = config;
+    // The environment of whichever run was first: a different one does not make it a different server.
+    const base = isOwn ? { ...variables, [SERVER_OF_VARIABLE]: runId } : baseEnvironment(variables);
+    const redactor = createRedactor([
+      ...resolved.secrets,
+      ...secrets,
+      ...Object.values(base).flatMap(urlSecrets),
+    ]);
+    this.redactor = redactor;
+    const pinKey = { workspace, server: id, source: sourceHash(config) };
+    this.pins = isOwn ? createOpenPins(pinKey, clock) : options.pinsOf(pinKey);
+    this.inFlight = createInFlight(isOwn ? MAX_OWN_CALLS : MAX_CALLS, timers);
+    const questions =
+      config.instance === 'shared'
+        ? null
+        : new ServerQuestions(
+            redactor,
+            () => this.#countStray(),
+            onQuestion ? (params, signal) => onQuestion(runId, id, params, signal) : null,
+          );
+    this.questions = questions;
+    this.catalogue = new Catalogue(this.pins, {
+      timeoutMs: () => this.timeoutMs,
+      isAlone: config.instance === 'per-agent',
+      redactor,
+      onChange: what => options.onChange(this, what),
+      onRejected: ({ name, reason }) =>
+        options.warn(`The MCP server ${id} of ${workspace} lists ${name}, which is rejected: ${reason}.`),
+    });
+    this.upstream = new Upstream({
+      timeoutMs: () => this.timeoutMs,
+      startMs: () => startMs ?? this.timeoutMs,
+      cooldownMs: () => this.config.cooldown,
+      open: (events, signal) =>
+        connect({
+          id,
+          server: withBase(resolved.server, base),
+          events,
+          startTimeoutMs: startMs ?? this.timeoutMs,
+          signal,
+          redact: redactor.text,
+        }),
+      prepare: async link => {
+        await this.catalogue.list(link);
+        this.isDown = false;
+      },
+      onDown: wasUp => {
+        this.catalogue.withdraw();
+        const { health, fault } = this.upstream;
+        const error = wasUp ? 'lost' : health === 'cooling' ? 'failing' : 'absent';
+        options.onServerError(this, error, fault ?? '');
+      },
+      onNotification: (method, params) => this.#onNotification(method, params),
+      onRequest:
+        questions === null ? undefined : (method, params, signal) => questions.ask(method, params, signal),
+      isWanted: () => this.users.size > 0,
+      isFinal,
+      redact: redactor.text,
+      starts,
+      clock,
+      timers,
+    });
+  }
+
+  get timeoutMs(): number {
+    return this.config.timeout;
+  }
+
+  get workspace(): string {
+    return this.pins.key.workspace;
+  }
+
+  /** Loads its pins, then starts it. Settles when it is up or has failed; never rejects. */
+  async warm(): Promise<void> {
+    // If the store cannot be read, the start fails as well and reports it.
+    await this.catalogue.load().catch(() => {});
+    await this.upstream.start();
+  }
+
+  #onNotification(method: string, params: Json): void {
+    const what = LIST_CHANGES.get(method);
+    if (what !== undefined) this.catalogue.relist(what);
+    else if (method === 'notifications/message' && this.questions !== null)
+      this.questions.tell(method, params);
+    else this.#countStray();
+  }
+
+  #countStray(): void {
+    this.upstream.stray += 1;
+  }
+}
+
+/** Every server in use, once for all runs that need the same server with the same values. */
 export class Pool {
   readonly #options: PoolOptions;
+  readonly #starts: StartLimit;
   readonly #servers = new Map<string, PooledServer>();
+  /** Servers without users, each with how to cancel its end. */
   readonly #unused = new Map<PooledServer, () => void>();
   readonly #ending = new Map<PooledServer, { runId: RunId | null; isGone: Promise<void> }>();
-  readonly #starts: StartLimit;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#starts = createStartLimit(STARTS_AT_ONCE, options.timers);
+    this.#starts = new StartLimit(MAX_STARTS, options.timers);
   }
 
-  /** The run is one of its users until it is released. */
-  take(wanted: Wanted): PooledServer {
+  /** The run is one of the server's users until `release`. */
+  take(wanted: WantedServer): PooledServer {
     const { runId, workspace, id, config, resolved } = wanted;
-    const own = config.instance === 'per-agent' ? runId : '';
-    const key = JSON.stringify([workspace, id, config.instance, own, resolved.key, sourceHash(config)]);
-    let server = this.#servers.get(key);
-    if (server === undefined) {
-      server = this.#create(key, wanted);
-      this.#servers.set(key, server);
-    }
-    server.timeoutMs = config.timeout;
-    server.cooldownMs = config.cooldown;
+    const owner = config.instance === 'per-agent' ? runId : '';
+    const key = JSON.stringify([workspace, id, config.instance, owner, resolved.key, sourceHash(config)]);
+    const server = this.#servers.get(key) ?? new PooledServer(key, wanted, this.#starts, this.#options);
+    this.#servers.set(key, server);
+    server.config = config;
     server.users.add(runId);
-    this.#unused.get(server)?.();
-    this.#unused.delete(server);
+    this.#keep(server);
     return server;
   }
 
-  /** Nobody else can use what one run had to itself; anything else may be wanted again in a moment. */
+  /** Nobody else can use a run's own server; another run may need a shared one soon. */
   release(server: PooledServer, runId: RunId): void {
     if (!server.users.delete(runId) || server.users.size > 0) return;
-    if (server.instance === 'per-agent') this.#end(server, runId);
+    if (server.config.instance === 'per-agent') this.#end(server, runId);
     else
       this.#unused.set(
         server,
@@ -232,12 +217,12 @@ export class Pool {
       );
   }
 
-  /** The configuration has changed: what nobody has any more will not be wanted again, and what was given up may work now. */
+  /** The configuration has changed: ends servers without users, and lets those that were given up try again. */
   reconsider(workspace: string): void {
-    for (const server of [...this.#servers.values()]) {
+    for (const server of this.all()) {
       if (server.workspace !== workspace) continue;
       if (server.users.size === 0) this.#end(server);
-      else server.upstream.condition.reconsider();
+      else server.upstream.reconsider();
     }
   }
 
@@ -245,7 +230,7 @@ export class Pool {
     return [...this.#servers.values()];
   }
 
-  /** Settles when what this run had to itself is gone. */
+  /** Settles when the run's own servers are gone. */
   async untilEnded(runId: RunId): Promise<void> {
     const ending = [...this.#ending.values()].filter(each => each.runId === runId);
     await Promise.all(ending.map(({ isGone }) => isGone));
@@ -254,71 +239,44 @@ export class Pool {
   async close(): Promise<void> {
     const servers = [...this.all(), ...this.#ending.keys()];
     this.#servers.clear();
-    for (const cancel of this.#unused.values()) cancel();
-    this.#unused.clear();
-    for (const server of servers) server.catalogue.dispose();
+    for (const server of servers) {
+      this.#keep(server);
+      server.catalogue.dispose();
+    }
     await Promise.all(servers.map(server => server.upstream.close()));
   }
 
-  #end(server: PooledServer, runId: RunId | null = null): void {
+  /** Cancels the end of an unused server. */
+  #keep(server: PooledServer): void {
     this.#unused.get(server)?.();
     this.#unused.delete(server);
+  }
+
+  #end(server: PooledServer, runId: RunId | null = null): void {
+    this.#keep(server);
     this.#servers.delete(server.key);
     server.catalogue.dispose();
-    // Whoever asked something of what was its own is gone too.
+    // Whoever called a run's own server is gone too.
     const isGone = (server.isOwn ? server.upstream.close() : server.upstream.retire()).finally(() =>
       this.#ending.delete(server),
     );
     this.#ending.set(server, { runId, isGone });
-  }
-
-  #create(key: string, wanted: Wanted): PooledServer {
-    const { runId, workspace, id, config, resolved, variables, secrets, isOwn = false, startMs } = wanted;
-    const { connect, books, clock, timers, warn, onChange, onTrouble, onQuestion } = this.#options;
-    // Of whoever was first: what it is started in makes it no other server.
-    const base = isOwn ? ownEnvironment(runId, variables) : baseEnvironment(variables);
-    const redactor = createRedactor([
-      ...resolved.secrets,
-      ...secrets,
-      ...Object.values(base).flatMap(urlSecrets),
-    ]);
-    const server: PooledServer = new PooledServer({
-      key,
-      id,
-      config,
-      redactor,
-      isOwn,
-      startMs,
-      book: (isOwn ? unpinned(clock) : books)({ workspace, server: id, source: sourceHash(config) }),
-      open: (events, signal) =>
-        connect({
-          id,
-          server: withBase(resolved.server, base),
-          events,
-          startTimeoutMs: server.startMs,
-          signal,
-          redact: redactor.text,
-        }),
-      starts: this.#starts,
-      clock,
-      timers,
-      isFinal,
-      onChange,
-      onTrouble,
-      askPerson: onQuestion ? (params, signal) => onQuestion(runId, id, params, signal) : null,
-      onRefused: ({ name, reason }) =>
-        warn(`The MCP server ${id} of ${workspace} lists ${name}, which is not handed on: ${reason}.`),
-    });
-    return server;
   }
 }
 
 const withBase = (server: ResolvedServer, base: Record<string, string>): ResolvedServer =>
   server.kind === 'stdio' ? { ...server, env: { ...base, ...server.env } } : server;
 
-/** Nothing but a person can mend it: who asks is not let in, the program is not there or not to be run, the address is refused. */
+const FINAL_CODES = new Set([
+  'COMMAND_NOT_FOUND',
+  'COMMAND_NOT_EXECUTABLE',
+  'FOLDER_NOT_FOUND',
+  'EREFUSEDADDRESS',
+]);
+
+/** Only a person can fix it: the login is refused, the program is missing or not executable, or the address is not allowed. */
 function isFinal({ kind, cause }: UpstreamFault): boolean {
-  return kind === 'unauthorized' || (kind === 'start' && codesIn(cause).some(code => FOR_A_PERSON.has(code)));
+  return kind === 'unauthorized' || (kind === 'start' && codesIn(cause).some(code => FINAL_CODES.has(code)));
 }
 
 function codesIn(cause: unknown): string[] {
@@ -327,7 +285,7 @@ function codesIn(cause: unknown): string[] {
   return [...code, ...codesIn(cause.cause)];
 }
 
-/** Servers that the last who needed them could not have as they are configured, with why: nobody connects to these. */
+/** Servers that could not be used as configured when a run last needed them, with why. Nothing connects to these. */
 export class UnusableServers {
   readonly #faults = new Map<string, Map<string, string>>();
 
@@ -336,15 +294,12 @@ export class UnusableServers {
   }
 
   judged(workspace: string, server: string, fault: string | null): void {
-    if (fault === null) {
-      this.#faults.get(workspace)?.delete(server);
-      return;
-    }
     const faults = this.#faults.get(workspace) ?? new Map<string, string>();
-    this.#faults.set(workspace, faults.set(server, fault));
+    if (fault === null) faults.delete(server);
+    else this.#faults.set(workspace, faults.set(server, fault));
   }
 
-  /** Its configuration has changed. */
+  /** The configuration of the workspace has changed. */
   forget(workspace: string): void {
     this.#faults.delete(workspace);
   }

@@ -2,21 +2,21 @@ import type { ForwardedClient } from '../../core/ports/gateway.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { type Json, UpstreamFault } from '../../wire/upstream/link.ts';
 
-/** What a server may ask a client, and what the client must have said it can. */
+/** Requests that a server may send to a client, each with the capability that the client must have declared. */
 const QUESTIONS = new Map([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
   ['roots/list', 'roots'],
 ]);
 
-/** Answers a server's form when the client of its call cannot. */
-export type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
+/** Answers a server's form when the client of the call cannot. */
+type AskPerson = (params: Json, signal: AbortSignal) => Promise<Json>;
 
-/** A server that asks more often than this is not getting on. */
+/** A server that asks more often than this makes no progress. */
 const MAX_ROUNDS = 8;
 const NEVER = new AbortController().signal;
 
-/** What a result asks for, where that is nothing but forms. */
+/** The forms that a result asks for; null if it asks for anything else, or nothing. */
 function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
   if (resultType !== 'input_required' || !isObject(inputRequests)) return null;
   const forms = Object.entries(inputRequests).map(([key, request]): [string, Json] | null => {
@@ -29,17 +29,17 @@ function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-interface Busy {
+interface ActiveCall {
   client: ForwardedClient | null;
   over: AbortController;
 }
 
-/** Questions and log messages of a server that one run has to itself, brought to the client whose call it is busy with. */
+/** Takes questions and log messages of a run's own server to the client whose call the server is working on. */
 export class ServerQuestions {
   readonly #redactor: Redactor;
   readonly #onStray: () => void;
   readonly #askPerson: AskPerson | null;
-  readonly #busyFor: Busy[] = [];
+  readonly #calls: ActiveCall[] = [];
   #latest: ForwardedClient | null = null;
 
   constructor(redactor: Redactor, onStray: () => void, askPerson: AskPerson | null) {
@@ -49,14 +49,14 @@ export class ServerQuestions {
   }
 
   async during<T>(client: ForwardedClient | null, call: () => Promise<T>): Promise<T> {
-    const busy = { client, over: new AbortController() };
-    this.#busyFor.push(busy);
+    const active = { client, over: new AbortController() };
+    this.#calls.push(active);
     this.#latest = client ?? this.#latest;
     try {
       return await call();
     } finally {
-      busy.over.abort();
-      this.#busyFor.splice(this.#busyFor.lastIndexOf(busy), 1);
+      active.over.abort();
+      this.#calls.splice(this.#calls.lastIndexOf(active), 1);
     }
   }
 
@@ -65,21 +65,24 @@ export class ServerQuestions {
     const needs = QUESTIONS.get(method);
     if (client !== null && needs !== undefined && client.capabilities[needs])
       return await client.ask(method, this.#redactor.deep(params), signal);
-    const busy = this.#busyFor.at(-1);
-    // A person is asked only for a call that is under way: nobody else could say what it is about.
-    if (method === 'elicitation/create' && busy !== undefined && this.#askPerson !== null)
-      return await this.#askPerson(this.#redactor.deep(params), AbortSignal.any([signal, busy.over.signal]));
+    const active = this.#calls.at(-1);
+    // A person is asked only during a call: otherwise nobody could say what the question is about.
+    if (method === 'elicitation/create' && active !== undefined && this.#askPerson !== null)
+      return await this.#askPerson(
+        this.#redactor.deep(params),
+        AbortSignal.any([signal, active.over.signal]),
+      );
     if (client === null) this.#onStray();
     throw new UpstreamFault('answer', `nobody here answers ${method}`);
   }
 
-  /** What a client can be asked by way of the answer, with a person in the place of one that asks nobody. */
+  /** The capabilities for the server: those of the client, and forms if a person can answer them instead of the client. */
   capabilitiesFor(client: ForwardedClient | null, declared: Json | undefined): Json | undefined {
     const canAsk = declared?.elicitation !== undefined || client?.capabilities.elicitation !== undefined;
     return this.#askPerson === null || canAsk ? declared : { ...declared, elicitation: {} };
   }
 
-  /** The result, after a person has answered what the server asked for first. What the client can be asked goes on to it. */
+  /** The result, after a person has answered the forms that the server asked for first. A client that can answer forms gets them. */
   async answered(
     request: (params: Json) => Promise<Json>,
     params: Json,
@@ -111,6 +114,6 @@ export class ServerQuestions {
   }
 
   #listener(): ForwardedClient | null {
-    return this.#busyFor.findLast(({ client }) => client !== null)?.client ?? this.#latest;
+    return this.#calls.findLast(({ client }) => client !== null)?.client ?? this.#latest;
   }
 }

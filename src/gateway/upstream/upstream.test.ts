@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { StartLimit } from '../../base/start-limit.ts';
 import { UpstreamFault } from '../../wire/upstream/link.ts';
-import { createStartLimit } from '../start-limit.ts';
 import { MemoryServer, refusal } from '../testing/memory-server.ts';
 import { settled, VirtualTime } from '../testing/virtual-time.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -21,13 +21,13 @@ function setUp(server = new MemoryServer(), more: Partial<UpstreamOptions> = {})
         startTimeoutMs: 1,
         redact: raw => raw,
       }),
-    greet: async () => {},
+    prepare: async () => {},
     onDown: () => downs.push(time.now()),
     onNotification: () => {},
     isWanted: () => true,
     isFinal: ({ kind }) => kind === 'unauthorized',
     redact: raw => raw,
-    starts: createStartLimit(4, time),
+    starts: new StartLimit(4, time),
     clock: time,
     timers: time,
     ...more,
@@ -41,7 +41,7 @@ test('a fault is plain before its secrets are taken out', async () => {
   const { server, upstream } = setUp(new MemoryServer(), { redact: raw => raw.replaceAll('s3cret', '***') });
   server.fault = new UpstreamFault('start', 'The server refused: s3\u001b[1mcr\u200bet');
   await upstream.start();
-  expect(upstream.condition.fault).toBe('The server refused: ***');
+  expect(upstream.fault).toBe('The server refused: ***');
 });
 
 test('however many ask at once, it is started once', async () => {
@@ -65,19 +65,19 @@ test('a server that dies fails its calls at once, repeats none, and is started a
   for (const call of await Promise.allSettled(calls))
     expect(call).toMatchObject({ status: 'rejected', reason: { kind: 'exit' } });
   expect(downs).toHaveLength(1);
-  expect(upstream.condition.health).toBe('cooling');
+  expect(upstream.health).toBe('cooling');
   await expect(ask(upstream)).rejects.toMatchObject({ health: 'cooling', retryAt: time.now() + 60_000 });
   await time.pass(59_999);
   expect(server.connects).toBe(1);
   await time.pass(1);
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.health).toBe('up');
   expect(server.connects).toBe(2);
   expect(sideEffects).toBe(5);
 });
 
 test('a server that has failed a call is retried once per cool-down, also after it was well again', async () => {
   const { server, upstream, time } = setUp();
-  const delay = () => upstream.condition.retryAt! - time.now();
+  const delay = () => upstream.retryAt! - time.now();
   await ask(upstream);
   server.die();
   await settled();
@@ -90,10 +90,10 @@ test('a server that has failed a call is retried once per cool-down, also after 
   expect(delay()).toBe(60_000);
   server.fault = new UpstreamFault('start', 'closed');
   await time.pass(60_000);
-  expect([upstream.condition.health, delay()]).toEqual(['cooling', 60_000]);
+  expect([upstream.health, delay()]).toEqual(['cooling', 60_000]);
   server.fault = null;
   await time.pass(60_000 + 300_000);
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.health).toBe('up');
   server.die();
   await settled();
   expect(delay()).toBe(60_000);
@@ -105,7 +105,7 @@ test('a server that ended the session is not one that failed a call', async () =
     throw new UpstreamFault('session', 'The server has ended the session.');
   };
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'session' });
-  expect(upstream.condition).toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
+  expect(upstream).toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
 });
 
 test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 seconds, then once per cool-down', async () => {
@@ -121,13 +121,13 @@ test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 secon
   await expect(ask(upstream)).rejects.toMatchObject({ message: 'closed', health: 'retrying' });
   await time.pass(151_000);
   expect(tries).toEqual([0, 1, 3, 7, 15, 31, 91, 151]);
-  expect(upstream.condition.health).toBe('cooling');
+  expect(upstream.health).toBe('cooling');
   const asked = await Promise.allSettled(Array.from({ length: 50 }, () => ask(upstream)));
   expect(asked.every(({ status }) => status === 'rejected')).toBe(true);
   expect(tries).toHaveLength(8);
   server.fault = null;
   await time.pass(60_000);
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.health).toBe('up');
   expect(tries).toHaveLength(9);
 });
 
@@ -141,7 +141,7 @@ test.each([
   await time.pass(40_000);
   const { connects } = server;
   time.setBy = by;
-  expect(upstream.condition.retryAt! - time.now()).toBe(51_000);
+  expect(upstream.retryAt! - time.now()).toBe(51_000);
   await time.pass(50_000);
   expect(server.connects).toBe(connects);
   await time.pass(1_000);
@@ -155,8 +155,8 @@ test('only five minutes without a fault make up for the faults before', async ()
   const die = async () => {
     server.die();
     await settled();
-    delays.push(upstream.condition.retryAt! - time.now());
-    await time.pass(upstream.condition.retryAt! - time.now());
+    delays.push(upstream.retryAt! - time.now());
+    await time.pass(upstream.retryAt! - time.now());
   };
   await die();
   await time.pass(299_000);
@@ -177,7 +177,7 @@ test('answers and cancelled calls never speak against it', async () => {
   const call = upstream.request('tools/call', {}, { signal: gone.signal });
   gone.abort();
   await expect(call).rejects.toMatchObject({ kind: 'cancelled' });
-  expect(upstream.condition).toMatchObject({ health: 'up', failures: 0 });
+  expect(upstream).toMatchObject({ health: 'up', failures: 0 });
 });
 
 const late = () => new UpstreamFault('timeout', 'no answer within 30 s');
@@ -198,7 +198,7 @@ test('a call that ran out of time marks it unhealthy at once, and a probe that i
   const fault = 'no answer within 30 s';
   const lastFault = { message: fault, at: time.now() };
   const now = time.now();
-  expect(upstream.condition).toMatchObject({
+  expect(upstream).toMatchObject({
     ...{ health: 'checking', failures: 1, retryAt: now, fault, lastFault },
   });
   const refused = { name: 'Unavailable', message: fault, health: 'checking', retryAt: now };
@@ -208,7 +208,7 @@ test('a call that ran out of time marks it unhealthy at once, and a probe that i
   await time.pass(1_000);
   pinged.resolve({});
   await settled();
-  expect(upstream.condition).toMatchObject({
+  expect(upstream).toMatchObject({
     ...{ health: 'up', since: now + 1_000, failures: 1, retryAt: null, fault: null, lastFault },
   });
   slow.resolve({ done: true });
@@ -225,7 +225,7 @@ test('one that answers no probe either is ended with all its calls, and goes the
   const other = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
   await expect(other).rejects.toBeInstanceOf(UpstreamFault);
-  expect(upstream.condition).toMatchObject({
+  expect(upstream).toMatchObject({
     ...{ health: 'cooling', failures: 1, retryAt: time.now() + 60_000, fault: 'no answer within 30 s' },
   });
   expect(server.live.size).toBe(0);
@@ -242,7 +242,7 @@ test('one that is late three times in a row is left alone for a while, though it
   const beLate = async () => {
     await expect(ask(upstream)).rejects.toMatchObject({ kind: 'timeout' });
     await settled();
-    return upstream.condition.health;
+    return upstream.health;
   };
   const other = upstream.request('slow', {}, {});
   expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
@@ -250,14 +250,14 @@ test('one that is late three times in a row is left alone for a while, though it
   expect([await beLate(), await beLate()]).toEqual(['up', 'up']);
   await expect(upstream.request('wrong', {}, {})).rejects.toMatchObject({ kind: 'answer' });
   expect([await beLate(), await beLate(), await beLate()]).toEqual(['up', 'up', 'cooling']);
-  expect(upstream.condition).toMatchObject({ failures: 7, retryAt: time.now() + 60_000 });
+  expect(upstream).toMatchObject({ failures: 7, retryAt: time.now() + 60_000 });
   expect(server.live.size).toBe(1);
   slow.resolve({ done: true });
   expect(await other).toEqual({ done: true });
   await settled();
   expect(server.live.size).toBe(0);
   await time.pass(60_000);
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.health).toBe('up');
   expect(server.connects).toBe(2);
 });
 
@@ -271,7 +271,7 @@ test('calls that were made together and are late together are late once', async 
   for (const { reject } of over) {
     reject(late());
     await settled();
-    expect(upstream.condition.health).toBe('up');
+    expect(upstream.health).toBe('up');
   }
   expect(await Promise.all(calls)).toEqual(over.map(() => 'timeout'));
 });
@@ -290,10 +290,10 @@ test('what is late while it is being checked is neither counted nor probed again
   await settled();
   over.reject(late());
   expect(await Promise.all(calls)).toEqual(calls.map(() => 'timeout'));
-  expect(upstream.condition).toMatchObject({ health: 'checking', failures: 1 });
+  expect(upstream).toMatchObject({ health: 'checking', failures: 1 });
   pinged.resolve({});
   await settled();
-  expect(upstream.condition).toMatchObject({ health: 'up', failures: 1 });
+  expect(upstream).toMatchObject({ health: 'up', failures: 1 });
   expect(probes).toBe(1);
 });
 
@@ -304,9 +304,9 @@ test('one that does not let us in is not asked again until something has changed
   await time.pass(3_600_000);
   expect(server.connects).toBe(1);
   server.fault = null;
-  upstream.condition.reconsider();
+  upstream.reconsider();
   await ask(upstream);
-  expect(upstream.condition.health).toBe('up');
+  expect(upstream.health).toBe('up');
 });
 
 test('a server that asks to be left alone is, and one nobody wants is not tried again', async () => {
@@ -318,7 +318,7 @@ test('a server that asks to be left alone is, and one nobody wants is not tried 
   alone.server.die();
   await alone.time.pass(100_000);
   expect(alone.server.connects).toBe(1);
-  expect(alone.upstream.condition.health).toBe('idle');
+  expect(alone.upstream.health).toBe('idle');
   await ask(alone.upstream);
   expect(alone.server.connects).toBe(2);
 });
@@ -337,7 +337,7 @@ test('a start that takes too long is given up, and its waiting callers with it',
   const call = ask(upstream).catch(error => error);
   await time.pass(30_000);
   expect(await call).toMatchObject({ message: expect.stringContaining('30 s') });
-  expect(upstream.condition.health).toBe('retrying');
+  expect(upstream.health).toBe('retrying');
 });
 
 test('calls under way finish on a server that is no longer wanted, then it ends', async () => {
@@ -353,7 +353,7 @@ test('calls under way finish on a server that is no longer wanted, then it ends'
   expect(await call).toEqual({ done: true });
   await gone;
   expect(server.live.size).toBe(0);
-  expect(upstream.condition.failures).toBe(0);
+  expect(upstream.failures).toBe(0);
 });
 
 test('ending it in the middle of a start leaves nothing behind', async () => {
@@ -367,7 +367,7 @@ test('ending it in the middle of a start leaves nothing behind', async () => {
   await closed;
   expect(await call).toMatchObject({ name: 'Unavailable' });
   expect(server.live.size).toBe(0);
-  expect(upstream.condition.health).toBe('idle');
+  expect(upstream.health).toBe('idle');
 });
 
 test('one that was ended is not started again by whoever still knows of it', async () => {
@@ -377,7 +377,7 @@ test('one that was ended is not started again by whoever still knows of it', asy
   await expect(ask(upstream)).rejects.toMatchObject({ name: 'Unavailable' });
   await upstream.start();
   expect(server.connects).toBe(1);
-  expect(upstream.condition.health).toBe('idle');
+  expect(upstream.health).toBe('idle');
 });
 
 test('a request whose connection broke leaves the others under way alone, and no new one is let in', async () => {
@@ -389,7 +389,7 @@ test('a request whose connection broke leaves the others under way alone, and no
   };
   const slow = upstream.request('slow', {}, {});
   await expect(ask(upstream)).rejects.toMatchObject({ kind: 'transport' });
-  expect(upstream.condition.health).toBe('cooling');
+  expect(upstream.health).toBe('cooling');
   await expect(ask(upstream)).rejects.toMatchObject({
     name: 'Unavailable',
     message: 'The server answered 503.',
@@ -410,14 +410,14 @@ test('one that is greeted in vain is explained by its own words, whether it took
       }),
       words,
     );
-  const slow = setUp(never.server, { open: () => open(never.server), greet: () => new Promise(() => {}) });
+  const slow = setUp(never.server, { open: () => open(never.server), prepare: () => new Promise(() => {}) });
   const asked = ask(slow.upstream).catch(error => error);
   await slow.time.pass(30_000);
   await asked;
-  expect(slow.upstream.condition.fault).toBe('it was not ready within 30 s. It last wrote: no DATABASE_URL');
+  expect(slow.upstream.fault).toBe('it was not ready within 30 s. It last wrote: no DATABASE_URL');
   const dying = setUp(undefined, {
     open: () => open(dying.server),
-    greet: async () => {
+    prepare: async () => {
       throw new UpstreamFault('exit', 'It ended.');
     },
   });

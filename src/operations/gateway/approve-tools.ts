@@ -5,7 +5,7 @@ import { SquadError } from '../../schema/error.ts';
 import { operation, type Services } from '../operation.ts';
 import { Pending } from './inspect-gateway.ts';
 
-/** Lets definitions take effect that came or changed after the first look at their server. */
+/** Approves definitions that were added or changed after the first list of their server. */
 export const approveTools = operation({
   name: 'approve_tools',
   route: 'POST /gateway/approve',
@@ -14,13 +14,13 @@ export const approveTools = operation({
   input: z.strictObject({
     server: z.string().min(1).optional(),
     tool: z.string().min(1).optional(),
-    /** Of the definitions that were shown; without it, whatever waits. */
+    /** Hashes of the definitions that were shown; without it, all pending ones. */
     hashes: z.array(z.string()).optional(),
   }),
   output: z.object({
     root: z.string(),
     approved: z.array(Pending),
-    /** Not what was shown: it changed once more or came since, and waits. */
+    /** Still pending, because they changed once more or are new since they were shown. */
     unseen: z.array(Pending),
   }),
   async run({ services, caller }, { server, tool, hashes }) {
@@ -28,7 +28,7 @@ export const approveTools = operation({
     const workspace = await services.workspaces.open(caller);
     const { root } = workspace;
     const roles = (await workspace.roles()).map(({ id }) => id);
-    await checkIsThere(services, await gateway.pending(root, roles), root, server, tool);
+    await checkExists(services, await gateway.pending(root, roles), root, server, tool);
     const what = { ...(server && { server }), ...(tool && { tool }), ...(hashes && { hashes }) };
     const approved = await gateway.approve(root, what, roles);
     const waiting = await gateway.pending(root, roles);
@@ -39,8 +39,8 @@ export const approveTools = operation({
   },
 });
 
-/** Nothing waits of something that is not there; whoever names it means something else. */
-async function checkIsThere(
+/** Throws if the server or tool does not exist. */
+async function checkExists(
   { gateway, mcpConfigs }: Pick<Services, 'gateway' | 'mcpConfigs'>,
   waiting: readonly PendingChange[],
   root: string,

@@ -4,7 +4,7 @@ import { RunId } from '../../schema/ids.ts';
 import { operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-/** What agents asked of other servers: the newest entries of the audit log, oldest first. */
+/** The newest entries of the audit log, oldest first: requests of agents to other servers. */
 export const readAudit = operation({
   name: 'read_audit',
   route: 'GET /audit',
@@ -18,14 +18,14 @@ export const readAudit = operation({
   }),
   output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
   async run({ services }, { run, deniedOnly, limit }) {
-    // A whole id need not be known any more: the log outlives runs that were pruned.
+    // The run of a whole id may be pruned: the log outlives it.
     const whole = RunId.safeParse(run).data;
     const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
     return services.audit.entries({ runId, deniedOnly, limit });
   },
 });
 
-/** Whether every line of the audit log is what was written. */
+/** Whether the audit log is complete and unchanged. */
 export const verifyAudit = operation({
   name: 'verify_audit',
   route: 'GET /audit/verification',

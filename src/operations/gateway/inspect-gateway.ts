@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type ConfigFinding, lintMcpConfig, type RoleServers } from '../../core/gateway/lint-config.ts';
-import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-references.ts';
+import type { ConfigFinding, RoleServers } from '../../core/gateway/config-finding.ts';
+import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
 import type { ConfigInForce } from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { operation, type Services } from '../operation.ts';
 
-/** What is known around a configuration: what its servers have, and what the files of roles name. */
+/** Facts about a configuration: the tools of its servers, and the servers that role files name. */
 interface KnownServers {
   tools: Record<string, string[]>;
   roles: RoleServers[];
@@ -24,14 +24,14 @@ async function knownServers(
   };
 }
 
-/** What the configuration in force and the role files name that is not there, and what nobody has; beside what the file says by itself. */
+/** Findings that depend on roles and known tools; findings about the file alone are in its warnings already. */
 function serverRemarks({ config, file }: ConfigInForce, { tools, roles }: KnownServers): string[] {
   if (config === null) return [];
-  const byItself = new Set(lintMcpConfig(config, { roles: null, env: null }).map(keyOf));
+  const ofFileAlone = new Set(lintMcpConfig(config, { roles: null, env: null }).map(keyOf));
   const known = { roles: roles.map(({ id }) => id), env: null, tools, roleFiles: roles };
   return [
     ...lintMcpConfig(config, known)
-      .filter(finding => !byItself.has(keyOf(finding)))
+      .filter(finding => !ofFileAlone.has(keyOf(finding)))
       .map(finding => sentence(file, finding)),
     ...lintRoleFiles(config, roles, tools).map(finding => sentence(finding.file, finding)),
   ];
@@ -78,7 +78,7 @@ export const Pending = z.object({
   diff: z.array(z.string()),
 });
 
-/** The other MCP servers of a workspace: what its file says, how each is doing, what waits for the user's approval. */
+/** The other MCP servers of a workspace: its file, the state of each server, and pending approvals. */
 export const inspectGateway = operation({
   name: 'inspect_gateway',
   route: 'GET /gateway',
@@ -90,12 +90,12 @@ export const inspectGateway = operation({
     file: z.string(),
     state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
     warnings: z.array(z.string()),
-    /** Of every server in force, also of those nobody has needed yet. */
+    /** Every server in force, also those that nobody has needed yet. */
     servers: z.array(Upstream),
     pending: z.array(Pending),
-    /** By server, in its own names; of servers that were seen at least once. */
+    /** By server, in its own names; only servers that were seen at least once. */
     knownTools: z.record(z.string(), z.array(z.string())),
-    /** What the files of roles name under `mcp`. */
+    /** Entries of role files under `mcp`. */
     roles: z.array(
       z.object({ id: z.string(), file: z.string(), mcp: z.array(z.string()), isTrusted: z.boolean() }),
     ),
@@ -133,7 +133,7 @@ export const FoundTools = {
   faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
 };
 
-/** What a role sees of other MCP servers, and why not the rest. Starts servers that are not up: they have to be asked. */
+/** The tools of other MCP servers that a role sees, and why it does not see the rest. Starts servers that are not up. */
 export const inspectRoleTools = operation({
   name: 'inspect_role_tools',
   route: 'GET /gateway/tools',
@@ -161,7 +161,7 @@ export const inspectRoleTools = operation({
       env,
       (await workspace.roles()).map(({ id }) => id),
     );
-    // After the look: now it is known what they have.
+    // After the inspection, because now the tools are known.
     const remarks = serverRemarks(inForce, await knownServers(services, workspace));
     const warnings = [...inForce.warnings, ...remarks];
     return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };

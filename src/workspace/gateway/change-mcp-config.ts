@@ -10,19 +10,19 @@ import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
 import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
 import { requireMcpConfig } from './parse-mcp-config.ts';
 
-/** Beside the file: where editors find what may stand in it. */
+/** Next to the file, for completion in editors. */
 export const SCHEMA_NAME = 'mcp-config.schema.json';
 
-/** A configuration to begin with. */
+/** The content of a new file. */
 export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, servers: {} }, null, 2)}\n`;
 
 export interface ChangedConfig {
   file: string;
-  /** False: the text before waited for trust, and so does the new one. */
+  /** False: the previous text was not trusted, so the new one is not either. */
   isTrusted: boolean;
 }
 
-/** The text and what it says; where there is no file, that of an empty one. */
+/** The text and its configuration; those of an empty file if there is none. */
 export interface CurrentConfig {
   text: string;
   config: McpConfig;
@@ -41,12 +41,12 @@ export async function currentMcpConfig(workspace: string): Promise<CurrentConfig
   return { text, config: requireMcpConfig(file, text), isNew: 'missing' in read };
 }
 
-/** Held while a command of ours changes a configuration: until then its text and the trust in it may not fit together. */
+/** Held while a Squad command changes a configuration: meanwhile its text and the trust in it may not match. */
 export const changeLock = (home: string): string => join(home, 'mcp-config.lock');
 
 /**
- * Replaces the file whole with what `edit` makes of it; what that throws leaves it as it is. Who trusted what stood there
- * trusts their own change to it, and nobody else's.
+ * Replaces the whole file with the result of `edit`; if `edit` throws, the file stays as it is. If the user trusted the previous
+ * text, the new one is trusted too.
  */
 export async function changeMcpConfig(
   home: string,
@@ -60,7 +60,7 @@ export async function changeMcpConfig(
     refuseMoreMistakes(file, before.config, requireMcpConfig(file, after));
     const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
     const target = await placeToWrite(workspace);
-    // Editors know nothing of the lock.
+    // Editors do not use the lock.
     unlessChanged(workspace, before, await currentMcpConfig(workspace));
     await replaceTeamFile(target, Buffer.from(after));
     if (isTrusted) await trust(home, target, after);
@@ -70,14 +70,14 @@ export async function changeMcpConfig(
   });
 }
 
-/** A change of ours leaves mistakes that were there, and makes none. */
+/** A change by Squad may leave existing mistakes, but must not add one. */
 function refuseMoreMistakes(file: string, before: McpConfig, after: McpConfig): void {
   const made = Object.entries(after.disabled ?? {}).find(([id]) => !Object.hasOwn(before.disabled ?? {}, id));
   if (made)
     throw new SquadError('CONFIG_INVALID', `${file} would be wrong: ${made[1].fault}. Nothing was written.`);
 }
 
-/** Throws where the file is not any more what was shown to the user, or was read for a change of it. */
+/** Throws if the file is not the one that was shown to the user or read for the change. */
 export function unlessChanged(workspace: string, before: CurrentConfig, now: CurrentConfig): void {
   if (now.text !== before.text || now.isNew !== before.isNew)
     throw new SquadError(

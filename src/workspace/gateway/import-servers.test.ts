@@ -49,8 +49,8 @@ describe('what other clients have', () => {
     ]);
     expect(servers[0]?.notes).toEqual(['LEVEL has the default "info" there; here it has to be set']);
     expect(left.map(({ name, reason }) => [name, reason])).toEqual([
-      ['squad', 'is Squad itself'],
-      ['team', 'is Squad itself'],
+      ['squad', 'it is Squad itself'],
+      ['team', 'it is Squad itself'],
     ]);
   });
 
@@ -109,7 +109,7 @@ describe('what other clients have', () => {
     expect(left.map(({ name, reason }) => [name, reason])).toEqual([
       ['odd', `\${command:pick} means nothing outside the program it was written for`],
       ['pipe', 'url: Invalid input: expected string, received number'],
-      ['none', 'has neither a command nor a url'],
+      ['none', 'it has neither a command nor a url'],
       ['strange', 'type "ws" is not known'],
     ]);
   });

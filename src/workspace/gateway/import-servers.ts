@@ -6,7 +6,7 @@ import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
 import { parseJsonTree, problemText } from '../files/json-file.ts';
 
-/** A server as other clients write it down; what they have beside this is theirs. */
+/** A server in the format of other clients; unknown fields are ignored. */
 const ForeignServer = z.looseObject({
   type: z.string().optional(),
   command: z.string().min(1).optional(),
@@ -19,23 +19,22 @@ const ForeignServer = z.looseObject({
   disabled: z.boolean().optional(),
 });
 
-/** As it stands in the file. */
 type ServerEntry = Record<string, string | string[] | Record<string, string>>;
 
 interface TranslatedServer {
-  /** As it is to stand in our file, and what it means there. */
+  /** The JSON for our file, and the same parsed. */
   entry: ServerEntry;
   server: Server;
   /** Variables that have to be set. */
   variables: string[];
-  /** What the user should know: what did not come along, a secret in the file. */
+  /** Notes for the user: settings that could not be imported, a secret in the file. */
   notes: string[];
 }
 
-/** A server of another client in our words, or why it cannot be one. */
+/** A server of another client in our format, or why it cannot be imported. */
 function translateServer(
   foreign: unknown,
-  /** What the other client would ask its user for, by id. */
+  /** Descriptions of the inputs that the other client asks its user for, by id. */
   inputs: ReadonlyMap<string, string>,
 ): TranslatedServer | { reason: string } {
   const parsed = ForeignServer.safeParse(foreign);
@@ -44,11 +43,11 @@ function translateServer(
     return { reason: `${issue?.path.join('.') || 'it'}: ${issue?.message}` };
   }
   const given = parsed.data;
-  if (given.disabled) return { reason: 'is switched off there' };
+  if (given.disabled) return { reason: 'it is disabled there' };
   const notes = new Set<string>();
-  const said = (text: string) => translateText(text, inputs, note => notes.add(note));
-  const entry = entryOf(given, said);
-  if (!entry) return { reason: 'has neither a command nor a url' };
+  const translate = (text: string) => translateText(text, inputs, note => notes.add(note));
+  const entry = entryOf(given, translate);
+  if (!entry) return { reason: 'it has neither a command nor a url' };
   const checked = Server.safeParse(entry);
   if (!checked.success) return { reason: `type ${JSON.stringify(given.type)} is not known` };
   const server = checked.data;
@@ -68,33 +67,33 @@ const ROOTS: ReadonlySet<string> = new Set(['WORKSPACE_ROOT', 'SQUAD_ROOT']);
 
 function entryOf(
   { type, command, args = [], env = {}, cwd, url, headers = {} }: z.output<typeof ForeignServer>,
-  said: (text: string) => string,
+  translate: (text: string) => string,
 ): ServerEntry | null {
   const all = (record: Record<string, string | number | boolean | null>): Record<string, string> =>
     Object.fromEntries(
       Object.entries(record).flatMap(([name, value]) =>
-        value === null ? [] : [[name, said(String(value))]],
+        value === null ? [] : [[name, translate(String(value))]],
       ),
     );
   if (command !== undefined)
     return {
-      command: said(command),
-      ...(args.length > 0 && { args: args.map(said) }),
+      command: translate(command),
+      ...(args.length > 0 && { args: args.map(translate) }),
       ...(Object.keys(env).length > 0 && { env: all(env) }),
       // Where it would start anyway.
-      ...(cwd !== undefined && !/^\$\{workspaceFolder\}\/?$/.test(cwd) && { cwd: said(cwd) }),
+      ...(cwd !== undefined && !/^\$\{workspaceFolder\}\/?$/.test(cwd) && { cwd: translate(cwd) }),
       tools: ['*'],
     };
   if (url === undefined) return null;
   return {
     type: type === undefined || /^streamable-?http$/i.test(type) ? 'http' : type,
-    url: said(url),
+    url: translate(url),
     ...(Object.keys(headers).length > 0 && { headers: all(headers) }),
     tools: ['*'],
   };
 }
 
-/** `${env:X}`, `${input:x}`, `${workspaceFolder}` and the like as our `${X}`. What is left over is no variable here. */
+/** Turns `${env:X}`, `${input:x}`, `${workspaceFolder}` and the like into `${X}`. Unknown ones stay, and are not variables here. */
 function translateText(
   text: string,
   inputs: ReadonlyMap<string, string>,
@@ -131,7 +130,7 @@ const variableFor = (input: string): string =>
     .replace(/[^A-Z0-9_]/g, '_')
     .replace(/^(?=\d)/, '_');
 
-/** Where other clients keep a project's servers, below the workspace. */
+/** Files of other clients with a project's servers, in the workspace. */
 export const FOREIGN_FILES = ['.mcp.json', '.cursor/mcp.json', '.vscode/mcp.json'];
 
 /** Each is compared with all others. */
@@ -139,20 +138,20 @@ const MAX_SERVERS = 500;
 
 export interface ImportedServer extends TranslatedServer {
   file: string;
-  /** As that file calls it. */
+  /** Its name in that file. */
   name: string;
   id: string;
 }
 
 export interface Import {
   servers: ImportedServer[];
-  /** What is here already, and as what. */
+  /** Servers that exist here already, with their id here. */
   there: { file: string; name: string; id: string }[];
-  /** What stays where it is, and why. */
+  /** Servers that are not imported, with the reason. */
   left: { file: string; name: string; reason: string }[];
 }
 
-/** The servers of other clients' files in our words, each under an id that nothing here has yet. Throws CONFIG_INVALID. */
+/** The servers of other clients' files in our format, each under a new id. Throws CONFIG_INVALID. */
 export function importServers(
   files: readonly { file: string; text: string }[],
   { servers: existing }: Pick<McpConfig, 'servers'>,
@@ -167,7 +166,7 @@ export function importServers(
         'reason' in translated
           ? translated.reason
           : isSquad(name, translated.server)
-            ? 'is Squad itself'
+            ? 'it is Squad itself'
             : null;
       if (reason !== null || 'reason' in translated) {
         result.left.push({ file, name, reason: reason! });
@@ -217,7 +216,7 @@ function contentOf(
   };
 }
 
-/** An agent has Squad's own tools as it is; a second Squad inside would be another user's. */
+/** Agents have Squad's own tools anyway; a second Squad would belong to another user. */
 function isSquad(name: string, server: Server): boolean {
   const words = 'command' in server ? [server.command, ...server.args] : [];
   return name === 'squad' || words.some(word => /(^|\/)squad(-mcp)?(\.cjs)?(@[^/]*)?$/.test(word));
@@ -228,7 +227,7 @@ function sameAs(server: Server, known: ReadonlyMap<string, Server>): string | nu
   return same ? same[0] : null;
 }
 
-/** What makes it this server; what may be used of it is our own affair. */
+/** The fields that identify a server; lists of tools are our own. */
 const startOf = (server: Server) =>
   'command' in server
     ? [server.command, server.args, server.env, server.cwd]
@@ -236,7 +235,7 @@ const startOf = (server: Server) =>
 
 const MAX_ID_LENGTH = 24;
 
-/** The name itself where it can be an id. `GitHub (work)` → `github-work`, and `github-work-2` where there is one. */
+/** The name itself if it can be an id. `GitHub (work)` → `github-work`, or `github-work-2` if that exists. */
 function freeId(name: string, known: ReadonlyMap<string, Server>): string {
   if (ServerId.safeParse(name).success && !known.has(name)) return name;
   const plain = name

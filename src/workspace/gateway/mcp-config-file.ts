@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { oneLine, visibleText } from '../../base/text.ts';
-import { type ConfigFinding, type KnownToLint, lintMcpConfig } from '../../core/gateway/lint-config.ts';
-import { lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-references.ts';
+import type { ConfigFinding, KnownToLint } from '../../core/gateway/config-finding.ts';
+import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
 import { literalSecrets, variablesIn } from '../../core/gateway/variables.ts';
 import { offThread } from '../../core/off-thread.ts';
 import { createRedactor } from '../../redaction/redactor.ts';
@@ -12,12 +12,12 @@ import { readTextFile, type TextFile } from '../files/text-file.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { parseMcpConfig } from './parse-mcp-config.ts';
 
-/** Below the workspace. */
+/** Path in the workspace. */
 export const MCP_CONFIG_NAME = join('.squad', 'mcp-config.json');
 
 export const mcpConfigPath = (workspace: string): string => join(workspace, MCP_CONFIG_NAME);
 
-/** Something to say about the file, at a place in it. */
+/** An error or warning about the file, at a place in it. */
 export interface ConfigRemark {
   level: ConfigFinding['level'];
   line: number;
@@ -26,18 +26,18 @@ export interface ConfigRemark {
   suggestion: string | null;
 }
 
-/** `config` is null when the text is not a configuration at all; then there is an error among the remarks. */
+/** `config` is null when the text is not a configuration; then there is an error among the remarks. */
 export interface CheckedConfig {
   config: McpConfig | null;
   remarks: ConfigRemark[];
-  /** What role files name that is not there. */
+  /** Servers and tools that role files name and that do not exist. */
   ofRoles: RoleFinding[];
 }
 
 /** Room for thousands of servers, roles and rules. */
 const MAX_CONFIG_BYTES = 256 * 1024;
 
-/** The text of a workspace's configuration. A link that leads out of the workspace is not followed. */
+/** Reads a workspace's configuration. Does not follow a link that leads out of the workspace. */
 export async function readMcpConfig(workspace: string): Promise<TextFile> {
   const place = await resolveInside(workspace, mcpConfigPath(workspace));
   if ('outside' in place) return { fault: 'is a symbolic link that leads out of the workspace' };
@@ -46,7 +46,7 @@ export async function readMcpConfig(workspace: string): Promise<TextFile> {
 
 const NOTHING_KNOWN: KnownToLint = { roles: null, env: null };
 
-/** Everything that can be said of the text by itself, and with what else is known. */
+/** Checks the text by itself and against other known facts. */
 export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN): CheckedConfig {
   const { config, tree, problems } = parseMcpConfig(text);
   const wrong = problems.map(({ offset, message, suggestion = null }) => ({
@@ -69,8 +69,8 @@ export function checkMcpConfig(text: string, known: KnownToLint = NOTHING_KNOWN)
   };
 }
 
-/** The same, without keeping others waiting for a large file. */
-export const checkMcpConfigAside = (text: string): Promise<CheckedConfig> =>
+/** The same in a worker thread, so that a large file does not block the hub. */
+export const checkMcpConfigOffThread = (text: string): Promise<CheckedConfig> =>
   offThread('mcp-config', checkMcpConfig, text.length, text);
 
 export function remarkText(file: string, { line, column, message, suggestion }: ConfigRemark): string {
@@ -79,7 +79,7 @@ export function remarkText(file: string, { line, column, message, suggestion }: 
     .join(' ');
 }
 
-/** Whether a configuration may count: one without servers gives nobody anything, and so nobody need be asked. */
+/** Whether a configuration may take effect. Without servers it gives nobody anything, and needs no trust. */
 export async function mayCount(
   home: string,
   file: string,
@@ -89,23 +89,23 @@ export async function mayCount(
   return Object.keys(config.servers).length === 0 || isTrusted(home, file, text);
 }
 
-/** The file, if it is sound and waits for the user's trust. */
+/** The file, if it is valid and waits for the user's trust. */
 export async function untrustedMcpConfig(home: string, workspace: string): Promise<string[]> {
   const file = mcpConfigPath(workspace);
   const read = await readMcpConfig(workspace);
   if (!('text' in read)) return [];
-  const { config } = await checkMcpConfigAside(read.text);
+  const { config } = await checkMcpConfigOffThread(read.text);
   return config !== null && !(await mayCount(home, file, read.text, config)) ? [file] : [];
 }
 
 const sentence = (message: string) => (/[.?!]$/.test(message) ? message : `${message}.`);
 
-/** What a configuration would do, for whoever is to decide whether it may. */
+/** What a configuration would do, for the person who decides whether to trust it. */
 export interface McpSummary {
   /** Programs, each with its arguments. */
   starts: { server: string; command: string }[];
   reaches: { server: string; url: string }[];
-  /** Variables it takes from the environment. */
+  /** Variables that it reads from the environment. */
   reads: string[];
   /** `role` null: every run. */
   gives: { role: string | null; servers: string[] }[];
@@ -115,9 +115,9 @@ export function summaryOf(config: McpConfig): McpSummary {
   const servers = Object.entries(config.servers);
   return {
     starts: servers.flatMap(([server, it]) =>
-      'command' in it ? { server, command: harmless(it, commandOf(it)) } : [],
+      'command' in it ? { server, command: redacted(it, commandOf(it)) } : [],
     ),
-    reaches: servers.flatMap(([server, it]) => ('url' in it ? { server, url: harmless(it, it.url) } : [])),
+    reaches: servers.flatMap(([server, it]) => ('url' in it ? { server, url: redacted(it, it.url) } : [])),
     reads: variablesIn(config),
     gives: [
       ...(config.shared.length > 0 ? [{ role: null, servers: config.shared }] : []),
@@ -163,16 +163,16 @@ export function startLines(server: Server): string[] {
   ].map(line => exactLine(createRedactor(literalSecrets(server)).text(line)));
 }
 
-/** Words with spaces are quoted, so that one argument does not look like two. To be read, not pasted: hidden characters stay. */
+/** Quotes arguments with spaces, so that one does not look like two. For reading, not for pasting: hidden characters stay. */
 function commandOf({ command, args }: Extract<Server, { command: string }>): string {
   return [command, ...args].map(word => (/^[^\s"']+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }
 
-/** It goes into logs: a secret that somebody wrote into the file stays there. */
-const harmless = (server: Server, text: string): string =>
+/** For logs: without secrets that somebody wrote into the file. */
+const redacted = (server: Server, text: string): string =>
   shown(createRedactor(literalSecrets(server)).text(text));
 
-/** Uncut, and on one line by pictures of its line ends. */
+/** Uncut, on one line: line ends and tabs become symbols. */
 const exactLine = (text: string): string => visibleText(text).replaceAll('\n', '␊').replaceAll('\t', '␉');
 
 const shown = (text: string): string => oneLine(text, MAX_TEXT_LENGTH);

@@ -254,7 +254,7 @@ describe('a file that cannot be used', () => {
     const before = await configs.of(workspace);
     expect([before.state, Object.keys(before.config?.servers ?? {})]).toEqual(['invalid', ['one']]);
     expect(before.warnings[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
-    expect(before.warnings.at(-1)).toContain('what it said before is still in force');
+    expect(before.warnings.at(-1)).toContain('the previous version stays in force');
 
     // What was in force is not what is trusted any more.
     await trust(home, file, String(text));
@@ -360,7 +360,7 @@ describe('a change', () => {
     await writeFile(file, ONE);
     await until('the end of it', () => configs.known(workspace)?.state === 'trusted');
     expect(changes).toEqual([]);
-    expect(warnings.filter(text => text.includes('still in force'))).toHaveLength(1);
+    expect(warnings.filter(text => text.includes('stays in force'))).toHaveLength(1);
   });
 
   it('of our own is one change: nobody finds the new text without the trust in it', async () => {

@@ -11,7 +11,7 @@ import { NameWatch } from '../files/watch.ts';
 import { type isTrusted, trustPath } from '../settings/trust.ts';
 import { changeLock } from './change-mcp-config.ts';
 import {
-  checkMcpConfigAside,
+  checkMcpConfigOffThread,
   mayCount,
   mcpConfigPath,
   readMcpConfig,
@@ -25,7 +25,7 @@ interface Before {
   text: string | null;
 }
 
-/** What counts of a file as it was just read, given what counted before. Nothing that is wrong ever gives more than that. */
+/** The configuration in force after the file was read, given the one before. A mistake never gives more than before. */
 export async function judgeConfig(
   home: string,
   file: string,
@@ -34,7 +34,7 @@ export async function judgeConfig(
 ): Promise<ConfigInForce & Before> {
   if ('missing' in read) return { file, state: 'none', config: null, text: null, warnings: [] };
   if ('fault' in read) return invalid([`${file} ${read.fault}.`]);
-  const { config, remarks } = await checkMcpConfigAside(read.text);
+  const { config, remarks } = await checkMcpConfigOffThread(read.text);
   const said = remarks.map(remark => remarkText(file, remark));
   if (!config) return invalid(said);
   const verdict = await trusted(() => mayCount(home, file, read.text, config));
@@ -45,18 +45,18 @@ export async function judgeConfig(
       : `${file} has no effect: ${verdict}`;
   return { file, state: 'untrusted', config: null, text: null, warnings: [why, ...said] };
 
-  /** What counted goes on, unless trust in it was taken back. */
+  /** The previous configuration stays in force, unless the user no longer trusts it. */
   async function invalid(warnings: string[]): Promise<ConfigInForce & Before> {
     const { config, text } = before;
-    const goesOn =
+    const isStillTrusted =
       config !== null && text !== null && (await trusted(() => mayCount(home, file, text, config)));
-    if (goesOn !== true) return { file, state: 'invalid', config: null, text: null, warnings };
-    const kept = `${file} cannot be used as it is now; what it said before is still in force.`;
+    if (isStillTrusted !== true) return { file, state: 'invalid', config: null, text: null, warnings };
+    const kept = `${file} cannot be used as it is now; the previous version stays in force.`;
     return { file, state: 'invalid', config, text, warnings: [...warnings, kept] };
   }
 }
 
-/** Or why that cannot be told: a list of trusted files that cannot be read trusts nothing. */
+/** Whether the user trusts it, or why that is unknown: if the list of trusted files cannot be read, nothing is trusted. */
 async function trusted(ask: () => ReturnType<typeof isTrusted>): Promise<boolean | string> {
   try {
     return await ask();
@@ -68,17 +68,17 @@ async function trusted(ask: () => ReturnType<typeof isTrusted>): Promise<boolean
 interface McpConfigsOptions {
   /** Squad's home, where trust is kept. */
   home: string;
-  /** What people should know, once for as long as it is so. */
+  /** Called once for each problem while it lasts. */
   warn(message: string): void;
 }
 
-/** A workspace that nobody keeps, and nobody has asked about for this long, is not watched any more. */
+/** A workspace without runs that nobody has asked about for this long is no longer watched. */
 const IDLE_MS = 10 * 60_000;
-/** An editor's save is several steps, and each is told. */
+/** An editor saves in several steps, each with a change event of its own. */
 const SETTLE_MS = 50;
-const TRUST_EVERY_MS = 500;
+const TRUST_POLL_MS = 500;
 
-/** Keeps what `.squad/mcp-config.json` says of every workspace that was asked about. */
+/** Keeps the `.squad/mcp-config.json` of every workspace that was asked about. */
 export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs {
   const entries = new Map<string, Entry>();
   const listeners = new Set<(workspace: string) => void>();
@@ -131,11 +131,11 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     entries.set(workspace, entry);
     entry.askedAt = performance.now();
     if (!entry.isWatched && !isClosed) {
-      // Not the home: its database changes with every event.
+      // Polls the file instead of watching the home, whose database changes with every event.
       if (![...entries.values()].some(each => each.isWatched))
-        watchFile(trustFile, { interval: TRUST_EVERY_MS, persistent: false }, onTrust);
+        watchFile(trustFile, { interval: TRUST_POLL_MS, persistent: false }, onTrust);
       entry.isWatched = true;
-      // It was not, and may have changed; a first question looks for itself.
+      // The file may have changed while nobody watched it. A first question reads it anyway.
       if (entry.inForce) soon(entry);
     }
     return entry;
@@ -169,7 +169,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
       askedAt: 0,
       keepers: 0,
       timer: undefined,
-      looking: Promise.resolve(),
+      reading: Promise.resolve(),
       next: null,
     };
     return entry;
@@ -183,12 +183,12 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     }, SETTLE_MS).unref();
   }
 
-  /** Settles after a look that began now or later; whoever asks meanwhile shares the next one. */
+  /** Settles after a read that began now or later; whoever asks meanwhile shares the next read. */
   function refresh(entry: Entry): Promise<void> {
-    entry.next ??= entry.looking.then(() => {
+    entry.next ??= entry.reading.then(() => {
       entry.next = null;
-      entry.looking = look(entry);
-      return entry.looking;
+      entry.reading = update(entry);
+      return entry.reading;
     });
     return entry.next;
   }
@@ -200,7 +200,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     try {
       const first = await judge();
       if (first.config !== null || first.state === 'none') return first;
-      // A change of ours is two files, one after the other: this may be the text of after with the trust of before.
+      // A change by Squad writes two files: this may be the new text with the old trust.
       await whenFree(changeLock(home));
       return await judge().catch(() => first);
     } catch (thrown) {
@@ -208,9 +208,9 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
     }
   }
 
-  async function look(entry: Entry): Promise<void> {
+  async function update(entry: Entry): Promise<void> {
     const before = entry.inForce;
-    // Before the file is read, so that what changes afterwards is told.
+    // Before the file is read, so that later changes are noticed.
     if (entry.isWatched) await Promise.all(entry.watches.map(watch => watch.renew()));
     const { text, ...inForce } = await judged(entry);
     if (!entry.isWatched) for (const watch of entry.watches) watch.close();
@@ -225,19 +225,19 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
 interface Entry {
   workspace: string;
   inForce: ConfigInForce | null;
-  /** The text that what is in force was read from. */
+  /** The text of the configuration in force. */
   text: string | null;
   watches: NameWatch[];
   isWatched: boolean;
   askedAt: number;
-  /** Runs that are at work with it. */
+  /** Runs that use it. */
   keepers: number;
   timer: NodeJS.Timeout | undefined;
-  looking: Promise<void>;
+  reading: Promise<void>;
   next: Promise<void> | null;
 }
 
-/** Some editors move the old file away before the new one is there: that must not take everything from everybody. */
+/** Some editors move the old file away before they write the new one: no run must lose its servers because of that. */
 async function read({ workspace, inForce }: Entry): ReturnType<typeof readMcpConfig> {
   const first = await readMcpConfig(workspace);
   if (!('missing' in first) || !inForce?.config) return first;

@@ -13,8 +13,8 @@ export type ParsedMcpConfig =
   | { config: null; tree: null; problems: JsonProblem[] };
 
 /**
- * Reads `.squad/mcp-config.json`. A server with a mistake in its entry, its restrictions or its rules is disabled, and the rest of
- * the file counts: a restriction that cannot be read must not leave its server open. A mistake anywhere else leaves the file out.
+ * Parses `.squad/mcp-config.json`. A mistake in a server's entry, restrictions or rules disables that server, and the rest of the
+ * file counts: a restriction that cannot be read must not leave its server open. Any other mistake makes the whole file invalid.
  */
 export function parseMcpConfig(text: string): ParsedMcpConfig {
   const parsed = parseJsonTree(text);
@@ -42,7 +42,7 @@ export function parseMcpConfig(text: string): ParsedMcpConfig {
   return { config: { ...rest.data, disabled }, tree, problems };
 }
 
-/** The same for whoever needs it; throws the first thing that leaves the file out. */
+/** The same, but throws the first mistake that makes the file invalid. */
 export function requireMcpConfig(file: string, text: string): McpConfig {
   const { config, problems } = parseMcpConfig(text);
   if (config !== null) return config;
@@ -52,7 +52,7 @@ export function requireMcpConfig(file: string, text: string): McpConfig {
   });
 }
 
-/** Every run has Squad's own connection, whatever the file says how to start it. */
+/** Every run has Squad's own connection; an entry of the file for it has no effect. */
 function withoutSquad(value: unknown): unknown {
   const servers = recordOf(recordOf(value)?.servers);
   if (servers === null || !Object.hasOwn(servers, SQUAD_ITSELF)) return value;
@@ -60,7 +60,7 @@ function withoutSquad(value: unknown): unknown {
   return { ...recordOf(value), servers: others };
 }
 
-/** Which server a mistake is about; null: the file as a whole. */
+/** The server that a mistake is about; null: the whole file. */
 function serverOf({ path }: Issue, value: unknown): string | null {
   const [key, second, third] = path.map(step => (typeof step === 'symbol' ? '' : step));
   if (key === 'servers' && second !== undefined) return String(second);

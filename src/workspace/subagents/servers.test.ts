@@ -78,9 +78,9 @@ test('what is odd about one is said at its place', () => {
     'warning mcpServers.coder.command: this starts CPE, whose runs Squad cannot show, limit or stop one by one',
     'warning mcpServers.web.command: "command" has no effect: the server "web" is reached by its url',
     'warning mcpServers.web.timeout: a call may take from 0.1 to 1800 seconds: 1800 are taken',
-    'warning mcpServers.web.url: What goes to mcp.example can be read on the way: the URL is http',
+    'warning mcpServers.web.url: Traffic to mcp.example is not encrypted: the URL is http',
     'warning mcpServers.secret.env.API_KEY: This looks like a secret in a file that others read',
-    'error mcpServers.away.url: 169.254.169.254 is an address that is never connected to',
+    'error mcpServers.away.url: Squad never connects to 169.254.169.254',
     'warning mcpServers.npx.args.1: server has no version, so it may be another program each time',
   ]);
 });

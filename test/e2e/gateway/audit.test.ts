@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../../src/core/ports/gateway.ts';
-import { openAuditLog } from '../../../src/gateway/audit/audit-log.ts';
+import { AuditLog } from '../../../src/gateway/audit/audit-log.ts';
 import type { AuditRecord, AuditVerdict } from '../../../src/schema/audit.ts';
 import type { RunId } from '../../../src/schema/ids.ts';
 import { type Agent, requestOf, startAgents } from '../../attacks/agents.ts';
@@ -25,7 +25,7 @@ const ENTRY: AuditEntry = {
 /** As a hub that is gone left it. */
 async function leaveLog(squad: TestSquad, entries: AuditEntry[]): Promise<string> {
   const folder = join(squad.home, 'audit');
-  const log = openAuditLog({
+  const log = new AuditLog({
     folder,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     warn: () => {},
@@ -39,10 +39,10 @@ const namesOf = ({ entries }: { entries: AuditRecord[] }) => entries.map(entry =
 
 test('before anything was asked there is nothing to show, and nothing is broken', async () => {
   await using squad = new TestSquad();
-  expect(await squad.run(['audit'])).toMatchObject({ code: 0, stdout: 'Nothing was written down yet.\n' });
+  expect(await squad.run(['audit'])).toMatchObject({ code: 0, stdout: 'The audit log is empty.\n' });
   expect(await squad.run(['audit', 'verify'])).toMatchObject({
     code: 0,
-    stdout: 'Nothing was written down yet.\n',
+    stdout: 'The audit log is empty.\n',
   });
 });
 

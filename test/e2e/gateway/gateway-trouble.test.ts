@@ -55,7 +55,7 @@ test('a run whose servers are broken goes on to its end, and its result names ea
   );
   expect(notes).toContainEqual(expect.stringMatching(/^The MCP server gone was not available: .*not-there/));
   expect(notes).toContainEqual(
-    expect.stringMatching(/^The MCP server mortal failed while the run was at work: .*SIGKILL/),
+    expect.stringMatching(/^The MCP server mortal failed during the run: .*SIGKILL/),
   );
   expect(notes.filter(note => note.includes('well'))).toEqual([]);
 
@@ -63,7 +63,7 @@ test('a run whose servers are broken goes on to its end, and its result names ea
   expect(shown).toContain(
     'The MCP server unset was not available: the variable TOKEN_NOBODY_SET is not set.',
   );
-  expect(shown).toContain('The MCP server mortal failed while the run was at work');
+  expect(shown).toContain('The MCP server mortal failed during the run');
   const log = (await squad.run(['hub', 'log', '-n', '500'])).stdout.split('\n');
   for (const server of ['unset', 'gone', 'mortal'])
     expect(log.filter(line => line.includes(`The MCP server ${server} `))).toHaveLength(1);

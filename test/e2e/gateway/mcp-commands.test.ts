@@ -48,7 +48,7 @@ describe('squad mcp add', () => {
     const again = await squad.run(['mcp', 'add', 'one', '--', 'second']);
     expect(again).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('There is a server one already'),
+      stderr: expect.stringContaining('The server one exists already'),
     });
     expect(configOf(squad).servers.one.command).toBe('first');
     const forced = await squad.run(['mcp', 'add', 'one', '--force', '--role', 'nobody', '--', 'second']);
@@ -143,7 +143,9 @@ describe('squad mcp remove', () => {
     });
     const removed = await squad.run(['mcp', 'remove', 'one']);
     expect(removed).toMatchObject({ code: 0, stderr: '' });
-    expect(removed.stdout).toMatch(/^one is out of .*\n.*coder\.md still names it under mcp\.\n$/);
+    expect(removed.stdout).toMatch(
+      /^Removed one and all references to it from .*\n.*coder\.md still names it under mcp\.\n$/,
+    );
     const { servers, agentServers, shared } = configOf(squad);
     expect([Object.keys(servers), agentServers, shared]).toEqual([['two'], { coder: ['two'] }, []]);
     expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
@@ -194,10 +196,10 @@ describe('squad mcp import', () => {
       '{ "mcpServers": { "a": { "command": "a" }, "off": { "command": "b", "disabled": true } } }',
     );
     const first = await squad.run(['mcp', 'import', '--yes']);
-    expect(first.stdout).toContain('off stays there: is switched off there');
+    expect(first.stdout).toContain('off is not imported: it is disabled there');
     expect(Object.keys(configOf(squad).servers)).toEqual(['a']);
     const again = await squad.run(['mcp', 'import', '--role', 'coder', '--yes']);
-    expect(again.stdout).toContain('a is here already, as a');
+    expect(again.stdout).toContain('a exists already, as a');
     expect(again.stdout).toContain('Given to: coder.');
     expect(configOf(squad).agentServers).toEqual({ coder: ['a'] });
     expect((await squad.run(['mcp', 'import', '--role', 'coder', '--yes'])).stdout).toContain(
@@ -262,7 +264,7 @@ describe('squad mcp lint', () => {
     );
     squad.write(FILE, '{ "servers": {}, "shraed": [] }');
     expect((await squad.run(['mcp', 'lint'])).stdout).toContain(
-      '1 error, 0 warnings\nA file with errors in its form does not count at all',
+      '1 error, 0 warnings\nThe file is invalid and has no effect',
     );
     expect(await squad.run(['trust'])).toMatchObject({
       code: 2,

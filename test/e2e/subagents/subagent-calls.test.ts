@@ -314,7 +314,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
       lacking.call('lacking', { prompt: mock([{ text: 'ok' }]) }),
     );
     expect(code).toBe('ENGINE_FAILED');
-    expect(message).toMatch(/gone.*no-such-program.*Put `mcpServers\.gone`/);
+    expect(message).toMatch(/gone.*no-such-program.*Fix `mcpServers\.gone`/);
     // Nothing was said, so there is no conversation to look at.
     expect(suggestions).toEqual([expect.stringMatching(/squad log run_/)]);
     await lacking.close();
