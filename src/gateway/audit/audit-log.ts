@@ -270,9 +270,8 @@ export class AuditLog implements Audit, AuditTrail {
   async #checkPlace(files: LogFiles): Promise<LogFiles> {
     const found = await this.#disk.stat(this.#path);
     if (found?.inode !== files.file.inode) return this.#reopen(files);
-    const isAsLeft =
-      found.size >= this.#writtenSize && (this.#mayBeLonger || found.size === this.#writtenSize);
-    if (isAsLeft) return files;
+    const longest = this.#writtenSize + (this.#mayBeLonger ? this.#unsyncedBytes : 0);
+    if (found.size >= this.#writtenSize && found.size <= longest) return files;
     this.#options.warn(
       `${this.#path} was changed by another program: ${found.size} bytes where ${this.#writtenSize} were written`,
     );
