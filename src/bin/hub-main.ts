@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { startHub } from '../app.ts';
+import { runHub } from '../app.ts';
 import { describeFreeable } from '../hub/freeable.ts';
 import { Log } from '../hub/log.ts';
 import { shedInherited } from '../hub/shed-inherited.ts';
@@ -15,7 +15,7 @@ setFlagsFromString('--heap-growing-percent=30');
 const home = homeFolder(process.env);
 const warnings = shedInherited();
 const startedBy = Number(process.argv[2]);
-startHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
+runHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
   hub => {
     if (hub === null) process.exit(LOCK_TAKEN_EXIT);
   },

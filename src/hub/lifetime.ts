@@ -12,6 +12,7 @@ export class Lifetime {
   private clients = 0;
   private timer: NodeJS.Timeout | null = null;
   private makesWay = false;
+  private isClosed = false;
 
   constructor(options: LifetimeOptions) {
     this.options = options;
@@ -25,6 +26,7 @@ export class Lifetime {
 
   /** Called whenever a call began or ended, or a run ended. */
   review(): void {
+    if (this.isClosed) return;
     const { callsInFlight, end, lingerMs } = this.options;
     if (this.makesWay && callsInFlight() === 0)
       // Never in the middle of reading: the same chunk may hold the next call.
@@ -50,6 +52,12 @@ export class Lifetime {
   /** Nobody is there any more who would start the newer one. */
   stay(): void {
     this.makesWay = false;
+  }
+
+  /** The hub stops: nothing is decided any more. */
+  close(): void {
+    this.isClosed = true;
+    if (this.timer) clearTimeout(this.timer);
   }
 
   private get isIdle(): boolean {
