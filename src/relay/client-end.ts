@@ -1,9 +1,11 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { type LineReader, Lines } from './lines.ts';
+import { type LineReader, LineSplitter } from '../base/lines.ts';
 
 /** What may be read ahead while there is no hub to give it to. */
 const MAX_AHEAD = 1024 * 1024;
+/** The hub refuses longer lines itself; here they only must not pile up in memory. */
+export const LINES = { maxBytes: 33 * 1024 * 1024, keepsNewline: true };
 
 /** The client's side of the relay: its lines as they come, no faster than they can be passed on. */
 export class ClientEnd {
@@ -13,7 +15,7 @@ export class ClientEnd {
   readonly broken: Promise<void>;
   private readonly input: NodeJS.ReadableStream;
   private readonly output: Writable;
-  private readonly lines: Lines;
+  private readonly lines: LineSplitter;
   private hub: Socket | null = null;
   private holdsBack = true;
   /** It was let go with something left to read, and has not read that since. */
@@ -25,7 +27,7 @@ export class ClientEnd {
   constructor(input: NodeJS.ReadableStream, output: Writable, reader: LineReader) {
     this.input = input;
     this.output = output;
-    this.lines = new Lines(reader);
+    this.lines = new LineSplitter(LINES, reader);
     // A moment later: a hub that died before the client spoke must have been missed before its words are passed on.
     input.on('data', (chunk: Buffer) => setImmediate(() => this.take(chunk)));
     for (const event of ['end', 'close', 'error']) input.on(event, () => setImmediate(() => this.end()));

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
+import { LineSplitter } from '../base/lines.ts';
 import type { Bye, Challenge, Handshake, HandshakeReply } from '../link/handshake.ts';
 import { noAnswer } from '../link/hub-record.ts';
 import { Proof } from '../link/proof.ts';
-import { Lines } from './lines.ts';
+import { LINES } from './client-end.ts';
 import type { Trouble } from './traffic.ts';
 
 /** How a conversation with a hub ended. */
@@ -40,7 +41,7 @@ export function converse(
     parting.answered = true;
     onLine(bytes, isWhole);
   };
-  const lines = new Lines({
+  const lines = new LineSplitter(LINES, {
     line(bytes) {
       clearTimeout(patience);
       if (!parting.greeted) Object.assign(parting, greeting(bytes, { proof, onWarning, onGreeting }));

@@ -3,14 +3,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { createLineSplitter } from '../line-splitter.ts';
+import { LineSplitter } from '../../base/lines.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { findExecutable } from './find-executable.ts';
 import { createServiceTree, TERM_MS } from './service-tree.ts';
 
-const MAX_LINE_LENGTH = 1024 * 1024;
+const MAX_LINE_BYTES = 1024 * 1024;
 /** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
 const MAX_PER_SECOND = 1024 * 1024;
 /** Of what is too much, this is kept of its end, in however many pieces that came. */
@@ -25,7 +25,7 @@ export function readStderr(
   onLine: (line: string) => void,
   clock = () => performance.now(),
 ): void {
-  const lines = createLineSplitter(MAX_LINE_LENGTH, onLine);
+  const lines = new LineSplitter({ maxBytes: MAX_LINE_BYTES }, { line: bytes => onLine(bytes.toString()) });
   let windowStart = clock();
   let taken = 0;
   let leftOut = 0;
@@ -35,7 +35,7 @@ export function readStderr(
     if (!end) return;
     if (leftOut > 0) {
       // The line that was cut off, and the one that begins in the middle, are no lines: half a secret is not known for one.
-      lines.tear();
+      lines.skipLine();
       onLine(`[${leftOut} bytes left out]`);
     }
     lines.push(end);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
-import type { Line } from '../line-splitter.ts';
+import type { LineEdges } from '../../base/lines.ts';
 
 const ID = String.raw`"id"\s*:\s*(-?\d{1,15}|"(?:[^"\\]|\\.){0,200}")`;
 const PLAIN_FIELD = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
@@ -10,17 +10,14 @@ const ANSWER_AT_HEAD = new RegExp(
   String.raw`^\s*\{\s*(?:(?:"jsonrpc"\s*:\s*"[^"\\]*"|${ID})\s*,\s*)*"(?:result|error)"\s*:`,
 );
 
-/** The edges of a message that was too long to keep. */
-export interface Edges {
-  head: Buffer;
-  tail: Buffer;
-}
+/** A line, or the edges of one that was too long to keep. */
+export type Line = { bytes: Buffer } | { tooLong: LineEdges };
 
 /**
  * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
  * request would be answered: only plain fields may stand between it and the message's own braces.
  */
-function topLevelId({ head, tail }: Edges): string | number | null {
+function topLevelId({ head, tail }: LineEdges): string | number | null {
   const found =
     ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
   if (found === undefined) return null;
@@ -32,7 +29,7 @@ function topLevelId({ head, tail }: Edges): string | number | null {
 }
 
 /** Of an answer only: the other side numbers its own questions, and those numbers are none of ours. */
-export const answeredId = (edges: Edges): string | number | null =>
+export const answeredId = (edges: LineEdges): string | number | null =>
   ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 
 /** What a line cannot be, in the words JSON-RPC has for it. */

@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
+import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
 import type { DirectAnswer, DirectCall } from '../http/direct-answer.ts';
 import { type PlainRequest, plainRequest } from '../http/plain-request.ts';
-import { type Line, LineSplitter } from '../line-splitter.ts';
 import { LineWriter } from './line-writer.ts';
-import { type Refusal, readLine, readMessage } from './read-message.ts';
+import { type Line, type Refusal, readLine, readMessage } from './read-message.ts';
 
 export interface StreamTransportOptions {
   input: Readable;
@@ -62,7 +62,15 @@ export class StreamTransport implements Transport {
 
   async start(): Promise<void> {
     const { input, output, maxLineBytes } = this.#options;
-    const lines = new LineSplitter(maxLineBytes, line => this.#take(line));
+    const lines = new LineSplitter(
+      { maxBytes: maxLineBytes },
+      {
+        line: bytes => this.#take({ bytes }),
+        piece: edgesOfLongLine((tooLong, isLast) => {
+          if (isLast) this.#take({ tooLong });
+        }),
+      },
+    );
     // Errors stay handled for good: a late EPIPE after closing must not become an uncaught exception.
     input.on('error', error => this.#fail(error));
     output.on('error', error => this.#fail(error));

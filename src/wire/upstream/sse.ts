@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
+import { tryParseJson } from '../../base/json.ts';
 import { networkFault, readText, StatusFault, tooLarge, UnreachableFault } from './http-exchange.ts';
 import { type HttpSession, isType } from './http-session.ts';
 import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
-import { tryParse } from './parse-json.ts';
 
 export interface SseEvent {
   /** `message` unless it says so. */
@@ -160,7 +160,7 @@ function endpointOf(options: SseChannelOptions, body: NodeJS.ReadableStream): Pr
   return new Promise((resolve, reject) => {
     let isKnown = false;
     const parser = new SseParser(maxFrameBytes, ({ type, data }) => {
-      const message = type === 'message' ? tryParse(data) : undefined;
+      const message = type === 'message' ? tryParseJson(data) : undefined;
       if (type === 'endpoint' && !isKnown) {
         isKnown = true;
         resolve(endpoint(session.url, data));
@@ -213,7 +213,7 @@ export async function readMessages(body: Readable, options: MessageStreamOptions
   const parser = new SseParser(
     options.maxFrameBytes,
     ({ type, data }) => {
-      const message = type === 'message' ? tryParse(data) : undefined;
+      const message = type === 'message' ? tryParseJson(data) : undefined;
       if (message === undefined) {
         events.onStray();
         return;

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
-import { LineSplitter } from '../line-splitter.ts';
+import { tryParseJson } from '../../base/json.ts';
+import { edgesOfLongLine, type LineEdges, LineSplitter } from '../../base/lines.ts';
 import { asLine, gatherWrites } from '../stream/line-writer.ts';
-import { answeredId, type Edges } from '../stream/read-message.ts';
+import { answeredId } from '../stream/read-message.ts';
 import { subscribe } from './change-stream.ts';
 import {
   handshakeLegacy,
@@ -20,7 +21,6 @@ import {
   type UpstreamLink,
 } from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
-import { tryParse } from './parse-json.ts';
 
 interface ServiceEnd {
   code: number | null;
@@ -73,18 +73,23 @@ function openLineChannel(options: LineChannelOptions): Channel {
 }
 
 function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): void {
+  const maxLongBytes = maxFrameBytes * ENDLESS_FRAMES;
   const lines = new LineSplitter(
-    maxFrameBytes,
-    line => {
-      if (mux.fault) return;
-      if ('bytes' in line) readLine(line.bytes);
-      else dropLine(line.tooLong);
+    { maxBytes: maxFrameBytes },
+    {
+      line(bytes) {
+        if (!mux.fault) readLine(bytes);
+      },
+      piece: edgesOfLongLine((edges, isLast) => {
+        if (mux.fault) return;
+        if (edges.bytes > maxLongBytes) giveUp(maxLongBytes);
+        else if (isLast) dropLine(edges);
+      }),
     },
-    { afterBytes: maxFrameBytes * ENDLESS_FRAMES, onEndless: () => giveUp(maxFrameBytes * ENDLESS_FRAMES) },
   );
 
   /** Others share the link: what was asked with too large an answer fails, and nothing else does. */
-  function dropLine(edges: Edges): void {
+  function dropLine(edges: LineEdges): void {
     const id = answeredId(edges);
     if (typeof id !== 'number') giveUp(maxFrameBytes);
     else if (mux.isPending(id)) mux.fail(id, answerTooLarge(maxFrameBytes));
@@ -99,7 +104,7 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
   function readLine(bytes: Buffer): void {
     // Blank lines say nothing, not even something wrong.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
-    const message = tryParse(bytes.toString());
+    const message = tryParseJson(bytes.toString());
     // Servers print other things on their output, too.
     if (message === undefined) events.onStray();
     else mux.receive(message);
