@@ -4,7 +4,7 @@ import { Lifetime } from '../hub/lifetime.ts';
 import { HubServer } from '../hub/server.ts';
 import { requestedPort } from '../hub/startup.ts';
 import { WaitingCalls } from '../hub/waiting-calls.ts';
-import type { Handshake } from '../link/handshake.ts';
+import { definedVariables, type Handshake } from '../link/handshake.ts';
 import { EndNotices } from '../mcp/end-notices.ts';
 import { TeamUpdates } from '../mcp/team-updates.ts';
 import type { HubStatus, UserServices } from '../operations/operation.ts';
@@ -13,7 +13,6 @@ import type { RunId } from '../schema/ids.ts';
 import { type Toolset, toolsetsIn } from '../schema/toolset.ts';
 import { createTextSearch } from '../store/sqlite/text-search.ts';
 import { watchFolder } from '../workspace/files/watch.ts';
-import { definedIn } from './environments.ts';
 import { HttpPort } from './http-port.ts';
 import type { HubHome } from './open-home.ts';
 import { RunAudiences } from './run-audiences.ts';
@@ -48,7 +47,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   let calls = 0;
   let httpOpen = 0;
   /** The hub's own until a terminal lends its environment. */
-  let pageEnvironment = definedIn(env);
+  let pageEnvironment = definedVariables(env);
   const countCalls = (change: number) => {
     calls += change;
     if (change < 0) asking.took(-change);

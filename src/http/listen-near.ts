@@ -13,12 +13,9 @@ export async function listenNear(
   wanted: number,
 ): Promise<{ port: number; other: Server | null }> {
   const last = Math.min(wanted + MAX_TRIED, MAX_PORT);
-  for (let port = wanted; port <= last; port++) {
-    const other = await listenTwice(server, port);
-    if (other !== 'taken') return { port: portOf(server), other };
-  }
-  for (;;) {
-    const other = await listenTwice(server, 0);
+  for (let port = wanted; ; port++) {
+    // Port 0: the system chooses one.
+    const other = await listenTwice(server, port <= last ? port : 0);
     if (other !== 'taken') return { port: portOf(server), other };
   }
 }

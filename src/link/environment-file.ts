@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
@@ -37,6 +38,16 @@ const HEADER_LINE = /^# Written by `squad install`\..*\n?/;
 const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
 export const environmentFilePath = (home: string): string => join(home, 'env');
+
+/** Variables that `squad install` saved, for clients that hand down almost nothing. */
+export async function savedEnvironment(home: string): Promise<Record<string, string>> {
+  const file = environmentFilePath(home);
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return parseEnvironmentFile(text, file);
+}
 
 /**
  * Saves what agents need of `env`, readable by its owner only, with the other lines of a file that the user edited. Returns

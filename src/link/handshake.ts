@@ -50,6 +50,12 @@ export interface Bye {
   idle: boolean;
 }
 
+/** An environment as it can be sent. */
+export const definedVariables = (env: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+
 /** True when `a` is a later version than `b`: numbers only, a pre-release counts as its release. */
 export function isNewer(a: string, b: string): boolean {
   const left = numbers(a);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Handshake, View } from './handshake.ts';
+import { definedVariables, type Handshake, type View } from './handshake.ts';
 import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;
@@ -17,16 +17,11 @@ export function handshakeFor(view: View, workspace?: string): Handshake {
     view,
     pid: process.pid,
     cwd: currentFolder(),
-    env: ownEnvironment(),
+    env: definedVariables(process.env),
     startsHub: true,
     ...(workspace !== undefined && { workspace }),
   };
 }
-
-export const ownEnvironment = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
 
 /** Node throws its own error when the folder it was started in has been removed since. */
 export function currentFolder(): string {

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { openRegular, readFully } from './regular-file.ts';
 
 /** Structurally the core's `OutputPlace`. */
@@ -40,18 +41,8 @@ const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete
  */
 export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}): LineIndex {
   const files = new Map<string, Counts>();
-  /** One at a time for each file: two that read on at once would count twice. */
-  const turns = new Map<string, Promise<unknown>>();
-
-  async function alone<T>(path: string, use: () => Promise<T>): Promise<T> {
-    const mine = (turns.get(path) ?? Promise.resolve()).then(use, use);
-    turns.set(path, mine);
-    try {
-      return await mine;
-    } finally {
-      if (turns.get(path) === mine) turns.delete(path);
-    }
-  }
+  /** One search at a time for each file: two that read on at once would count twice. */
+  const queue = new KeyedQueue<string>();
 
   function countsOf(path: string, inode: number, size: number): Counts {
     const known = files.get(path);
@@ -87,7 +78,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
 
   return {
     lineAt: (path, offset, budgetMs) =>
-      alone(path, () =>
+      queue.run(path, () =>
         find(
           path,
           budgetMs,
@@ -102,7 +93,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
         ),
       ),
     offsetOf: (path, line, budgetMs) =>
-      alone(path, () =>
+      queue.run(path, () =>
         find(
           path,
           budgetMs,

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Context, createContext, Script } from 'node:vm';
+import { withoutColours } from '../../base/text.ts';
 import { newlinesIn } from './line-index.ts';
 import { openRegular, readFully } from './regular-file.ts';
 
@@ -59,13 +60,6 @@ function compiled(q: string, flags: string): RegExp {
     throw Object.assign(new Error((thrown as Error).message), { code: 'PATTERN_INVALID' });
   }
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
-const COLOURS = /\u001b\[[\d;:]*m/g;
-
-/** Text without colours; all other sequences stay, because views show them. */
-export const withoutColours = (text: string): string =>
-  text.includes('\u001b') ? text.replace(COLOURS, '') : text;
 
 /** A line as the output view shows it, without its line end. */
 const shownLine = (line: string): string => withoutColours(line).replace(/\r$/, '');

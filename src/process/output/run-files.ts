@@ -59,6 +59,9 @@ export interface RunFiles<RunName extends string = string> {
   removeChat(engine: string, chatId: string): Promise<number>;
 }
 
+const ENVIRONMENT = 'environment.json';
+const VARIABLES = 'variables.json';
+
 /**
  * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
  * and of chats: `<engine>/<chat>/`. For the user's eyes only.
@@ -72,11 +75,7 @@ export function createRunFiles<RunName extends string>({
 }): RunFiles<RunName> {
   const followLines = createLineFollower();
   const lines = createLineIndex();
-  const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
-  const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
-  const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
-  const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
-  const recordFile = (runId: string): string => join(runFolder(runsDir, runId), 'run.json');
+  const runFile = (runId: string, name: string): string => join(runFolder(runsDir, runId), name);
   const chatFolder = (engine: string, chatId: string): string =>
     join(chatsDir, folderName(engine), folderName(chatId));
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
@@ -101,15 +100,15 @@ export function createRunFiles<RunName extends string>({
     },
 
     async saveEnvironment(runId, env) {
-      await save(environmentFile(runId), JSON.stringify(env));
+      await save(runFile(runId, ENVIRONMENT), JSON.stringify(env));
     },
-    environment: runId => readVariables(environmentFile(runId)),
+    environment: runId => readVariables(runFile(runId, ENVIRONMENT)),
     async saveVariables(runId, variables) {
-      await save(variablesFile(runId), JSON.stringify(variables));
+      await save(runFile(runId, VARIABLES), JSON.stringify(variables));
     },
-    variables: runId => readVariables(variablesFile(runId)),
+    variables: runId => readVariables(runFile(runId, VARIABLES)),
     async dropEnvironment(runId) {
-      await Promise.all([environmentFile, variablesFile].map(file => rm(file(runId), { force: true })));
+      await Promise.all([ENVIRONMENT, VARIABLES].map(name => rm(runFile(runId, name), { force: true })));
     },
 
     outputPath,
@@ -139,24 +138,24 @@ export function createRunFiles<RunName extends string>({
     follow: (turn, stream, onLine, onLongLine) => followLines(outputPath(turn, stream), onLine, onLongLine),
 
     async saveAnswer(runId, answer) {
-      await save(answerFile(runId), answer);
+      await save(runFile(runId, 'answer.txt'), answer);
     },
-    answer: runId => readIfThere(answerFile(runId)),
+    answer: runId => readIfThere(runFile(runId, 'answer.txt')),
 
     async saveStructured(runId, value) {
-      await save(structuredFile(runId), JSON.stringify(value));
+      await save(runFile(runId, 'structured.json'), JSON.stringify(value));
     },
-    structured: runId => readJson(structuredFile(runId)),
+    structured: runId => readJson(runFile(runId, 'structured.json')),
 
     async saveRecord(runId, record) {
       try {
-        replace(recordFile(runId), record);
+        replace(runFile(runId, 'run.json'), record);
       } catch (thrown) {
         // A run that was pruned must not get a folder again.
         none(null)(thrown as NodeJS.ErrnoException);
       }
     },
-    record: async runId => readRegular(recordFile(runId)),
+    record: async runId => readRegular(runFile(runId, 'run.json')),
 
     async list() {
       const names = await readdir(runsDir).catch(none([]));
