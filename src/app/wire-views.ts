@@ -50,7 +50,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   let pageEnvironment = definedVariables(env);
   const countCalls = (change: number) => {
     calls += change;
-    if (change < 0) asking.took(-change);
+    if (change < 0) asking.reportAnswered(-change);
     lifetime.review();
   };
   /** A client with an open HTTP response counts like one on the socket. */
@@ -152,26 +152,26 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     warn,
     views: {
       mcp: connection => {
-        const { hello } = connection;
-        return serveMcp(connection, clients.callerOf(hello), toolsetsOf(hello), views);
+        const { handshake } = connection;
+        return serveMcp(connection, clients.callerOf(handshake), toolsetsOf(handshake), views);
       },
-      subagent: connection => subagents.serve(connection, clients.callerOf(connection.hello)),
+      subagent: connection => subagents.serve(connection, clients.callerOf(connection.handshake)),
       control: async connection => {
         await http.open(); // a terminal may ask for its address
-        await serveTerminal(connection, clients.callerOf(connection.hello), views);
+        await serveTerminal(connection, clients.callerOf(connection.handshake), views);
       },
     },
-    ready: async (hello, ask) => {
-      toolsetsOf(hello);
+    ready: async (handshake, ask) => {
+      toolsetsOf(handshake);
       const isDamaged = await later.recovered().then(
         () => false,
         thrown => asSquadError(thrown).code === 'DATABASE_CORRUPT' || Promise.reject(thrown),
       );
       // The next hub rebuilds the database.
       if (isDamaged) return null;
-      const caller = await clients.identify(hello, ask);
-      if (hello.view === 'subagent') return { warnings: await subagents.prepare(hello, caller) };
-      const { lostSince, view } = hello;
+      const caller = await clients.identify(handshake, ask);
+      if (handshake.view === 'subagent') return { warnings: await subagents.prepare(handshake, caller) };
+      const { lostSince, view } = handshake;
       const isFirst = !toldOfRestore.has(view);
       toldOfRestore.add(view);
       return {
@@ -180,16 +180,19 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       };
     },
     onClients: countClients,
-    onNewer: (hello, gone) => {
-      if (!clients.welcomeSuccessor(hello))
+    onNewer: (handshake, gone) => {
+      if (!clients.welcomeSuccessor(handshake))
         return log.write(
           'info',
-          `Version ${hello.version} connected, but is not proven to be the user's; this hub stays`,
+          `Version ${handshake.version} connected, but is not proven to be the user's; this hub stays`,
         );
-      log.write('info', `Version ${hello.version} connected; this hub makes way when no call is in flight`);
+      log.write(
+        'info',
+        `Version ${handshake.version} connected; this hub makes way when no call is in flight`,
+      );
       lifetime.makeWay();
       void gone.then(() => {
-        if (!clients.dropSuccessor(hello)) lifetime.stay();
+        if (!clients.dropSuccessor(handshake)) lifetime.stay();
       });
     },
   });
