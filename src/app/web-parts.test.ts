@@ -4,7 +4,7 @@ import { withPageHint } from './web-parts.ts';
 
 const unset = new SquadError('ENGINE_NOT_SET', 'No engine is set', { suggestions: ['Install one.'] });
 
-test('an engine that the web UI cannot find: the error says how to lend it a terminal's environment', () => {
+test('an engine that the web UI cannot find: the error says how to lend it the environment of a terminal', () => {
   expect(withPageHint(unset, { client: 'page' })).toMatchObject({
     code: 'ENGINE_NOT_SET',
     message: 'No engine is set',
