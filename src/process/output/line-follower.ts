@@ -9,26 +9,26 @@ import { openRegular } from './regular-file.ts';
 export type OnLongLine = (beginning: string, bytes: number) => void;
 
 export interface Following {
-  /** Reads what is there by now, then settles. Rejects if reading failed or the callback threw. */
+  /** Reads the rest of the file, then settles. Rejects if reading failed or a callback threw. */
   stop(): Promise<void>;
 }
 
-const LOOK_MS = 100;
+const CHECK_EVERY_MS = 100;
 const CHUNK = 256 * 1024;
-/** An answer is one line of some engines' events. */
+/** Some engines write a whole answer as one line. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
+/** Follows any number of growing files with one timer and one buffer, so that memory does not depend on the output. */
 export function createLineFollower(): (
   path: string,
   onLine: (line: string) => void,
   onLongLine?: OnLongLine,
 ) => Following {
-  const everyTick = createTicker(LOOK_MS);
+  const everyTick = createTicker(CHECK_EVERY_MS);
   const chunk = Buffer.allocUnsafeSlow(CHUNK);
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** One at a time, in the order they asked, because the buffer is shared. */
+  /** One read at a time, because the buffer is shared. */
   function inTurn(work: () => Promise<number>): Promise<number> {
     const result = previous.then(work);
     previous = result.catch(() => {});

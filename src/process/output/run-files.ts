@@ -151,7 +151,7 @@ export function createRunFiles<RunName extends string>({
       try {
         replace(runFile(runId, 'run.json'), record);
       } catch (thrown) {
-        // A run that was pruned must not get a folder again.
+        // The folder of a pruned run must not be created again.
         none(null)(thrown as NodeJS.ErrnoException);
       }
     },
@@ -172,7 +172,7 @@ export function createRunFiles<RunName extends string>({
       const engines = await readdir(chatsDir).catch(none([]));
       const chats = engines.map(async engine => {
         const names = await readdir(join(chatsDir, engine)).catch(none([]));
-        // What a hash stands for cannot be told from it.
+        // A chat id cannot be recovered from its hash.
         const ids = names.filter(name => !HASH.test(name));
         return Promise.all(
           ids.map(async chatId => {
@@ -188,8 +188,8 @@ export function createRunFiles<RunName extends string>({
 }
 
 /**
- * Whoever reads it finds the old file or the new one, never half of one. Synchronous, because it is on every agent's way
- * to its start: the way to a thread and back costs more than the call, and the database writes to this disk like that too.
+ * Atomic: a reader gets the old file or the new one. Synchronous, because every start of an agent waits for it: a thread's
+ * round trip costs more than the call, and the database writes to this disk synchronously too.
  */
 async function save(path: string, content: string): Promise<string> {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
@@ -202,7 +202,7 @@ function replace(path: string, content: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** An id that somebody else chose may hold anything: then its hash is the name. */
+/** Ids of engines may contain anything; then the hash is the name. */
 const folderName = (id: string): string =>
   /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
 
@@ -218,7 +218,7 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Null also for a damaged file: it says no more than one that is gone. */
+/** Null also for a damaged file, which is treated as missing. */
 async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse((await readIfThere(path)) ?? 'null');
@@ -247,10 +247,10 @@ async function sizeOfAll(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** A link or a device in the place of a file has no output of ours. */
+/** A link or a device in place of the file counts as empty. */
 const plainSize = (found: Stats): number => (found.isFile() ? found.size : 0);
 
-/** For what does not exist; every other failure stays one. */
+/** Returns `value` if the file does not exist; other errors are thrown. */
 const none =
   <T>(value: T) =>
   (error: NodeJS.ErrnoException): T => {

@@ -28,11 +28,11 @@ function topLevelId({ head, tail }: LineEdges): string | number | null {
   }
 }
 
-/** Of an answer only: the other side numbers its own questions, and those numbers are none of ours. */
+/** Only for answers: the other side numbers its own requests, and those ids are not ours. */
 export const answeredId = (edges: LineEdges): string | number | null =>
   ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 
-/** What a line cannot be, in the words JSON-RPC has for it. */
+/** A JSON-RPC error that answers a line. */
 export interface Refusal {
   jsonrpc: '2.0';
   id: RequestId | null;
@@ -44,7 +44,7 @@ type Refused = { refusal: Refusal };
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
-/** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
+/** The JSON of one line, or the refusal to send back, or null for a blank line. */
 export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
     return { refusal: tooLarge(topLevelId(line.tooLong), maxBytes) };
@@ -58,7 +58,7 @@ export function readLine(line: Line, maxBytes: number): { value: unknown } | Ref
   }
 }
 
-/** What a line says, as a message, or the refusal to send back. */
+/** The value as a message, or the refusal to send back. */
 export function readMessage(value: unknown): { message: JSONRPCMessage } | Refused {
   if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
   try {

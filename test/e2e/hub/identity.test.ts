@@ -201,7 +201,7 @@ describe('an agent whose role grants nothing', () => {
     expect(said).toContain('(NOT_ALLOWED)');
     expect(said).not.toContain(`inside run ${other.id}`);
     const stolen = `try ${CLI} mcp --identity ${other.file} </dev/null; echo '{}' | ${CLI} mcp --identity ${other.file}`;
-    expect((await toRun('coder', stolen)).said).toContain("the identity belongs to another run");
+    expect((await toRun('coder', stolen)).said).toContain('the identity belongs to another run');
     await other.end();
   });
 });
