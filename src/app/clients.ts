@@ -13,19 +13,19 @@ interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
   clock: Clock;
 }
 
-/** Decides who is at the other end of a connection, and which clients may replace this hub by one of their own, later version. */
+/** Identifies clients, and decides which clients of a later version may replace this hub by their own. */
 export class Clients {
   /** Facts that identify a caller. */
   readonly identities: CallerPorts;
   private readonly ports: ClientPorts;
   private readonly proofs: ReturnType<typeof createProcessProofs>;
   private readonly startedByUser = createStartedByUser();
-  /** Found out once for each connection. */
+  /** Determined once per connection. */
   private readonly callers = new WeakMap<Handshake, Caller>();
-  private readonly heirs = new WeakSet<Handshake>();
+  private readonly possibleSuccessors = new WeakSet<Handshake>();
   /** Newer clients that are connected and can take over. */
   private readonly successors = new Set<Handshake>();
-  /** When the first run began that this hub has known, on the monotonic clock. */
+  /** Start of the first run that this hub knows, on the monotonic clock. */
   private firstRunAt = Number.POSITIVE_INFINITY;
 
   constructor(ports: ClientPorts) {
@@ -42,7 +42,7 @@ export class Clients {
     return this.firstRunAt < Number.POSITIVE_INFINITY;
   }
 
-  /** A start in the future was stored before the clock was set back: nobody knows how long ago it was, so no process is older. */
+  /** A start in the future was stored before the clock was set back. Its age is unknown, so no process counts as older. */
   runBegan(at: number): void {
     const { clock } = this.ports;
     const began = at > clock.now() ? Number.NEGATIVE_INFINITY : monotonicOf(clock, at);
@@ -50,39 +50,40 @@ export class Clients {
   }
 
   /**
-   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. Every
-   * client has to prove its process where the system can tell.
+   * Identifies the client of a handshake: a run or the user, and whether it is certainly the user with a later version. Where
+   * the system allows it, every client has to prove which process it is.
    */
-  async identify(hello: Handshake, ask: (file: string) => void): Promise<Caller> {
-    const isLater = hello.startsHub === true && isNewer(hello.version, this.ports.version);
-    // Also while no run is live: a run that ended may have left a process behind.
-    const proven = canProveProcesses ? await this.proofs.processOf(hello.pid, ask) : hello.pid;
-    const pid = proven ?? hello.pid;
-    const caller = await callerOfHandshake({ ...hello, pid }, this.identities, proven !== null);
-    if (isLater && caller.parent === null && (await this.mayHandOver(pid))) this.heirs.add(hello);
-    this.callers.set(hello, caller);
+  async identify(handshake: Handshake, ask: (file: string) => void): Promise<Caller> {
+    const isLater = handshake.startsHub === true && isNewer(handshake.version, this.ports.version);
+    // Also while no run is running: an earlier run may have left a process behind.
+    const proven = canProveProcesses ? await this.proofs.processOf(handshake.pid, ask) : handshake.pid;
+    const pid = proven ?? handshake.pid;
+    const caller = await callerOfHandshake({ ...handshake, pid }, this.identities, proven !== null);
+    if (isLater && caller.parent === null && (await this.mayHandOver(pid)))
+      this.possibleSuccessors.add(handshake);
+    this.callers.set(handshake, caller);
     return caller;
   }
 
-  /** Identities of clients that were proven. */
-  callerOf(hello: Handshake): Caller {
-    return this.callers.get(hello)!;
+  /** Only for a client that `identify` accepted. */
+  callerOf(handshake: Handshake): Caller {
+    return this.callers.get(handshake)!;
   }
 
-  /** False when it is not proven to be the user's. */
-  welcomeSuccessor(hello: Handshake): boolean {
-    if (!this.heirs.has(hello)) return false;
-    this.successors.add(hello);
+  /** False when the client is not proven to be the user's. */
+  welcomeSuccessor(handshake: Handshake): boolean {
+    if (!this.possibleSuccessors.has(handshake)) return false;
+    this.successors.add(handshake);
     return true;
   }
 
-  /** Whether another one is still here. */
-  dropSuccessor(hello: Handshake): boolean {
-    this.successors.delete(hello);
+  /** Whether another successor is connected. */
+  dropSuccessor(handshake: Handshake): boolean {
+    this.successors.delete(handshake);
     return this.successors.size > 0;
   }
 
-  /** The version that is to replace this hub. */
+  /** Version that will replace this hub. */
   get successor(): string | null {
     return [...this.successors][0]?.version ?? null;
   }
@@ -91,7 +92,7 @@ export class Clients {
     return !this.hasKnownRuns || (canProveProcesses && (await this.isOlderThanRuns(pid)));
   }
 
-  /** Start times of processes are by the wall clock as it is set now. */
+  /** The system reports start times of processes by the wall clock as it is set now. */
   private isOlderThanRuns(pid: number): Promise<boolean> {
     return this.startedByUser(pid, wallTimeOf(this.ports.clock, this.firstRunAt));
   }

@@ -22,27 +22,26 @@ export interface GatewayPorts {
   clock: Clock;
   pins: PinStore;
   files: RunFiles;
-  /** The run, if it is at work. */
+  /** The run, if it is running. */
   current(id: RunId): Run | null;
-  /** Ids of all roles of its workspace. */
+  /** Ids of all roles of the run's workspace. */
   rolesOf(run: Run): Promise<readonly string[]>;
-  /** For the result of the run. */
+  /** Adds a note to the run's result. */
   note(id: RunId, text: string): void;
   onDenied(run: Run, tool: string, count: number): void;
-  /** A server wants something of a person. */
+  /** Asks a person on behalf of a server. */
   ask(question: ServerAsk): Promise<Elicited>;
   log(level: 'debug' | 'warning', message: string): void;
 }
 
-/** The gateway and what it works with. */
 export interface GatewayParts {
   gateway: Gateway;
   configs: McpConfigs;
   audit: AuditLog;
   viewOf(id: RunId): GatewayView | null;
-  /** Marks what is started and is no agent, so that a later hub of this home ends what this one leaves. */
+  /** A new mark for the environment of a program that is not an agent, so that a later hub of this home can find and end it. */
   nextTag(): string;
-  /** Settles when the servers of these runs are known, so that the first question of an agent finds them. */
+  /** Settles when the servers of these runs are known, so that an agent's first request finds them. */
   prepare(runs: Run[]): Promise<void>;
   /** Ends the servers of a hub of this home that was killed. Never rejects. */
   sweep(): Promise<void>;
@@ -74,7 +73,8 @@ export function openGateway({
       nextTag: () => tags.next(),
       clientInfo: { name: 'squad', version },
       onStderr: (server, line) => log('debug', `${server}: ${line}`),
-      onSurvivor: (server, pid, command) => warn(`Process ${pid} of ${server} would not end: ${command}`),
+      onSurvivor: (server, pid, command) =>
+        warn(`Process ${pid} of ${server} could not be ended: ${command}`),
     }),
     variablesOf: async ({ id }) => ({ ...(await files.environment(id)), ...(await files.variables(id)) }),
     secretsOf: async run => {
@@ -106,9 +106,9 @@ export function openGateway({
     async sweep() {
       try {
         for (const { pid, command } of await sweepServices(table, tag => tags.isLeftBehind(tag)))
-          warn(`Process ${pid} of an earlier hub's servers would not end: ${command}`);
+          warn(`Process ${pid} of an earlier hub's servers could not be ended: ${command}`);
       } catch (thrown) {
-        warn(`What an earlier hub left of its servers could not be looked for: ${String(thrown)}`);
+        warn(`Could not search for servers that an earlier hub left behind: ${String(thrown)}`);
       }
     },
     async close() {

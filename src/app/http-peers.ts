@@ -13,18 +13,18 @@ export interface HttpPeerPorts {
   runsDir: string;
 }
 
-/** A run that asks, and whether more than a mark in its environment says so. */
+/** The run that sent a request. `isProven`: known by more than a mark in its environment. */
 export interface AskingRun {
   run: Run;
   isProven: boolean;
 }
 
 type Peer =
-  /** The system does not say. */
+  /** The system cannot tell. */
   | { kind: 'anyone' }
-  /** The connection was given up before anybody could look. */
+  /** The connection was closed before it could be inspected. */
   | { kind: 'gone' }
-  /** It hides what it holds. */
+  /** The process hides its descriptors. */
   | { kind: 'hidden' }
   | { kind: 'process'; pid: number; around: AskingRun | null };
 
@@ -38,19 +38,19 @@ export class HttpPeers {
     this.ports = ports;
   }
 
-  /** With the user's token: the user, null, unless it is shown inside a run. That is then the run. */
+  /** For the user's token: null, the user, unless a process inside a run shows it; then that run. */
   async withUserToken(socket: Socket): Promise<AskingRun | Refusal | null> {
     const peer = await this.of(socket);
     if (peer.kind === 'process') return peer.around;
     const isUncertain = peer.kind === 'gone' || (peer.kind === 'hidden' && this.anyAgentHides());
-    return isUncertain ? UNSEEN : null;
+    return isUncertain ? UNKNOWN_PROCESS : null;
   }
 
-  /** With a run's token: that run, if a process below its wrapper shows it, or one of the user's. */
+  /** For a run's token: that run, if a process below its wrapper or one of the user's shows it. */
   async withRunToken(socket: Socket, run: Run): Promise<AskingRun | Refusal> {
     const peer = await this.of(socket);
     if (peer.kind === 'anyone') return { run, isProven: true };
-    if (peer.kind !== 'process') return UNSEEN;
+    if (peer.kind !== 'process') return UNKNOWN_PROCESS;
     const { around, pid } = peer;
     if (around && around.run.id !== run.id) return OTHER_RUN;
     // A mark alone does not count: a sibling can copy it together with the token.
@@ -59,12 +59,12 @@ export class HttpPeers {
   }
 
   private of(socket: Socket): Promise<Peer> {
-    const peer = this.known.get(socket) ?? this.look(socket);
+    const peer = this.known.get(socket) ?? this.inspect(socket);
     this.known.set(socket, peer);
     return peer;
   }
 
-  private async look(socket: Socket): Promise<Peer> {
+  private async inspect(socket: Socket): Promise<Peer> {
     const peer = await peerOf(socket);
     if (peer === undefined) return { kind: 'anyone' };
     if (peer === null) return { kind: 'gone' };
@@ -86,12 +86,12 @@ export class HttpPeers {
   }
 }
 
-const UNSEEN: Refusal = {
+const UNKNOWN_PROCESS: Refusal = {
   status: 403,
   code: 'NOT_ALLOWED',
-  message: 'Squad cannot see which process asks, and an agent may have this token',
+  message: 'Squad cannot see which process sent this request, and an agent may have this token',
   suggestions: [
-    'Keep the connection open until the answer is there; a process that hides its files is refused.',
+    'Keep the connection open until the answer arrives. Processes that hide their open files are refused.',
   ],
 };
 const OTHER_RUN: Refusal = {

@@ -21,10 +21,10 @@ import { type LazyPage, pageWhenNeeded } from './web-parts.ts';
 export interface HttpPortOptions {
   services: UserServices;
   version: string;
-  /** The user's own wish; null takes the last one, or the usual one. */
+  /** Port that the user set; null: the last one, or the default. */
   port: number | null;
   tokenFile: string;
-  /** Of whoever opened the page: a browser has none of its own. */
+  /** Environment of the terminal that opened the web UI: a browser has none. */
   pageEnvironment(): Record<string, string>;
   /** The folder of the bundled programs. */
   programs: string;
@@ -34,18 +34,18 @@ export interface HttpPortOptions {
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];
   onInFlight(change: number): void;
-  /** How many requests are being answered, streams that stay open included. */
+  /** Called with the number of requests that are being answered, including open streams. */
   onOpen(count: number): void;
   log(level: 'debug' | 'warning' | 'error', message: string, cause: unknown): void;
 }
 
-const USUAL_PORT = 3001;
-/** Clients of the older revisions have one each; agents have few, the user may have many. */
+const DEFAULT_PORT = 3001;
+/** Each client of the older revisions has one; agents have few, the user may have many. */
 const MAX_SESSIONS = { ofRun: 16, ofUser: 64 };
 
 type Asking = Pick<McpFaceOptions, 'caller' | 'toolsets'>;
 
-/** The hub on loopback HTTP, for the user's clients and for agents, each with a token. Opened once, when first needed. */
+/** The hub's HTTP port on loopback, for the user's clients and for agents, each with a token. Opened when first needed. */
 export class HttpPort {
   private readonly options: HttpPortOptions;
   private opening: Promise<HttpServer | null> | null = null;
@@ -81,7 +81,7 @@ export class HttpPort {
     return { origin: `http://${host}`, key: await this.lazyPage.key(host) };
   }
 
-  /** Settles when it is open, or when it is certain that it cannot be. */
+  /** Settles when the port is open or could not be opened. */
   async open(): Promise<void> {
     this.opening ??= this.bind().catch(thrown => {
       this.options.log('warning', 'HTTP is off', thrown);
@@ -90,24 +90,24 @@ export class HttpPort {
     await this.opening;
   }
 
-  /** One that is not open yet stays closed. */
+  /** A port that is not open yet stays closed. */
   async close(): Promise<void> {
     this.opening ??= Promise.resolve(null);
     await (await this.opening)?.close();
   }
 
-  /** A run's token is worth nothing any more: neither is what was opened with it. */
+  /** A run has ended: its token becomes invalid, and what was opened with it is closed. */
   async endSessions(runId: RunId): Promise<void> {
     this.callers.delete(runId);
     await this.handler?.endSessions(runId);
   }
 
-  /** What a run can use has changed. */
+  /** Notifies a run's clients of a changed list. */
   tell(runId: RunId, what: ListName): void {
     if (this.handler) notifyListChanged(what, this.handler.of(runId));
   }
 
-  /** An agent asks often, and what is known of it stays the same while it lives. */
+  /** Cached: an agent sends many requests, and its identity does not change. */
   private callerOf({ run, isProven }: AskingRun): Promise<Caller> {
     if (!isProven) return callerOfRun(run, this.options.identities, false);
     const known = this.callers.get(run.id) ?? callerOfRun(run, this.options.identities);
@@ -158,7 +158,7 @@ export class HttpPort {
     notices.join(mcp.of(''));
     const page = pageWhenNeeded({
       ...{ services, version, programs, onInFlight, log },
-      // An agent can read the browser's command line, and with it the key.
+      // An agent can read the browser's command line, which has the key.
       isOwnPeer: async socket => (await isOwnPeer(socket)) && (await peers.withUserToken(socket)) === null,
       sessions: {
         open: host => sessions.open(host),
@@ -172,12 +172,12 @@ export class HttpPort {
       },
     });
     const http = await serveHttp({
-      port: port || stored || USUAL_PORT,
+      port: port || stored || DEFAULT_PORT,
       admits: async (token, request, hosts) => {
         const host = request.headers.host!;
         const session = isApi(request) ? sessions.admit(token, host) : null;
         if (session !== null) sessionOf.set(request, session);
-        // Tokens that outlive this hub are for programs, which use an address of the port: no browser has to hold one.
+        // Tokens that outlive this hub are for programs, which use an address of the port. No browser needs one.
         if (session === null && !hosts.isAddress(host)) return false;
         const run = session === null ? bearerOf(identities.liveRuns(), token) : null;
         const isUsers = session !== null || bearerOf(user, token) !== null;
@@ -214,16 +214,16 @@ export class HttpPort {
     this.address = `http://127.0.0.1:${http.port}/mcp`;
     this.pageOrigin = `http://${http.hosts.page}`;
     this.lazyPage = page;
-    // The next hub takes the same port, so that clients' configurations stay true.
+    // The next hub takes the same port, so that clients' configurations stay valid.
     if (http.port !== stored) await services.store.setSetting('http.port', String(http.port));
     return http;
   }
 }
 
-/** The web UI speaks to the REST API only. */
+/** The web UI uses only the REST API. */
 const isApi = ({ url }: IncomingMessage): boolean => url!.startsWith('/api/');
 
-/** A request that stays open to hear of news: a legacy client's stream, or a modern one's. */
+/** A request that stays open for notifications, of a legacy or a modern client. */
 const listens = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' || headers['mcp-method'] === 'subscriptions/listen';
 
@@ -233,7 +233,7 @@ function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
   if (workspaces.length > 1) throw new SquadError('INVALID_INPUT', 'More than one Squad-Workspace header');
   const [client = ''] = clients;
   return {
-    // That name is for who speaks on the socket.
+    // That name is reserved for terminals on the socket.
     client: client.trim() === 'terminal' ? 'client terminal' : CLIENT_NAME.test(client) ? client : null,
     cwd: null,
     workspace: workspaces[0] === undefined ? null : workspaceIn(workspaces[0]),
@@ -244,10 +244,10 @@ function userOverHttp({ headersDistinct }: IncomingMessage): Caller {
 
 const CLIENT_NAME = /^[\w][\w .-]{0,39}$/;
 
-/** A browser can put letters beyond ASCII into a header only in disguise. */
+/** A browser can send characters beyond ASCII in a header only encoded. */
 function workspaceIn(header: string): string {
   const encoded = /^utf-8''(.*)$/is.exec(header)?.[1];
-  // Node gives each byte of a header as one letter.
+  // Node decodes headers as Latin-1.
   if (encoded === undefined) return Buffer.from(header, 'latin1').toString('utf8');
   const path = percentDecoded(encoded);
   if (path === null)

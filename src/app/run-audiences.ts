@@ -5,7 +5,7 @@ import type { Audience } from '../wire/face/face.ts';
 
 export type ListName = 'tools' | 'resources' | 'prompts';
 
-/** Agents on the hub's socket, by their run. */
+/** Agents on the hub's socket, by run. */
 export class RunAudiences {
   private readonly present = new Map<RunId, Set<Audience>>();
 
@@ -30,21 +30,21 @@ export function notifyListChanged(what: ListName, { notices }: Audience): void {
   else notices.promptsChanged();
 }
 
-/** Lets somebody hear of their workspace's team for as long as they are here. Returns how to leave. */
+/** Notifies an audience of changes to its workspace's team. Returns how to leave. */
 export function followTeam(
   updates: TeamUpdates,
   workspaces: Workspaces,
   caller: Caller,
-  who: unknown,
+  member: unknown,
   audience: Audience,
 ): () => void {
   let leave: (() => void) | null = null;
   let isGone = false;
   workspaces.open(caller).then(
     ({ root }) => {
-      if (!isGone) leave = updates.join(root, who, audience);
+      if (!isGone) leave = updates.join(root, member, audience);
     },
-    // A workspace that cannot be opened has no news; whatever is asked of it says why.
+    // A workspace that cannot be opened has no changes; requests about it fail with the reason.
     () => {},
   );
   return () => {

@@ -13,13 +13,13 @@ export interface RunEndpointPorts {
   programs: string;
   files: RunFiles;
   store: Store;
-  /** The hub's own address; null when it could not be had. */
+  /** The hub's HTTP address; null when the port could not be opened. */
   url(): Promise<string | null>;
 }
 
 /**
- * A new identity for each turn, and where its agent finds Squad. Its hash goes to disk with the start of the turn; until
- * then the file is what a later hub knows it by.
+ * Creates a new identity for each turn, and says where the agent finds Squad. The hash is stored with the start of the turn;
+ * until then a later hub reads it from the file.
  */
 export async function endpointOf(
   run: Run,
@@ -35,7 +35,7 @@ export async function endpointOf(
   return { url, token, relay: { command: process.execPath, args } };
 }
 
-/** For runs whose start an earlier hub did not live to record. */
+/** For runs whose start an earlier hub could not record before it died. */
 export async function restoreTokens(
   runs: Run[],
   { files, store }: Pick<RunEndpointPorts, 'files' | 'store'>,

@@ -16,12 +16,12 @@ interface FolderPorts {
   worktrees: Worktrees;
 }
 
-/** More rounds than any task has. */
+/** More than any task has. */
 const ALL_REVIEWS = 10_000;
 
 /**
- * Sees to it that the folder of a run is there before its agent is: its work tree, made and set up. Returns what the agent and
- * whoever reads its result should know of one that had to be made again.
+ * Makes sure that the folder of a run exists before its agent starts: creates and sets up its work tree. Returns notes for the
+ * agent and for readers of its result if the work tree had to be created again.
  */
 export const createPrepareFolder =
   (ports: FolderPorts) =>
@@ -32,18 +32,19 @@ export const createPrepareFolder =
       await checkFolder(run.directory);
       return [];
     }
-    const left = goesOn(run, worktree) ? await worktrees.remains(worktree) : null;
-    const putBackAt = left && !left.isThere && left.tip === null ? await putBack(run, worktree, ports) : null;
+    const left = isContinued(run, worktree) ? await worktrees.remains(worktree) : null;
+    const restoredAt =
+      left && !left.isThere && left.tip === null ? await restoreBranch(run, worktree, ports) : null;
     const logFile = files.path({ runId: id, number: 1 }, 'setup.log');
     const setup = options.setup && { ...options.setup, source: workspace, env, logFile };
     const { made } = await worktrees.ensure(worktree, setup, signal, run.directory);
     if (!made) return [];
     const body = { type: 'worktree.made' as const, path: worktree.path, branch: worktree.branch };
     await store.commit({ events: [{ at: clock.now(), runId: id, squadId, body }] });
-    return left ? [madeAgain(worktree, left, putBackAt)] : [];
+    return left ? [recreationNote(worktree, left, restoredAt)] : [];
   };
 
-/** The run may have waited long since its folder was checked. */
+/** The run may have waited for long since its folder was checked. */
 async function checkFolder(directory: string): Promise<void> {
   const found = await stat(directory).catch((thrown: NodeJS.ErrnoException) => thrown.code ?? 'error');
   if (typeof found === 'object' && found.isDirectory()) return;
@@ -56,11 +57,11 @@ async function checkFolder(directory: string): Promise<void> {
   throw new SquadError('CWD_MISSING', `The folder of the run ${why}: ${directory}`);
 }
 
-/** An agent has been in there before: in an earlier turn, or for the run that this one replies to. */
-const goesOn = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;
+/** Whether an agent has used the work tree before: in an earlier turn, or for the run that this one replies to. */
+const isContinued = ({ id, turn }: Run, { path }: Worktree): boolean => turn > 1 || basename(path) !== id;
 
-/** A branch that is gone goes on from what was reviewed last, never from where it began as if nothing had been done. */
-async function putBack(
+/** A missing branch is restored at the commit that was reviewed last, never at its start as if nothing had been done. */
+async function restoreBranch(
   run: Run,
   worktree: Worktree,
   { store, worktrees }: FolderPorts,
@@ -75,11 +76,11 @@ async function putBack(
   if (await wasDropped(run, worktree, store)) return null;
   throw new SquadError(
     'WORKTREE_MISSING',
-    `The work tree of run ${run.id} is gone and so is its branch ${worktree.branch}: there is nothing to go on with. If you know a commit of it: git branch ${shellWord(worktree.branch)} COMMIT in ${worktree.repository}, then reply to the run.`,
+    `The work tree of run ${run.id} and its branch ${worktree.branch} are gone, so the run cannot continue. If you know a commit of the branch: git branch ${shellWord(worktree.branch)} COMMIT in ${worktree.repository}, then reply to the run.`,
   );
 }
 
-/** Squad itself removes a branch with its work tree, when it has no commit of its own: then where it began is all of it. */
+/** Squad removes a branch without commits together with its work tree; then the start of the branch is all of it. */
 async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store): Promise<boolean> {
   for (const { id, worktree } of await store.runs({ lineageId, hasWorktree: true, limit: ALL_REVIEWS })) {
     if (worktree?.path !== path) continue;
@@ -90,14 +91,14 @@ async function wasDropped({ lineageId }: Run, { path }: Worktree, store: Store):
   return false;
 }
 
-function madeAgain({ branch }: Worktree, { saved }: WorktreeRemains, putBackAt: string | null): string {
+function recreationNote({ branch }: Worktree, { saved }: WorktreeRemains, restoredAt: string | null): string {
   const newest = saved.at(-1);
   return [
-    putBackAt === null
-      ? `Its work tree was gone and was made again from its branch ${branch}: what was not committed is not in it.`
-      : `Its work tree and its branch ${branch} were gone. Both were made again from the commit that was reviewed last (${putBackAt.slice(0, 12)}): what came after it is not in there.`,
+    restoredAt === null
+      ? `The work tree was gone and was created again from its branch ${branch}. Uncommitted changes are not in it.`
+      : `The work tree and its branch ${branch} were gone. Both were created again from the commit that was reviewed last (${restoredAt.slice(0, 12)}). Later changes are not in it.`,
     ...(newest
-      ? [`What was saved from the old one is ${newest}: git checkout ${shellWord(newest)} -- .`]
+      ? [`Changes saved from the old work tree are in ${newest}: git checkout ${shellWord(newest)} -- .`]
       : []),
   ].join(' ');
 }

@@ -21,7 +21,7 @@ export interface ViewPorts {
   debug(error: unknown): void;
 }
 
-/** An MCP client at the hub's socket, until it leaves. */
+/** Serves an MCP client on the hub's socket until it disconnects. */
 export async function serveMcp(
   connection: Connection,
   caller: Caller,
@@ -49,7 +49,7 @@ export async function serveMcp(
     onInFlight,
     onError: ports.debug,
   });
-  // What ends and when is the user's business; what the team knows is everybody's.
+  // Only the user's clients are notified of ends; everybody is notified of changes to the team.
   const leave = caller.parent ? () => {} : notices.join(stream);
   const leaveRun = caller.parent ? audiences.join(caller.parent.id, stream) : () => {};
   let leaveTeam = followTeam(teamUpdates, workspaces, caller, stream, stream);
@@ -61,7 +61,7 @@ export async function serveMcp(
   onInFlight(0);
 }
 
-/** A terminal at the hub's socket, until it leaves. */
+/** Serves a terminal on the hub's socket until it disconnects. */
 export async function serveTerminal(
   connection: Connection,
   caller: Caller,
@@ -73,7 +73,7 @@ export async function serveTerminal(
     caller,
     onInFlight: (change, isFollowing) => {
       connection.calls += change;
-      // A newer hub must not have to wait for whoever watches, which may be for days.
+      // A newer hub must not wait for a terminal that follows events, maybe for days.
       if (!isFollowing) onInFlight(change);
     },
   });

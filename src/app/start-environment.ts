@@ -22,17 +22,17 @@ interface Start {
 }
 
 /**
- * Gives this hub the environment of the last one that the user started, if a run's command has started it: an agent would
- * otherwise choose the database, the port and the PATH of everybody's hub. A user's own is kept for that.
+ * Gives this hub the environment of the last hub that the user started, if a run's command has started it. Otherwise an agent
+ * would choose the database, the port and the PATH of the user's hub. The environment of a user's hub is saved for that.
  */
 export async function takeStartEnvironment({ home, env, startedBy, runOfProcess }: Start): Promise<void> {
   const file = join(home, FILE);
   const saved = savedIn(file);
   const run = await runOfProcess(startedBy);
-  // A process that ended before the hub looked, such as a command with a timeout, may have been an agent's.
+  // A starter that has already ended, such as a command with a timeout, may have been an agent's.
   if (run === null && process.ppid === startedBy) {
     const own = JSON.stringify(hubEnvironment(env));
-    if (JSON.stringify(saved) !== own) keep(file, own);
+    if (JSON.stringify(saved) !== own) save(file, own);
     return;
   }
   if (!saved) return;
@@ -40,15 +40,15 @@ export async function takeStartEnvironment({ home, env, startedBy, runOfProcess 
   Object.assign(env, hubEnvironment(saved), { SQUAD_HOME: home });
 }
 
-function keep(file: string, text: string): void {
+function save(file: string, text: string): void {
   try {
     replaceFile(file, text, 0o600);
   } catch {
-    // A full disk: the one before stays, and a hub that starts is worth more.
+    // A full disk: the previous file stays. Starting is more important.
   }
 }
 
-/** Null when there is none that can be used: then what there is has to do. */
+/** Null when there is no usable file. */
 function savedIn(file: string): Record<string, string> | null {
   try {
     return Saved.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -59,7 +59,7 @@ function savedIn(file: string): Record<string, string> | null {
 
 const MAX_NAMED = 5;
 
-/** Runs of the caller's workspace that were asked for since then, for a client whose call was lost with the hub. */
+/** Runs of the caller's workspace that were created since then, for a client whose call was lost with the hub. */
 export async function startedSince(at: number, caller: Caller, services: Services): Promise<string[]> {
   const workspace = await services.workspaces.root(caller).catch(() => null);
   if (workspace === null) return [];

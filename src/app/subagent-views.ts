@@ -16,36 +16,36 @@ import type { Subagent } from '../schema/subagent.ts';
 import { serveStream } from '../wire/stream/serve-stream.ts';
 import { readSubagent } from '../workspace/subagents/subagent-file.ts';
 
-/** From the last word of a client to the end of its connection, beside the grace that agents have: their servers end too. */
-const STOP_MS = 10_000;
-/** A hub that stops has little time. */
-const HUB_STOP_MS = 8_000;
-/** Told to a client that has ended, so that it can tell this end of the connection from that of a killed hub. */
+/** From the end of a client's input to the end of its connection, in addition to the grace time of agents: their servers have to end too. */
+const STOP_TIMEOUT_MS = 10_000;
+/** The same while the hub stops, which has little time. */
+const HUB_STOP_TIMEOUT_MS = 8_000;
+/** Last line to a client that has ended: it distinguishes this end of the connection from a killed hub. */
 const DONE = `${JSON.stringify({ squad: 1, bye: 'done', idle: true } satisfies Bye)}\n`;
-/** No chain of parents is longer; a loop in a damaged database would be. */
-const MAX_LINE_LENGTH = 100;
+/** No chain of parents is longer, except for a loop in a damaged database. */
+const MAX_PARENTS = 100;
 
 export interface SubagentViewPorts {
   services(): UserServices;
   version: string;
   workspaces: Workspaces;
   traces: Pick<Traces, 'on'>;
-  /** Also one that has ended. */
+  /** Also a run that has ended. */
   run(id: RunId): Promise<Run | null>;
-  /** Settles when the servers of a run that has ended are gone. */
+  /** Settles when the servers of an ended run are gone. */
   serversGone(id: RunId): Promise<void>;
-  /** Settles when nothing is left of the calls that a killed hub had. */
+  /** Settles when the calls of a killed hub are gone, with everything they started. */
   lostGone: Promise<unknown>;
   onInFlight(change: number): void;
   debug(error: unknown): void;
 }
 
-/** MCP clients that see the one tool a file defines. */
+/** MCP clients that see one tool, which a file defines. */
 export class SubagentViews {
   private readonly ports: SubagentViewPorts;
   private readonly subagents = new WeakMap<Handshake, Subagent>();
   private readonly stopping = new AbortController();
-  /** With every call until nothing is left of it, whether it was answered or taken back. */
+  /** With the calls whose processes have not all ended, answered or cancelled ones included. */
   private readonly connections = new Map<Connection, Set<Promise<unknown>>>();
   private onChange = () => {};
 
@@ -53,30 +53,30 @@ export class SubagentViews {
     this.ports = ports;
   }
 
-  /** Reads the file, which is then what it is for as long as the client is there. Throws what is wrong with it, returns what else is to be said. */
-  async prepare(hello: Handshake, caller: Caller): Promise<string[]> {
-    const { config } = hello;
-    if (config === undefined) throw new SquadError('INVALID_INPUT', 'Which subagent it is about is not said');
-    // Before it is read: whoever may not call it is told nothing about the file either.
+  /** Reads the file; what it says then applies for the whole connection. Throws errors in the file and returns warnings. */
+  async prepare(handshake: Handshake, caller: Caller): Promise<string[]> {
+    const { config } = handshake;
+    if (config === undefined) throw new SquadError('INVALID_INPUT', 'The handshake names no subagent file');
+    // Before reading: a caller without permission learns nothing about the file.
     const subject = subjectOf({ services: this.ports.services(), caller });
     if (!allowed(subject, RUN_SUBAGENT)) throw notAllowed(subject, RUN_SUBAGENT);
     const env = await this.ports.workspaces.environment(caller);
     const warnings: string[] = [];
     const subagent = await readSubagent(config, env, text => warnings.push(text));
     if (subagent.codeMode) await refuseWithoutSandbox(env);
-    this.subagents.set(hello, subagent);
+    this.subagents.set(handshake, subagent);
     return warnings;
   }
 
-  /** Until the client leaves, and what ran for it is gone. */
+  /** Settles when the client has disconnected and everything that ran for it has ended. */
   async serve(connection: Connection, caller: Caller): Promise<void> {
-    const { socket, hello } = connection;
-    const subagent = this.subagents.get(hello)!;
+    const { socket, handshake } = connection;
+    const subagent = this.subagents.get(handshake)!;
     const leaving = new Set<Promise<unknown>>();
     const stream = serveStream({
       input: socket,
       output: socket,
-      drainMs: this.ports.services().settings.all()['stop.grace_ms'] + STOP_MS,
+      drainMs: this.ports.services().settings.all()['stop.grace_ms'] + STOP_TIMEOUT_MS,
       untilGone: async () => {
         while (leaving.size > 0) await Promise.allSettled([...leaving]);
         await this.ports.lostGone;
@@ -93,16 +93,16 @@ export class SubagentViews {
     this.connections.delete(connection);
   }
 
-  /** Calls are under way, or something of one is still ending. */
+  /** Calls are running, or processes of one are still ending. */
   get isBusy(): boolean {
     return [...this.connections].some(([{ calls }, leaving]) => calls > 0 || leaving.size > 0);
   }
 
-  /** Every call is stopped and answered, and nothing is left of any. */
+  /** Stops and answers every call; settles when their processes have ended. */
   async close(): Promise<void> {
     this.stopping.abort();
     await new Promise<void>(settle => {
-      const tooLate = setTimeout(settle, HUB_STOP_MS);
+      const tooLate = setTimeout(settle, HUB_STOP_TIMEOUT_MS);
       this.onChange = () => {
         if (this.isBusy) return;
         clearTimeout(tooLate);
@@ -139,10 +139,10 @@ export class SubagentViews {
   }
 }
 
-/** Who called whom, from the outermost on. */
+/** Names of the run's ancestors and the run, outermost first. */
 async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<string[]> {
   const names: string[] = [];
-  for (let next: RunId | null = id; next !== null && names.length < MAX_LINE_LENGTH; ) {
+  for (let next: RunId | null = id; next !== null && names.length < MAX_PARENTS; ) {
     const run: Run | null = await runOf(next);
     if (!run) break;
     names.unshift(runName(run));
@@ -151,7 +151,7 @@ async function lineOf(id: RunId, runOf: SubagentViewPorts['run']): Promise<strin
   return names;
 }
 
-/** Told at its start: whoever calls it later cannot install anything. */
+/** Checked at the start, because the caller of the tool cannot install anything. */
 async function refuseWithoutSandbox(env: Record<string, string>): Promise<void> {
   const sandbox = await findSandbox(env);
   if ('missing' in sandbox)

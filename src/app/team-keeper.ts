@@ -17,7 +17,7 @@ interface TeamKeeperOptions {
   warn(message: string): void;
 }
 
-/** Keeps the team files of each workspace: starts and ends, as they are written down. */
+/** Writes starts and ends of runs into the team files of each workspace. */
 export class TeamKeeper {
   private readonly store: Store;
   private readonly files: RunFiles;
@@ -45,7 +45,7 @@ export class TeamKeeper {
     await this.log.flush();
   }
 
-  /** An answer that cannot be read is left out of its line, and does not cost the line. */
+  /** An unreadable answer is left out; the line is still written. */
   private async answerOf({ body }: Event, run: Run): Promise<string> {
     if (body.type !== 'run.ended') return '';
     return answerSample(this.files, run).then(

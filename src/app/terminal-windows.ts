@@ -2,9 +2,9 @@ import { homedir } from 'node:os';
 import type { Terminals } from '../core/ports/sessions.ts';
 import { findTerminal, openWindow, terminalArguments } from '../process/programs/terminal-window.ts';
 
-const SETTLE_MS = 1_000;
+const START_TIMEOUT_MS = 1_000;
 
-/** `squad`: the words that start the command line of this hub. */
+/** `squad`: program and arguments that start this hub's command line. */
 export const terminalWindows = (home: string, squad: readonly string[]): Terminals => ({
   find: env => findTerminal(env),
   async open(env, { run, takesOver }) {
@@ -14,9 +14,9 @@ export const terminalWindows = (home: string, squad: readonly string[]): Termina
     await openWindow({
       argv: [program, ...terminalArguments(program, attach)],
       cwd: env.HOME ?? homedir(),
-      // The window is to find this hub, whatever the terminal that opened the page would find.
+      // The window has to find this hub, even if the terminal that opened the web UI uses another one.
       env: { ...env, SQUAD_HOME: home },
-      settleMs: SETTLE_MS,
+      settleMs: START_TIMEOUT_MS,
     });
   },
 });

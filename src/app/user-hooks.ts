@@ -5,28 +5,28 @@ import type { InboxItem } from '../schema/inbox.ts';
 import { type Run, runSummary } from '../schema/run.ts';
 
 const HOOK_TIMEOUT_MS = 60_000;
-/** What a hub that stops still gives to commands that are at work. */
+/** Time for running hooks when the hub stops. */
 const STOP_TIMEOUT_MS = 2_000;
 
 export interface UserHookPorts {
-  /** Where the hub itself finds programs. */
+  /** PATH of the hub. */
   path: string;
   savedEnvironment(): Promise<Record<string, string>>;
-  /** One of them has ended. */
+  /** Called when a hook has ended. */
   onDone(): void;
   warn(message: string): void;
 }
 
-interface Told {
-  /** Added to what every command of the user's has in its environment. Nothing an agent worded. */
+interface HookInput {
+  /** Added to the environment. Contains no text of agents. */
   variables: Record<string, string>;
   facts: Record<string, unknown>;
 }
 
-/** Runs the user's own commands for what happens to runs, with the facts on their standard input. No run waits for one. */
+/** Runs the user's hook commands, with JSON on their standard input. No run waits for a hook. */
 export class UserHooks {
   private readonly ports: UserHookPorts;
-  private readonly atWork = new Set<Promise<void>>();
+  private readonly running = new Set<Promise<void>>();
   private readonly stop = new AbortController();
 
   constructor(ports: UserHookPorts) {
@@ -34,7 +34,7 @@ export class UserHooks {
   }
 
   get isBusy(): boolean {
-    return this.atWork.size > 0;
+    return this.running.size > 0;
   }
 
   tellEnd(run: Run): void {
@@ -45,7 +45,7 @@ export class UserHooks {
     });
   }
 
-  /** Once for each item that the user is to answer, and for none whose time is up as soon as it is asked. */
+  /** For each item that the user has to answer, except items that expire at once. */
   tellAsk(run: Run, item: InboxItem): void {
     if (item.owner !== 'user' || item.deadlineAt <= item.createdAt) return;
     const { id, kind, source, question, details, choices, fields } = item;
@@ -59,31 +59,31 @@ export class UserHooks {
     });
   }
 
-  /** Settles when none is at work: nobody would be there to end one that takes too long. */
+  /** Settles when no hook is running: after the hub nobody could end one that takes too long. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.stop.abort(), STOP_TIMEOUT_MS);
-    while (this.isBusy) await Promise.all(this.atWork);
+    while (this.isBusy) await Promise.all(this.running);
     clearTimeout(timer);
   }
 
-  private begin(setting: 'onEnd' | 'onAsk', run: Run, told: Told): void {
+  private begin(setting: 'onEnd' | 'onAsk', run: Run, input: HookInput): void {
     const [program, ...args] = run.options[setting] ?? [];
     if (program === undefined) return;
-    const work = this.run([program, ...args], run, told)
+    const work = this.run([program, ...args], run, input)
       .catch(thrown => String(thrown))
       .then(fault => {
-        this.atWork.delete(work);
+        this.running.delete(work);
         if (fault !== null) this.ports.warn(`${setting} for ${run.id}: ${fault}`);
         this.ports.onDone();
       });
-    this.atWork.add(work);
+    this.running.add(work);
   }
 
-  /** What went wrong, if something did. */
+  /** Returns what went wrong, or null. */
   private async run(
     argv: [string, ...string[]],
     { id, squadId, directory }: Run,
-    { variables, facts }: Told,
+    { variables, facts }: HookInput,
   ): Promise<string | null> {
     const saved = await this.ports.savedEnvironment();
     return runHook({

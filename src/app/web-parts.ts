@@ -13,12 +13,12 @@ import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
 import type { PagePorts } from '../web-server/ports.ts';
 import type { PageServer } from '../web-server/serve-web.ts';
 
-/** The web UI uses the environment of the terminal that opened it, and only while this hub lives: an engine that it cannot find may be found from a terminal. */
+/** The web UI uses the environment of the terminal that opened it, only as long as this hub lives. An engine that it cannot find may be in a terminal's PATH. */
 export function withPageHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
   if (client !== 'page' || !(thrown instanceof SquadError) || thrown.code !== 'ENGINE_NOT_SET') return thrown;
   return new SquadError(thrown.code, thrown.message, {
     suggestions: [
-      'Type `squad open` in your terminal once: what the page starts has its environment from then on.',
+      'Run `squad open` in your terminal: the web UI then uses the environment of that terminal.',
       ...(thrown.toShape().suggestions ?? []),
     ],
     cause: thrown,
@@ -29,7 +29,7 @@ export interface LazyPage extends PageFace {
   key(host: string): Promise<string>;
 }
 
-/** The page's server, loaded when somebody first asks it for something. */
+/** The server of the web UI, loaded at the first request. */
 export function pageWhenNeeded(
   ports: Pick<
     PagePorts,
@@ -54,13 +54,13 @@ export function pageWhenNeeded(
           },
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf,
-          pageMessage: words => PageMessage.safeParse(words).data ?? null,
+          pageMessage: message => PageMessage.safeParse(message).data ?? null,
           touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),
           savedRun: async data => {
-            const told = data as z.output<typeof exportRun.output>;
-            const page = await composeSavedPage(told, join(ports.programs, 'web-saved'));
-            return { name: savedName(told.run), page };
+            const saved = data as z.output<typeof exportRun.output>;
+            const page = await composeSavedPage(saved, join(ports.programs, 'web-saved'));
+            return { name: savedName(saved.run), page };
           },
           webFolder: join(ports.programs, 'web'),
           mostBodyBytes: MAX_BODY_BYTES,
@@ -80,7 +80,7 @@ export function pageWhenNeeded(
 
 const LIVE_TIMES = { flushMs: 50, beatMs: BEAT_MS, silentMs: SILENT_MS, lookMs: 200 };
 
-/** As much as an MCP message may have. */
+/** The same as for an MCP message. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output') {
@@ -88,7 +88,7 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output') {
     io,
     unrepresentable: 'any',
     override: ({ jsonSchema: node }) => {
-      // Fields may be added to an answer without breaking a client that validates it.
+      // A later version may add fields to an answer, and a client that validates must accept that.
       if (io === 'output') delete node.additionalProperties;
     },
   });

@@ -29,21 +29,21 @@ export interface WorkPorts {
   sessions: Sessions;
   runner: Runner;
   planReviewer: ReviewPorts['plan'];
-  /** Marks what a check starts, so that a later hub of this home ends what an earlier one left. */
+  /** A new mark for a check's processes, so that a later hub of this home can end what this one leaves. */
   nextTag(): string;
   checkpoint(name: string): void;
   log(message: string): void;
   warn(message: string, cause: unknown): void;
 }
 
-/** What becomes of runs' work, and of what they ask: reviews, pull requests, merges, the inbox. */
+/** Reviews, pull requests, merges and the inbox. */
 export interface WorkParts {
   inbox: Inbox;
   reviews: ReviewLoop;
   proposals: Proposals;
   integration: Integration;
   integrator: Integrator;
-  /** Brings what an earlier hub had begun to its end. The runner has taken in all runs by now. Never rejects. */
+  /** Finishes what an earlier hub had begun. Call when the runner has all runs. Never rejects. */
   recover(): Promise<void>;
 }
 
@@ -73,12 +73,12 @@ export function openWork(ports: WorkPorts): WorkParts {
     integration,
     integrator,
     async recover() {
-      // What cannot be brought to its end now must not keep the hub, and with it every run, from starting.
-      const later = (what: string) => (thrown: unknown) => warn(`${what} could not be seen to`, thrown);
-      await inbox.recover().catch(later('Questions that were open'));
-      await proposals.recover().catch(later('Pull requests that were under way'));
-      await reviews.recover().catch(later('Reviews that were under way'));
-      const merges = await integrator.recover().catch(later('Merges that were under way'));
+      // A failure here must not keep the hub, and so every run, from starting.
+      const later = (what: string) => (thrown: unknown) => warn(`${what} could not be recovered`, thrown);
+      await inbox.recover().catch(later('Open questions'));
+      await proposals.recover().catch(later('Unfinished pull requests'));
+      await reviews.recover().catch(later('Unfinished reviews'));
+      const merges = await integrator.recover().catch(later('Unfinished merges'));
       for (const line of merges ?? []) log(line);
     },
   };

@@ -224,7 +224,8 @@ const COLOURS = /\u001b\[[\d;:]*m/g;
  * Output of programs without its colours, which are no part of what it says. Only for views of output, where nobody decides
  * about the text; every other sequence stays, to be shown by `visibleText`.
  */
-export const withoutColours = (text: string): string => text.replace(COLOURS, '');
+export const withoutColours = (text: string): string =>
+  text.includes('\u001b') ? text.replace(COLOURS, '') : text;
 
 /** Text with `%41` and the like decoded; null if an escape is not valid. */
 export function percentDecoded(text: string): string | null {

@@ -5,8 +5,8 @@ import { createOutputWriter } from '../model-loop/output-lines.ts';
 const HELP = `squad agent REQUEST-FILE < PROMPT
 
 Squad's own agent: asks a model, runs the tools it calls, and asks again until it is done. Squad starts it for every run of the
-engine "native" and writes the request file; it is not meant to be started by hand. To run one: squad run --engine native
---model anthropic/MODEL ROLE "task". To make one a tool of an MCP client: squad mcp serve --config FILE.
+engine "native" and writes the request file; it is not meant to be started by hand. To run an agent: squad run --engine native
+--model anthropic/MODEL ROLE "task". To offer one as a tool to an MCP client: squad mcp serve --config FILE.
 `;
 
 const STOPPED = 143;
@@ -15,7 +15,7 @@ const STOPPED = 143;
 const file = process.argv[process.argv[2] === 'agent' ? 3 : 2];
 if (file === undefined || file.startsWith('-')) {
   const isAsked = file === '--help' || file === '-h';
-  process.stderr.write(isAsked ? HELP : `squad agent: no request file was named.\n\n${HELP}`);
+  process.stderr.write(isAsked ? HELP : `squad agent: expected a request file.\n\n${HELP}`);
   process.exitCode = isAsked ? 0 : 2;
 } else void start(file);
 
@@ -24,14 +24,14 @@ async function start(requestFile: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
   const { say, hide } = createOutputWriter(process.stdout);
-  // Whoever reads is gone: there is nobody to work for.
+  // The hub does not read any more: nobody needs the result.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {
     say({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
     process.exit(1);
   });
   stop.signal.addEventListener('abort', () => process.stdin.destroy());
-  // What is left of a prompt that broke off is not one to work on, and then the signal says why.
+  // An interrupted prompt is not worked on; the signal gives the reason.
   const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
   const cwd = process.cwd();

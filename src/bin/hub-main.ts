@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { startHub } from '../app.ts';
+import { runHub } from '../app.ts';
 import { describeFreeable } from '../hub/freeable.ts';
 import { Log } from '../hub/log.ts';
 import { shedInherited } from '../hub/shed-inherited.ts';
@@ -9,19 +9,19 @@ import { version } from '../link/program.ts';
 import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
 import { asSquadError } from '../schema/error.ts';
 
-// Left to itself the heap grows to four times what is alive in it before anybody looks; a hub is there all day.
+// By default V8 lets the heap grow to four times its live objects before it collects; a hub runs all day.
 setFlagsFromString('--heap-growing-percent=30');
 
 const home = homeFolder(process.env);
 const warnings = shedInherited();
 const startedBy = Number(process.argv[2]);
-startHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
+runHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
   hub => {
     if (hub === null) process.exit(LOCK_TAKEN_EXIT);
   },
   thrown => {
     new Log(join(home, 'hub.log'), undefined).write('error', 'The hub could not start', thrown);
-    // Whoever started us reads this one line and shows it.
+    // The client that started this hub reads this line and shows it.
     const shape = asSquadError(thrown).toShape();
     // `squad prune` needs a hub.
     const freeable = shape.code === 'DISK_FULL' ? describeFreeable(home) : [];

@@ -1,4 +1,4 @@
-/** Compiled code is kept between starts, so it must be switched on before the code it is for is loaded. */
+/** Enables the compile cache, which must happen before the code it is for is loaded. */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { homeFolder } from '../link/home.ts';

@@ -5,11 +5,11 @@ import { readIdentity } from '../link/identity-file.ts';
 import { handshakeFor, hubProgram } from '../link/program.ts';
 import { flagsIn, HELP, type RelayFlags, SERVE_HELP } from '../relay/arguments.ts';
 import { type RelayOptions, relay } from '../relay/relay.ts';
-import type { Trouble } from '../relay/traffic.ts';
+import type { RelayError } from '../relay/traffic.ts';
 
-/** The hub itself closes when nothing is left of what it ran for this client: this is for one that never does. */
-const STOP_MS = 20_000;
-/** Clients speak first, and at once: without a word by then, a server that cannot work was started by no client. */
+/** The hub closes the connection when everything it ran for this client has ended. This limit is for a hub that never does. */
+const STOP_TIMEOUT_MS = 20_000;
+/** MCP clients send the first message at once. If none comes within this time, no client started this server. */
 const SILENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -23,15 +23,15 @@ if ('problem' in flags) {
 else if (process.stdin.isTTY) process.stderr.write(isServe ? SERVE_HELP : HELP);
 else
   ('config' in flags ? serve(flags.config) : start(flags)).then(
-    // What was asked for cannot be: as with a flag nobody knows.
-    trouble => process.exit(trouble === null ? 0 : isUsage(trouble) ? 2 : 1),
+    // 2 as for an unknown flag: the request itself is wrong.
+    error => process.exit(error === null ? 0 : isUsage(error) ? 2 : 1),
     thrown => {
       report(thrown);
       process.exit(2);
     },
   );
 
-async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Trouble | null> {
+async function start({ workspace, toolsets, identity }: RelayFlags): Promise<RelayError | null> {
   for (const signal of SIGNALS) process.on(signal, () => process.exit(0));
   const run = identity === undefined ? null : readIdentity(identity);
   return relay({
@@ -40,42 +40,42 @@ async function start({ workspace, toolsets, identity }: RelayFlags): Promise<Tro
       ...(toolsets !== undefined && { toolsets }),
       ...(run && { token: run.token }),
     }),
-    // A client may hand down so little that only the file knows which hub it is.
+    // A client may pass on so few variables that only the file names the hub.
     home: run?.home ?? homeFolder(process.env),
   });
 }
 
-/** A subagent ends with its server: whatever ends this one, the hub is given the time to stop what runs for it. */
-async function serve(config: string): Promise<Trouble | null> {
+/** A subagent ends with its server: the hub gets time to stop what runs for it, however this process is ended. */
+async function serve(config: string): Promise<RelayError | null> {
   const stop = new AbortController();
-  // Once is enough: a client may well send two of them, one after the other.
+  // The second signal changes nothing: some clients send two.
   for (const signal of SIGNALS) process.on(signal, () => stop.abort());
   return relay({
     ...optionsFor({ ...handshakeFor('subagent'), config: resolve(config) }),
     silentMs: SILENT_MS,
     endsCalls: true,
     stop: stop.signal,
-    lastRepliesMs: STOP_MS,
+    lastRepliesMs: STOP_TIMEOUT_MS,
     onWarning: text => say(`warning: ${text}`),
-    afterLoss: 'What it had begun is stopped: call it again if it is still wanted.',
+    afterLoss: 'What it had started is stopped. Call it again if you still need it.',
   });
 }
 
-function optionsFor(hello: Handshake): RelayOptions {
+function optionsFor(handshake: Handshake): RelayOptions {
   return {
     home: homeFolder(process.env),
     env: process.env,
     program: hubProgram,
-    hello,
+    handshake,
     input: process.stdin,
     output: process.stdout,
-    onTrouble: report,
+    onError: report,
   };
 }
 
-const isUsage = ({ code, kind }: Trouble): boolean => code === 'INVALID_INPUT' || kind === 'usage';
+const isUsage = ({ code, kind }: RelayError): boolean => code === 'INVALID_INPUT' || kind === 'usage';
 
-function report({ code, message, suggestions = [] }: Trouble): void {
+function report({ code, message, suggestions = [] }: RelayError): void {
   say([`${code}: ${message}`, ...suggestions].join('\n  '));
 }
 

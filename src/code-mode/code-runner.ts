@@ -1,3 +1,4 @@
+import { Limiter } from '../base/limiter.ts';
 import type { CodeModeOptions, CodeRunner } from './code-mode.ts';
 import { declare } from './declarations.ts';
 import { type Guest, startGuest } from './guest-process.ts';
@@ -5,54 +6,6 @@ import { runInSandbox } from './run-in-sandbox.ts';
 import type { Sandbox } from './sandbox.ts';
 import { nameTools } from './schema-type.ts';
 import { watchSpare } from './watchdog.ts';
-
-/** So many at once; others wait, in the order they came. */
-export interface Limiter {
-  /** Acts when there is a place. Rejects with the signal's reason when it is aborted before. */
-  hold<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
-}
-
-export function createLimiter(most: number): Limiter {
-  const waiting = new Set<() => void>();
-  let taken = 0;
-
-  async function enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (taken < most) {
-      taken++;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const giveUp = () => {
-      waiting.delete(resolve);
-      reject(signal.reason);
-    };
-    waiting.add(resolve);
-    signal.addEventListener('abort', giveUp, { once: true });
-    await promise.finally(() => signal.removeEventListener('abort', giveUp));
-  }
-
-  /** Whoever is next has the place at once: nobody who comes meanwhile can take it. */
-  function leave(): void {
-    const [next] = waiting;
-    if (next === undefined) taken--;
-    else {
-      waiting.delete(next);
-      next();
-    }
-  }
-
-  return {
-    async hold(signal, act) {
-      await enter(signal);
-      try {
-        return await act();
-      } finally {
-        leave();
-      }
-    },
-  };
-}
 
 /**
  * A guest started ahead, with what removes types loaded in it, so that the next program finds it up. Programs share nothing
@@ -138,7 +91,7 @@ export function createCodeRunner({
   const named = nameTools(tools);
   const start = () => startGuest(sandbox.command(limits.memoryMb));
   const spare = createSpareGuest(start, limits.memoryMb);
-  const places = createLimiter(MAX_AT_ONCE);
+  const places = new Limiter(MAX_AT_ONCE);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
 
@@ -154,8 +107,10 @@ export function createCodeRunner({
     },
     async run(program, signal, watch = () => () => {}) {
       const either = AbortSignal.any([signal, closing.signal]);
-      const going = places.hold(either, () =>
-        runInSandbox({ program, tools: named, limits, signal: either, watch }, { spare: spare.take, start }),
+      const guests = { spare: spare.take, start };
+      const going = places.run(
+        () => runInSandbox({ program, tools: named, limits, signal: either, watch }, guests),
+        either,
       );
       running.add(going);
       try {

@@ -1,3 +1,4 @@
+import { isObject } from '../base/json.ts';
 /** From the guest. It runs what a model wrote, so the host believes none of it without looking. */
 export type GuestMessage =
   /** To `prepare`: it is up, with all that a program may need. */
@@ -96,6 +97,3 @@ function parsed(body: Buffer): unknown {
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

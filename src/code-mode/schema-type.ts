@@ -1,3 +1,4 @@
+import { isObject } from '../base/json.ts';
 import { percentDecoded } from '../base/text.ts';
 
 /** A description as a comment above what it describes. What a server writes there stays inside it. */
@@ -191,6 +192,3 @@ function anyOf(types: string[]): string {
 
 const inBrackets = (type: string): string => (/[|&]/.test(type) ? `(${type})` : type);
 const same = (type: string): string => type;
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

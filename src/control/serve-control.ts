@@ -14,7 +14,7 @@ const ControlRequest = z.object({
   id: z.number(),
   operation: z.string(),
   input: z.unknown().optional(),
-  /** How long a waiting operation may wait; without it there is no limit. */
+  /** How long an operation may wait (default: no limit). */
   waitMs: z.number().int().nonnegative().optional(),
 });
 export type ControlRequest = z.infer<typeof ControlRequest>;
@@ -28,16 +28,16 @@ export type ControlReply =
 export interface ControlOptions {
   services: UserServices;
   caller: Caller;
-  /** `isFollowing`: it goes on for as long as somebody looks, and can go on with another hub. */
+  /** `isFollowing`: the call lasts as long as somebody watches, and can continue with another hub. */
   onInFlight(change: 1 | -1, isFollowing: boolean): void;
 }
 
-/** A terminal that reads slower than events come is not allowed to fill the hub's memory. */
+/** A terminal that reads slower than events come must not fill the hub's memory. */
 const MAX_UNSENT = 8 * 1024 * 1024;
-/** Nor is one that never ends its line. The largest thing asked for is a task, which has a limit of its own. */
+/** Nor must one that never ends its line. The largest input is a task, which has a limit of its own. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
-/** The operations table for our own terminal. Settles when the client is gone. */
+/** Serves the operations to our own terminal. Settles when the client is gone. */
 export async function serveControl(
   socket: Socket,
   { services, caller, onInFlight }: ControlOptions,
@@ -69,9 +69,9 @@ export async function serveControl(
     let id = 0;
     let leave = () => {};
     try {
-      const said = jsonIn(line);
-      id = idIn(said);
-      const request = requestIn(said);
+      const message = jsonIn(line);
+      id = idIn(message);
+      const request = requestIn(message);
       const isFollowing = request.operation === followEvents.name;
       onInFlight(1, isFollowing);
       leave = () => onInFlight(-1, isFollowing);
@@ -101,13 +101,13 @@ function jsonIn(line: string): unknown {
 }
 
 /** So that a client finds out which of its requests was refused; 0 where there is none. */
-function idIn(said: unknown): number {
-  const id = (said as { id?: unknown } | null)?.id;
+function idIn(message: unknown): number {
+  const id = (message as { id?: unknown } | null)?.id;
   return typeof id === 'number' ? id : 0;
 }
 
-function requestIn(said: unknown): ControlRequest {
-  const { data, error } = ControlRequest.safeParse(said);
+function requestIn(message: unknown): ControlRequest {
+  const { data, error } = ControlRequest.safeParse(message);
   if (data) return data;
   const [issue] = error.issues;
   throw malformed(`The request is malformed: ${issue!.path.join('.') || 'it'}: ${issue!.message}`);

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Refusal, refuse } from './guard.ts';
 
 export interface BodyBounds {
-  /** Bodies that are still on their way. */
+  /** Bodies that have not arrived completely. */
   bodies: number;
-  /** Of all bodies whose requests are not answered yet. */
+  /** Sum over all bodies whose requests are not answered yet. */
   bytes: number;
 }
 
@@ -23,8 +23,8 @@ export const BODY_LIMITS: BodyLimitOptions = {
 };
 
 /**
- * Counts what requests bring before anybody buffers it: by the size a request declares, or chunk by chunk where it declares
- * none. A request beyond a limit is refused with a status, and its connection is closed.
+ * Counts request bodies before they are buffered: by their declared size, or chunk by chunk. A request over a limit is refused
+ * with a status, and its connection is closed.
  */
 export class BodyLimits {
   readonly #limits: BodyLimitOptions;
@@ -35,7 +35,7 @@ export class BodyLimits {
     this.#limits = limits;
   }
 
-  /** Null: it may be read. `token` is '' for requests that show none: together they have as much as one. */
+  /** Null: the body may be read. Requests without a token (`''`) share one allowance. */
   admit(request: IncomingMessage, response: ServerResponse, token: string): Refusal | null {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
     const declared = Number(length ?? 0);
@@ -43,7 +43,7 @@ export class BodyLimits {
     const held = this.#held.get(token) ?? { bodies: 0, bytes: 0 };
     const isFull = held.bodies >= this.#limits.perToken.bodies || this.#all.bodies >= this.#limits.all.bodies;
     if (isFull) return TOO_MANY;
-    // The sender was looked up first, and Node buffers meanwhile; with small requests all of it is there.
+    // Node buffers while the sender is identified; a small body has arrived completely by now.
     let received = request.readableLength;
     let isArriving = !request.complete;
     let bytes = Math.max(declared, received);
@@ -65,7 +65,7 @@ export class BodyLimits {
       cutOff(request, response, refusal);
     };
     const timer = isArriving ? setTimeout(() => stop(TOO_SLOW), this.#limits.timeoutMs).unref() : undefined;
-    // Every chunk comes through here, whoever reads it; a listener of our own would start the flow before there is a reader.
+    // Every chunk passes `push`. A 'data' listener would start the flow before there is a reader.
     const push = request.push.bind(request);
     request.push = (chunk: Buffer | null, ...rest) => {
       if (chunk === null) arrived();
@@ -105,17 +105,17 @@ function cutOff(request: IncomingMessage, response: ServerResponse, refusal: Ref
   refuse(response, refusal);
 }
 
-const AGAIN = ['Send it again when the requests before it are answered.'];
+const AGAIN = ['Send the request again when earlier ones are answered.'];
 const TOO_MANY: Refusal = {
   status: 429,
   code: 'TOO_MANY_BODIES',
-  message: 'Too many request bodies are on their way at once',
+  message: 'Too many request bodies are arriving at once',
   suggestions: AGAIN,
 };
 const TOO_MUCH: Refusal = {
   status: 429,
   code: 'TOO_MANY_BODIES',
-  message: 'The request bodies that wait for an answer are too large together',
+  message: 'The unanswered request bodies are too large together',
   suggestions: AGAIN,
 };
 const TOO_SLOW: Refusal = {

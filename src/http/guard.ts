@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream';
 
 const PAGE_NAME = /^squad-[0-9a-f]{20}\.localhost:\d{1,5}$/;
 
-/** A name under `.localhost`, which browsers resolve to loopback by themselves. Nobody can know it before this hub uses it. */
+/** A name under `.localhost`, which browsers resolve to loopback. Nobody can know it before this hub uses it. */
 export const newPageName = (): string => `squad-${randomBytes(10).toString('hex')}.localhost`;
 
-/** The web UI of some hub, perhaps of one that has ended. */
+/** Host of some hub's web UI, perhaps of a hub that has ended. */
 const isPageName = (host: string): boolean => PAGE_NAME.test(host);
 
 /** Values of `Host` under which this hub answers, port included. */
@@ -39,9 +39,9 @@ export class Hosts {
 }
 
 /**
- * Any page in the user's browser can send requests to loopback, so being local proves nothing: the Host must be ours
- * (a rebound name is not), and so must the Origin, which every browser sends along. Said twice, neither counts, and
- * a request line that names a host of its own would count more than the Host.
+ * Any page in the user's browser can send requests to loopback, so being local proves nothing. The Host must be ours, which
+ * rules out DNS rebinding, and so must the Origin, which every browser sends. Refuses duplicates of either header, and request
+ * lines that name a host, because that would override the Host header.
  */
 export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: Hosts): Refusal | null {
   const { host = [], origin = [] } = headersDistinct;
@@ -55,7 +55,7 @@ export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: 
   return null;
 }
 
-/** Every hub has a name of its own for the web UI: this one is in a bookmark, the history, or a tab that is still open. */
+/** Each hub has its own host name for the web UI. This one comes from a bookmark, the history or an old tab. */
 const HUB_ENDED: Refusal = {
   status: 403,
   code: 'HOST_REFUSED',
@@ -64,7 +64,7 @@ const HUB_ENDED: Refusal = {
   isForBrowser: true,
 };
 
-/** What a request shows to say whose it is. Two of them are none: which one counts is not for us to guess. */
+/** The token of a request. Two tokens count as none. */
 export function tokenOf({ headersDistinct }: IncomingMessage): string | null {
   const [given, ...more] = headersDistinct.authorization ?? [];
   return more.length > 0 ? null : (/^Bearer +(\S+)$/i.exec(given ?? '')?.[1] ?? null);
@@ -105,7 +105,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
   const isWorker = mode !== undefined && headers['service-worker'] !== undefined;
   response.writeHead(refusal.status, {
     ...headersOf(refusal),
-    // Not for requests of scripts: an old tab may still hold words that were not sent.
+    // Not for requests of scripts: an old tab may still hold unsent text.
     ...((mode === 'navigate' || mode === 'no-cors' || isWorker) && EVICT),
     ...(mode === 'navigate' && { 'content-type': 'text/plain; charset=utf-8' }),
   });
@@ -115,7 +115,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
 const textOf = ({ message, suggestions = [] }: Refusal): string =>
   `${[message, ...suggestions].join('\n')}\n`;
 
-/** Where there is no response to write to. Closes the connection without waiting for the client to close its half. */
+/** For connections without a response object. Closes the connection without waiting for the client. */
 export function refuseOnSocket(socket: Duplex, refusal: Refusal): void {
   const body = bodyOf(refusal);
   const headers = { ...headersOf(refusal), 'content-length': String(Buffer.byteLength(body)) };

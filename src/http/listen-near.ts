@@ -5,25 +5,22 @@ const MAX_TRIED = 20;
 const MAX_PORT = 65_535;
 
 /**
- * Listens on both loopback addresses at this port, or at one of the next ones if others hold it, or at any. A browser that is given a
- * name under `.localhost` may try either address: whoever had the other one would be our web UI to it.
+ * Listens on both loopback addresses, at this port, one of the next ones, or any. A browser may resolve a name under
+ * `.localhost` to either address, and a program at the other one could pretend to be our web UI.
  */
 export async function listenNear(
   server: HttpServer,
   wanted: number,
 ): Promise<{ port: number; other: Server | null }> {
   const last = Math.min(wanted + MAX_TRIED, MAX_PORT);
-  for (let port = wanted; port <= last; port++) {
-    const other = await listenTwice(server, port);
-    if (other !== 'taken') return { port: portOf(server), other };
-  }
-  for (;;) {
-    const other = await listenTwice(server, 0);
+  for (let port = wanted; ; port++) {
+    // Port 0: the system chooses one.
+    const other = await listenTwice(server, port <= last ? port : 0);
     if (other !== 'taken') return { port: portOf(server), other };
   }
 }
 
-/** Null: this machine has no IPv6 loopback, so nobody can listen there. */
+/** Null: the machine has no IPv6 loopback. */
 async function listenTwice(server: HttpServer, port: number): Promise<Server | null | 'taken'> {
   if ((await listens(server, port, '127.0.0.1')) !== 'listening') return 'taken';
   const other = createServer(LIKE_HTTP, (socket: Socket) => server.emit('connection', socket));
@@ -33,7 +30,7 @@ async function listenTwice(server: HttpServer, port: number): Promise<Server | n
   return found === 'listening' ? other : found === 'absent' ? null : 'taken';
 }
 
-/** The same options as Node's own HTTP server uses for its sockets. */
+/** The options of Node's HTTP server for its sockets. */
 const LIKE_HTTP = { allowHalfOpen: true, noDelay: true };
 
 const portOf = (server: Server) => (server.address() as { port: number }).port;

@@ -8,18 +8,18 @@ export interface End {
   port: number;
 }
 
-/** The other end of a connection, as the kernel knows it: who holds it, and by which socket. */
+/** The other end of a connection in the kernel's tables. */
 export interface Peer {
   uid: number;
   inode: string;
 }
 
-/** Established, and two in which only the program's own half is closed: it may still wait for the answer. */
+/** ESTABLISHED, and two states in which the program has closed only its own half and may still wait for the answer. */
 const OPEN_STATES = ['01', '04', '05'];
 
 /**
- * The program's end of a loopback connection. Undefined where the system does not say, null where it does and there is
- * none any more.
+ * The program's end of a loopback connection. Undefined where the system has no such tables, null when the connection is not
+ * in them any more.
  */
 export async function peerOf(socket: Socket): Promise<Peer | null | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -33,27 +33,27 @@ export async function peerOf(socket: Socket): Promise<Peer | null | undefined> {
 }
 
 /**
- * Whether the other end of a loopback connection is held by us, or by root, who can read everything in any case. Where Linux does
- * not say, nobody else can read our command lines either.
+ * Whether our user holds the other end of a loopback connection, or root, who can read everything anyway. Where /proc does not
+ * show it, nobody else can read our command lines either.
  */
 export async function isOwnPeer(socket: Socket): Promise<boolean> {
   const peer = await peerOf(socket);
   return peer === undefined || peer?.uid === process.getuid?.() || peer?.uid === 0;
 }
 
-/** Holder of the `own` end of a connection to `other`, by the kernel's tables. Null: they name nobody. */
+/** Holder of the `own` end of a connection to `other`, from the kernel's tables, or null. */
 export function peerIn(tables: string, own: End, other: End): Peer | null {
   const [mine, theirs] = [namesOf(own), namesOf(other)];
   for (const line of tables.split('\n')) {
     const [, local, remote, state, , , , uid, , inode] = line.trim().split(/\s+/);
-    // One that its program has closed belongs to nobody, and is written down as root's.
+    // A socket that its program has closed is listed as root's.
     if (!OPEN_STATES.includes(state!) || inode === undefined || inode === '0') continue;
     if (mine.includes(local!) && theirs.includes(remote!)) return { uid: Number(uid), inode };
   }
   return null;
 }
 
-/** As the kernel writes a loopback end: an IPv4 one for a program that uses IPv4 and for one that uses IPv6, and that of IPv6. */
+/** How the kernel writes a loopback end: an IPv4 address as IPv4 and as mapped IPv6, or an IPv6 address. */
 function namesOf({ address, port }: End): string[] {
   const bytes = address
     .replace(/^::ffff:/i, '')

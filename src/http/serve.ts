@@ -18,15 +18,15 @@ import {
 import { listenNear } from './listen-near.ts';
 
 /**
- * Answers a request that Node could not parse. Node's own answer is a bare status line, and every other refusal of the port
- * has a code. `response` is the last one that began on this connection.
+ * Answers a request that Node could not parse, with a code like every other refusal; Node's own answer is a bare status line.
+ * `response` is the last one that began on this connection.
  */
 export function refuseMalformed(
   { code = '' }: NodeJS.ErrnoException,
   socket: Duplex,
   response: ServerResponse | undefined,
 ): void {
-  // After a part of another answer nothing could tell where this one begins.
+  // In the middle of another answer the client could not see where this one begins.
   const isInAnswer = response?.headersSent && !response.writableFinished;
   if (!socket.writable || isInAnswer) return void socket.destroy();
   refuseOnSocket(socket, REFUSALS[code] ?? NOT_HTTP);
@@ -41,7 +41,7 @@ const REFUSALS: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     code: 'MESSAGE_TOO_LARGE',
-    message: `The address and headers of a request may have ${maxHeaderSize} bytes together`,
+    message: `The URL and headers of a request are limited to ${maxHeaderSize} bytes`,
     suggestions: ['Send long values in the body of a POST request.'],
   },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: {
@@ -59,11 +59,11 @@ const REFUSALS: Record<string, Refusal> = {
 
 const MAX_UNAUTHENTICATED = 256;
 
-/** Connections that have not shown a token, the longest there first. */
+/** Connections that have not shown a token, the oldest first. */
 export class UnauthenticatedConnections {
   private readonly sockets = new Set<Socket>();
 
-  /** Who has said nothing for the longest makes room, so that connections that only stand there keep nobody out. */
+  /** Beyond the limit the oldest connection is closed, so that idle connections keep nobody out. */
   add(socket: Socket): void {
     this.sockets.add(socket);
     socket.once('close', () => this.sockets.delete(socket));
@@ -102,38 +102,38 @@ export function requestKind({ method, url, headers }: IncomingMessage, hosts: Ho
   return isPage ? 'file' : 'elsewhere';
 }
 
-/** Only this becomes a WebSocket. */
+/** The only request that becomes a WebSocket. */
 export const isLive = ({ method, url, headers }: IncomingMessage): boolean =>
   method === 'GET' && pathOf(url) === '/api/live' && headers.upgrade?.toLowerCase() === 'websocket';
 
 const pathOf = (url: string | undefined): string => url?.split('?', 1)[0] ?? '';
 
 export interface HttpServerOptions {
-  /** Asked for; if others hold it, one of the next ones is taken. */
+  /** Requested port; if it is taken, one of the next ones. */
   port: number;
   /**
-   * Whether this token is anybody's, the user's, that of a run at work or of a session of the web UI, and whoever shows it
-   * may; otherwise why not.
+   * True when this is the token of the user, of a running run or of a session of the web UI, and this client may use it.
+   * Otherwise false or the reason.
    */
   admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   page: PageFace;
-  /** Of request bodies; as they are unless given. */
+  /** Limits of request bodies (default: BODY_LIMITS). */
   bodyLimits?: BodyLimitOptions;
-  /** How many admitted requests are being answered, streams that stay open included. */
+  /** Called with the number of admitted requests that are being answered, including open streams. */
   onOpen?(count: number): void;
   onError?(error: unknown): void;
 }
 
-/** The page's files and what it asks for. Whoever comes by a ticket is let in by it, and says so with `admit`. */
+/** Files and requests of the web UI. It calls `admit` when it has accepted the ticket of a request. */
 export interface PageFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    way: Exclude<RequestKind, 'mcp' | 'elsewhere' | 'none'>,
+    kind: Exclude<RequestKind, 'mcp' | 'elsewhere' | 'none'>,
     admit: () => void,
   ): Promise<void>;
-  /** What it is refused with; null: it is a WebSocket now. */
+  /** Returns a refusal, or null when the connection is now a WebSocket. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): Promise<Refusal | null>;
   close(): Promise<void>;
 }
@@ -144,46 +144,46 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Who has not shown a token within this time is let go. */
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 120_000;
-const LOOK_MS = 2_000;
-/** A client is told the first and has both: on a busy machine a request and the end of an idle connection would meet otherwise. */
-const IDLE_MS = 40_000;
+/** Time to show a token. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const CHECK_EVERY_MS = 2_000;
+/** The client is told the first time and gets both, so that on a busy machine a request does not meet the closing of an idle connection. */
+const IDLE_TIMEOUT_MS = 40_000;
 const IDLE_SPARE_MS = 10_000;
 const MAX_CONNECTIONS = 4_096;
 
-/** The hub's port on loopback: every request passes the guard before a byte of its body is read. */
+/** The hub's port on loopback. Every request passes the guard before its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const { admits, mcp, page, onOpen, onError } = options;
   const bodies = new BodyLimits(options.bodyLimits);
   let open = 0;
   const limits = {
-    headersTimeout: HEADERS_MS,
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: IDLE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
     keepAliveTimeoutBuffer: IDLE_SPARE_MS,
-    connectionsCheckingInterval: LOOK_MS,
-    // What else would like to be upgraded is answered as it is, where Node asks.
+    connectionsCheckingInterval: CHECK_EVERY_MS,
+    // Other upgrade requests are answered like ordinary requests.
     shouldUpgradeCallback: isLive,
-    // The guard refuses a request without one, with a code.
+    // The guard refuses such a request itself, with a code.
     requireHostHeader: false,
   };
   const server = createServer(limits, (request, response) => {
     admit(request, response, () => answer(request, response));
   });
   server.maxConnections = MAX_CONNECTIONS;
-  const strangers = new UnauthenticatedConnections();
-  /** Those that became WebSockets, or asked to, as well: the server itself does not know them any more. */
+  const unauthenticated = new UnauthenticatedConnections();
+  /** Includes sockets that became WebSockets, or asked to: the server does not track those any more. */
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    strangers.add(socket);
+    unauthenticated.add(socket);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
   const lastResponse = new WeakMap<Duplex, ServerResponse>();
   server.on('clientError', (error, socket) => refuseMalformed(error, socket, lastResponse.get(socket)));
-  // Who asks before it sends a body is told to go on only if the body would be read.
+  // `Expect: 100-continue` is confirmed only if the body will be read.
   server.on('checkContinue', (request, response) => {
     admit(request, response, () => {
       response.writeContinue();
@@ -238,24 +238,24 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    const way = requestKind(request, hosts) as Exclude<RequestKind, 'elsewhere' | 'none'>;
-    if (way === 'mcp' || way === 'api') enter(request, response);
+    const kind = requestKind(request, hosts) as Exclude<RequestKind, 'elsewhere' | 'none'>;
+    if (kind === 'mcp' || kind === 'api') enter(request, response);
     const answered =
-      way === 'mcp'
+      kind === 'mcp'
         ? mcp.handle(request, response)
-        : page.handle(request, response, way, () => enter(request, response));
+        : page.handle(request, response, kind, () => enter(request, response));
     answered.catch((thrown: unknown) => {
-      const { code, kind, message, suggestions = [] } = asSquadError(thrown).toShape();
-      const isMistake = kind === 'usage';
+      const { code, kind: errorKind, message, suggestions = [] } = asSquadError(thrown).toShape();
+      const isMistake = errorKind === 'usage';
       if (!isMistake) onError?.(thrown);
       if (response.headersSent) response.destroy();
       else refuse(response, isMistake ? { status: 400, code, message, suggestions } : BUG);
     });
   }
 
-  /** From here on it is somebody we know, until it closes. */
+  /** From here on the connection counts as authenticated, until it closes. */
   function enter({ socket }: IncomingMessage, held: ServerResponse | Duplex): void {
-    strangers.delete(socket);
+    unauthenticated.delete(socket);
     onOpen?.(++open);
     held.once('close', () => onOpen?.(--open));
   }
@@ -263,10 +263,10 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   async function refusalOf(request: IncomingMessage): Promise<Refusal | null> {
     const foreign = refuseForeign(request, hosts);
     if (foreign) return foreign;
-    const way = requestKind(request, hosts);
-    if (way === 'file' || way === 'ticket') return null;
-    if (way === 'elsewhere') return NOT_HERE;
-    return (await refuseUnknown(request)) ?? (way === 'none' ? NOWHERE : null);
+    const kind = requestKind(request, hosts);
+    if (kind === 'file' || kind === 'ticket') return null;
+    if (kind === 'elsewhere') return NOT_HERE;
+    return (await refuseUnknown(request)) ?? (kind === 'none' ? NOWHERE : null);
   }
 
   async function refuseUnknown(request: IncomingMessage): Promise<Refusal | null> {
@@ -281,11 +281,11 @@ const NOWHERE: Refusal = {
   code: 'NOT_FOUND',
   message: 'The MCP endpoint is /mcp, the REST API is below /api',
 };
-/** Workers that others registered at the address of the port would answer for the web UI if it were here. */
+/** At the address of the port, service workers that others registered there would answer for the web UI. */
 const NOT_HERE: Refusal = {
   status: 404,
   code: 'NOT_FOUND',
-  message: 'The web UI is not at this address: each start of the hub gives it a new one.',
+  message: 'The web UI is not at this address. It gets a new address at each start of the hub.',
   suggestions: ['To open it: squad open'],
   isForBrowser: true,
 };
@@ -293,7 +293,7 @@ const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only
 const UNMET_EXPECTATION: Refusal = {
   status: 417,
   code: 'INVALID_INPUT',
-  message: 'The only "Expect" header that Squad knows is 100-continue',
+  message: 'The only supported "Expect" header is 100-continue',
 };
 const BUG: Refusal = {
   status: 500,

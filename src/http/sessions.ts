@@ -7,14 +7,14 @@ const MAX_SESSIONS = 100;
 interface Session {
   token: string;
   host: string;
-  /** Live lines that are open. */
+  /** Open live connections. */
   lines: number;
   expiring: NodeJS.Timeout | undefined;
 }
 
 /**
- * Browsers that may act for the user. Sessions are kept in memory only and so end with this hub process: after that, the token
- * in a browser is worthless to a program that takes the port, and to the next hub.
+ * Browsers that may act for the user. Sessions are only in memory and end with this hub: after that, a browser's token is
+ * worthless to a program that takes the port, and to the next hub.
  */
 export class Sessions {
   private readonly sessions = new Map<string, Session>();
@@ -24,7 +24,7 @@ export class Sessions {
     return this.sessions.size;
   }
 
-  /** `isFirst`: this hub has let no browser in at this host before, so anything stored there is somebody else's. */
+  /** `isFirst`: this hub has admitted no browser at this host before, so anything stored there is not ours. */
   open(host: string): { token: string; isFirst: boolean } {
     const [oldest] = this.sessions.keys();
     if (this.sessions.size >= MAX_SESSIONS) this.end(oldest!);
@@ -47,8 +47,8 @@ export class Sessions {
   }
 
   /**
-   * Proves to a page that this is the hub that let it in; neither side sends the token. The host is part of the proof, so that no
-   * other program can pass the question on to us. Null: there is no such session.
+   * Proves to the web UI that this is the hub that admitted it, without sending the token. The proof includes the host, so that
+   * no other program can relay the question to us. Null: there is no such session.
    */
   proof(id: string, nonce: string, host: string): string | null {
     const session = this.sessions.get(id);

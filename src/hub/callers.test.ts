@@ -19,7 +19,7 @@ const run = (name: string, more: Partial<Run> = {}) =>
     ...more,
   }) as Run;
 
-const hello = (more: Partial<Handshake> = {}): Handshake => ({
+const handshake = (more: Partial<Handshake> = {}): Handshake => ({
   squad: 1,
   version: '1.0.0',
   view: 'mcp',
@@ -63,22 +63,22 @@ function ports(
 const parentOf = async (given: Handshake, from: CallerPorts) =>
   (await callerOfHandshake(given, from)).parent?.id ?? null;
 
-describe('who says hello', () => {
+describe('who says handshake', () => {
   test('is the user where nothing speaks for a run, with their own folder and environment', async () => {
-    expect(await callerOfHandshake(hello(), ports(null))).toEqual({
+    expect(await callerOfHandshake(handshake(), ports(null))).toEqual({
       client: null,
       cwd: '/elsewhere',
       workspace: '/other',
       env: { FROM: 'hello' },
       parent: null,
     });
-    expect(await callerOfHandshake(hello({ view: 'control' }), ports(null))).toMatchObject({
+    expect(await callerOfHandshake(handshake({ view: 'control' }), ports(null))).toMatchObject({
       client: 'terminal',
     });
   });
 
   test("is the run it is in, in that run's workspace and with that run's environment", async () => {
-    const given = hello({ env: { FROM: 'hello', MORE: '1', MCP_TOOL_TIMEOUT: '50' } });
+    const given = handshake({ env: { FROM: 'hello', MORE: '1', MCP_TOOL_TIMEOUT: '50' } });
     expect(await callerOfHandshake(given, ports(live[0]!.id))).toEqual({
       client: null,
       cwd: '/elsewhere',
@@ -96,11 +96,11 @@ describe('who says hello', () => {
       (await callerOfHandshake(given, from)).parent?.isProven;
     const [{ id }] = live as [Run];
     const marked = { env: { SQUAD_RUN_ID: id } };
-    expect(await isProven(hello(), ports(id))).toBe(true);
-    expect(await isProven(hello({ ...marked, token: one.token }), ports(null))).toBe(true);
-    expect(await isProven(hello({ token: one.token }), ports(id, live, false))).toBe(true);
-    expect(await isProven(hello(marked), ports(null))).toBe(false);
-    expect(await isProven(hello(marked), ports(id, live, false))).toBe(false);
+    expect(await isProven(handshake(), ports(id))).toBe(true);
+    expect(await isProven(handshake({ ...marked, token: one.token }), ports(null))).toBe(true);
+    expect(await isProven(handshake({ token: one.token }), ports(id, live, false))).toBe(true);
+    expect(await isProven(handshake(marked), ports(null))).toBe(false);
+    expect(await isProven(handshake(marked), ports(id, live, false))).toBe(false);
     expect((await callerOfRun(live[0]!, ports(null))).parent?.isProven).toBe(true);
   });
 
@@ -115,14 +115,14 @@ describe('who says hello', () => {
   });
 
   test('is known by its processes before its mark, and by its mark where those say nothing', async () => {
-    const marked = hello({ env: { SQUAD_RUN_ID: live[1]!.id } });
+    const marked = handshake({ env: { SQUAD_RUN_ID: live[1]!.id } });
     expect(await parentOf(marked, ports(live[0]!.id))).toBe(live[0]!.id);
     expect(await parentOf(marked, ports(null))).toBe(live[1]!.id);
-    expect(await parentOf(hello({ env: { SQUAD_RUN_ID: ended.id } }), ports(null))).toBe(ended.id);
+    expect(await parentOf(handshake({ env: { SQUAD_RUN_ID: ended.id } }), ports(null))).toBe(ended.id);
   });
 
   test('a server that one run has to itself is inside that run, and has less for it', async () => {
-    const marked = hello({ env: { SQUAD_SERVER_OF: live[1]!.id } });
+    const marked = handshake({ env: { SQUAD_SERVER_OF: live[1]!.id } });
     expect((await callerOfHandshake(marked, ports(null))).parent).toMatchObject({
       id: live[1]!.id,
       isProven: false,
@@ -135,7 +135,7 @@ describe('who says hello', () => {
     const env = { OWN: 'of the server', FROM: 'hello', SQUAD_SERVER_OF: live[1]!.id };
     const of = async (view: Handshake['view']) =>
       (
-        await callerOfHandshake(hello({ view, env }), {
+        await callerOfHandshake(handshake({ view, env }), {
           ...ports(null),
           environment: async () => ({ FROM: 'run', ALSO: 'run' }),
         })
@@ -147,18 +147,18 @@ describe('who says hello', () => {
   test.each(['run_unknown000', '', 'nonsense', '../../x'])(
     'a mark %j that no run has is none',
     async mark => {
-      expect(await parentOf(hello({ env: { SQUAD_RUN_ID: mark } }), ports(mark))).toBeNull();
+      expect(await parentOf(handshake({ env: { SQUAD_RUN_ID: mark } }), ports(mark))).toBeNull();
     },
   );
 
   test('is in the run of its process also while no run is at work', async () => {
     const idle = { ...ports(live[0]!.id), liveRuns: () => [] };
-    expect(await parentOf(hello(), idle)).toBe(live[0]!.id);
+    expect(await parentOf(handshake(), idle)).toBe(live[0]!.id);
   });
 
   test('with a token is the run that has it, wherever it is started', async () => {
-    expect(await parentOf(hello({ token: one.token }), ports(null))).toBe(live[0]!.id);
-    expect(await parentOf(hello({ token: other.token }), ports(live[1]!.id))).toBe(live[1]!.id);
+    expect(await parentOf(handshake({ token: one.token }), ports(null))).toBe(live[0]!.id);
+    expect(await parentOf(handshake({ token: other.token }), ports(live[1]!.id))).toBe(live[1]!.id);
   });
 
   test.each([
@@ -167,7 +167,7 @@ describe('who says hello', () => {
     ['that is only the hash of one', one.hash, null],
     ['of another run than it is in', other.token, live[0]!.id],
   ])('with a token %s is refused, not taken for somebody else', async (_, token, around) => {
-    await expect(callerOfHandshake(hello({ token }), ports(around))).rejects.toMatchObject({
+    await expect(callerOfHandshake(handshake({ token }), ports(around))).rejects.toMatchObject({
       code: 'NOT_ALLOWED',
     });
   });
@@ -196,14 +196,14 @@ test('what a coder starts is a part of its task, and so is what came of that; wh
 });
 
 test('a process that nobody has seen takes rights away, and gives none', async () => {
-  const around = await callerOfHandshake(hello(), ports(live[0]!.id), false);
+  const around = await callerOfHandshake(handshake(), ports(live[0]!.id), false);
   expect(around.parent).toMatchObject({ id: live[0]!.id, isProven: false });
-  for (const given of [hello(), hello({ token: one.token })])
+  for (const given of [handshake(), handshake({ token: one.token })])
     await expect(callerOfHandshake(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
 test("a run's token is refused to a process that is neither of that run nor certainly the user's", async () => {
-  const given = hello({ token: one.token });
+  const given = handshake({ token: one.token });
   await expect(callerOfHandshake(given, ports(null, live, true, false))).rejects.toMatchObject({
     code: 'NOT_ALLOWED',
   });

@@ -33,9 +33,9 @@ export interface Caller {
 
 export interface CallerPorts {
   liveRuns(): Run[];
-  /** Also one that has ended. */
+  /** Also a run that has ended. */
   run(id: RunId): Promise<Run | null>;
-  /** What its agent was given. */
+  /** Environment of the run's agent. */
   environment(id: RunId): Promise<Record<string, string>>;
   runOfProcess(pid: number): Promise<{ runId: string; isProven: boolean } | null>;
   /** Whether a process that is in no run, or only marked as in one, is certainly the user's. */
@@ -43,43 +43,49 @@ export interface CallerPorts {
 }
 
 /**
- * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the hub has seen for
- * itself that the client is the process it names. Otherwise its word can only take rights away.
+ * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the client has
+ * proven that it is the process it names. Otherwise what it says can only take rights away.
  */
 export async function callerOfHandshake(
-  hello: Handshake,
+  handshake: Handshake,
   ports: CallerPorts,
   isKnown = true,
 ): Promise<Caller> {
-  const found = await runAround(hello, ports);
-  if (!isKnown && (hello.token !== undefined || !found)) throw unknownProcess();
+  const found = await runAround(handshake, ports);
+  if (!isKnown && (handshake.token !== undefined || !found)) throw unknownProcess();
   const around = found && { ...found, isProven: found.isProven && isKnown };
-  const asking = hello.token === undefined ? around : await bearer(hello.token, hello.pid, around, ports);
+  const asking =
+    handshake.token === undefined ? around : await bearer(handshake.token, handshake.pid, around, ports);
   const run = asking?.run;
-  const client = hello.view === 'control' ? 'terminal' : null;
+  const client = handshake.view === 'control' ? 'terminal' : null;
   if (!run)
-    return { client, cwd: hello.cwd, workspace: hello.workspace ?? null, env: hello.env, parent: null };
+    return {
+      client,
+      cwd: handshake.cwd,
+      workspace: handshake.workspace ?? null,
+      env: handshake.env,
+      parent: null,
+    };
   const caller = await callerOfRun(run, ports, asking?.isProven);
-  // How long a client waits is its own affair.
-  const { MCP_TOOL_TIMEOUT } = hello.env;
+  // Each client sets how long it waits.
+  const { MCP_TOOL_TIMEOUT } = handshake.env;
   return {
     ...caller,
     ...(caller.parent && around?.isServer && { parent: { ...caller.parent, isServer: true as const } }),
     client,
-    cwd: hello.cwd,
+    cwd: handshake.cwd,
     env: {
       ...caller.env,
-      // A subagent works in what its server was started with, which its run has nothing to do with.
-      ...(hello.view === 'subagent' && hello.env),
+      // A subagent works in the environment of its server, not in that of its run.
+      ...(handshake.view === 'subagent' && handshake.env),
       ...(MCP_TOOL_TIMEOUT !== undefined && { MCP_TOOL_TIMEOUT }),
     },
   };
 }
 
 /**
- * An agent, however it asks: in its run's workspace, with its run's environment, so that neither a stripped environment
- * nor a changed one makes what it starts another thing than the user set up. Proven unless said otherwise: it showed its
- * token, or the hub itself asks for it.
+ * The caller for an agent, however it asks: in its run's workspace and with its run's environment, so that the agent cannot
+ * start something with other settings than the user's. Proven by default: it showed its token, or the hub itself asks.
  */
 export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true): Promise<Caller> {
   const { id, squadId, depth, type, reviewOf, options } = run;
@@ -101,13 +107,13 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
 }
 
 const unknownProcess = () =>
-  new SquadError('NOT_ALLOWED', 'A client has to prove which process it is, and this one did not', {
+  new SquadError('NOT_ALLOWED', 'A client has to prove which process it is; this one did not', {
     suggestions: [
       "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
     ],
   });
 
-/** The run this client was started in. Where its process is in no run, the mark in the client's environment counts. */
+/** The run this client was started in. If its process is in no run, the mark in its environment counts. */
 async function runAround(
   { pid, env }: Handshake,
   ports: CallerPorts,
@@ -126,20 +132,20 @@ async function runAround(
   return null;
 }
 
-/** No chain of parents is longer; a loop in a damaged database would be. */
-const MAX_LINE_LENGTH = 100;
+/** No chain of parents is longer, except for a loop in a damaged database. */
+const MAX_PARENTS = 100;
 
-/** The task that what it starts is a part of: that of the coder or reviewer it is, or came of. */
+/** The lineage of the coder or reviewer that this run is, or that started it. */
 async function taskOf(run: Run, ports: CallerPorts): Promise<RunId | null> {
   let above: Run | null = run;
-  for (let i = 0; above && i < MAX_LINE_LENGTH; i++) {
+  for (let i = 0; above && i < MAX_PARENTS; i++) {
     if (above.type === 'coding' || above.reviewOf !== null) return above.lineageId;
     above = above.parentId === null ? null : await ports.run(above.parentId);
   }
   return null;
 }
 
-/** Agents can read each other's files: a token counts where its own run shows it, or the user does. */
+/** Agents can read each other's files, so a token counts only if its own run or the user shows it. */
 async function bearer(
   token: string,
   pid: number,
@@ -148,13 +154,13 @@ async function bearer(
 ): Promise<{ run: Run; isProven: boolean }> {
   const run = bearerOf(liveRuns(), token);
   if (!run)
-    throw new SquadError('NOT_ALLOWED', 'The identity is not of a run that is at work here', {
+    throw new SquadError('NOT_ALLOWED', 'The identity does not belong to a run that is running here', {
       suggestions: ['It ends with its run; Squad gives each turn a new one.'],
     });
   if (around && around.run.id !== run.id)
     throw new SquadError(
       'NOT_ALLOWED',
-      `This runs inside run ${around.run.id}, and the identity is another run's`,
+      `This process is inside run ${around.run.id}, but the identity belongs to another run`,
       {
         suggestions: ['Use the identity file that Squad gave to this run, or none.'],
       },
@@ -163,7 +169,7 @@ async function bearer(
   if (!around && !isProven)
     throw new SquadError(
       'NOT_ALLOWED',
-      "This process is not one of the run whose identity it shows, nor the user's",
+      'This process belongs neither to the run whose identity it shows nor to the user',
       {
         suggestions: ['Start it as a child of the agent, without a session of its own.'],
       },

@@ -2,18 +2,18 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes } from '../base/text.ts';
 
-/** Enough to tell what is large; counting millions of files would keep whoever waits. */
+/** Enough to see what is large; counting millions of files would take too long. */
 const MAX_ENTRIES = 200_000;
 
 const FREEABLE = [
-  ['cache', 'made again when needed'],
-  ['hub.log.1', 'the older half of the log'],
-  ['runs', 'prompts and output of runs: delete folders of runs that ended'],
-  ['chats', 'what engines keep for replies'],
-  ['worktrees', 'may hold work that is not committed: look first'],
+  ['cache', 'created again when needed'],
+  ['hub.log.1', 'older half of the log'],
+  ['runs', 'prompts and output of runs: delete folders of runs that have ended'],
+  ['chats', 'chats that engines keep for replies'],
+  ['worktrees', 'may hold uncommitted work: check first'],
 ] as const;
 
-/** For a hub that cannot start because the disk is full: what to delete by hand. Only reads, because nothing can be written. */
+/** What to delete by hand when the hub cannot start because the disk is full. Reads only: nothing can be written. */
 export function describeFreeable(home: string): string[] {
   return [...damagedDatabases(home), ...FREEABLE].flatMap(([name, what]) => {
     const bytes = bytesOf(join(home, name));
@@ -21,13 +21,13 @@ export function describeFreeable(home: string): string[] {
   });
 }
 
-/** Copies that were kept when the database was rebuilt. */
+/** Copies from before the database was rebuilt. */
 function damagedDatabases(home: string): [name: string, what: string][] {
   try {
     const names = readdirSync(home).filter(name => name.includes('.damaged-'));
-    return names.sort().map(name => [name, 'a damaged database that was rebuilt since']);
+    return names.sort().map(name => [name, 'a damaged database that has been rebuilt']);
   } catch {
-    // A home that cannot be read has nothing to name.
+    // The home cannot be read.
     return [];
   }
 }
@@ -43,7 +43,7 @@ function bytesOf(path: string): number {
       sum += found.blocks * 512;
       if (found.isDirectory()) left.push(...readdirSync(next).map(name => join(next, name)));
     } catch {
-      // It is gone, or may not be read: then it cannot be counted.
+      // Gone, or not readable: not counted.
     }
   return sum;
 }

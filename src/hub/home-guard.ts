@@ -5,22 +5,22 @@ const CHECK_EVERY_MS = 1_000;
 
 export interface GuardedFile {
   path: string;
-  /** False: another hub has taken its place. */
+  /** False: another hub has the file. */
   restore(): boolean | Promise<boolean>;
 }
 
 export interface HomeGuardOptions {
   home: string;
-  /** As they are now is how they should be. */
+  /** Guarded in their present state. */
   files: readonly GuardedFile[];
   warn(message: string, cause?: unknown): void;
-  /** This hub is not, or cannot be, the hub of this home any more. */
+  /** Called when this hub cannot be the hub of this home any more. */
   onLost(reason: string): void;
 }
 
 /**
- * Notices that somebody removed or replaced a file without which clients cannot find the hub, or would start a second one, and
- * restores it. A timer, because a watcher would wake up with every write to the database beside these files.
+ * Notices when a file is removed or replaced without which clients cannot find the hub, or would start a second one, and
+ * restores it. Uses a timer, because a watcher would wake up with every write to the database beside these files.
  */
 export class HomeGuard {
   readonly #options: HomeGuardOptions;

@@ -1,17 +1,18 @@
 export interface LifetimeOptions {
   lingerMs: number;
-  /** Runs that have not ended. */
+  /** Whether runs or hooks have not ended. */
   isBusy(): boolean;
   callsInFlight(): number;
   end(reason: string): void;
 }
 
-/** Decides when the hub goes: idle for a while, asked to, or making way for a newer one between two calls. */
+/** Decides when the hub stops: after being idle for a while, or between two calls to make way for a newer hub. */
 export class Lifetime {
   private readonly options: LifetimeOptions;
   private clients = 0;
   private timer: NodeJS.Timeout | null = null;
   private makesWay = false;
+  private isClosed = false;
 
   constructor(options: LifetimeOptions) {
     this.options = options;
@@ -23,11 +24,12 @@ export class Lifetime {
     this.review();
   }
 
-  /** Called whenever a call began or ended, or a run ended. */
+  /** Called whenever a call begins or ends, or a run ends. */
   review(): void {
+    if (this.isClosed) return;
     const { callsInFlight, end, lingerMs } = this.options;
     if (this.makesWay && callsInFlight() === 0)
-      // Never in the middle of reading: the same chunk may hold the next call.
+      // Not while a chunk is being read: it may hold the next call.
       setImmediate(() => {
         if (this.makesWay && callsInFlight() === 0) end('a newer version takes over');
       });
@@ -47,9 +49,15 @@ export class Lifetime {
     this.review();
   }
 
-  /** Nobody is there any more who would start the newer one. */
+  /** The client that would start the newer hub is gone. */
   stay(): void {
     this.makesWay = false;
+  }
+
+  /** The hub stops: no timer is set any more. */
+  close(): void {
+    this.isClosed = true;
+    if (this.timer) clearTimeout(this.timer);
   }
 
   private get isIdle(): boolean {

@@ -3,9 +3,9 @@ import { appendFileSync, renameSync, statSync } from 'node:fs';
 const LEVELS = ['debug', 'info', 'warning', 'error'] as const;
 export type Level = (typeof LEVELS)[number];
 
-const LARGEST = 5 * 1024 * 1024;
+const MAX_BYTES = 5 * 1024 * 1024;
 
-/** A plain text log with one older generation: people read it, and it never fills a disk. */
+/** A plain text log for people, with one older generation, so that it never fills a disk. */
 export class Log {
   private readonly file: string;
   private readonly least: number;
@@ -17,7 +17,7 @@ export class Log {
     if (known < 0 && level)
       this.write(
         'warning',
-        `MCP_LOG_LEVEL is ${JSON.stringify(level)}, which is none of ${LEVELS.join(', ')}: taken as info`,
+        `MCP_LOG_LEVEL is ${JSON.stringify(level)}, which is not one of ${LEVELS.join(', ')}; using info`,
       );
   }
 
@@ -33,14 +33,14 @@ export class Log {
 
   private rotate(): void {
     const size = statSync(this.file, { throwIfNoEntry: false })?.size ?? 0;
-    if (size > LARGEST) renameSync(this.file, `${this.file}.1`);
+    if (size > MAX_BYTES) renameSync(this.file, `${this.file}.1`);
   }
 }
 
-/** What a message quotes may have lines of its own: none of them looks like one of the log's. */
+/** Lines inside a message are indented, so that none of them looks like a line of the log. */
 const indented = (text: string): string => text.replace(/\r\n?|[\n\u0085\u2028\u2029]/g, '\n  ');
 
-/** The log is where a stack belongs: nowhere else is it shown. */
+/** With the stack, which is shown nowhere but in the log. */
 function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const inner = cause.cause === undefined ? '' : `\nbecause ${describe(cause.cause)}`;

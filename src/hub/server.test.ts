@@ -36,8 +36,8 @@ beforeEach(async () => {
       return warnings.length > 0 ? { warnings } : {};
     },
     onClients: count => void counts.push(count),
-    onNewer: hello => {
-      newer.push(hello.version);
+    onNewer: handshake => {
+      newer.push(handshake.version);
       if (makesWay) setImmediate(() => void server.close('handover'));
     },
     warn: (_message, cause) => {
@@ -57,7 +57,7 @@ function view(connection: Connection): Promise<void> {
   return new Promise(settle => connection.socket.once('close', () => settle()));
 }
 
-const hello = (words: Partial<Handshake> = {}) =>
+const handshake = (words: Partial<Handshake> = {}) =>
   JSON.stringify({
     squad: 1,
     version: '1.0.0',
@@ -102,26 +102,26 @@ test('the socket is for its owner only, and takes the place of one a dead hub le
     warn: () => {},
   });
   await server.listen();
-  const { socket, lines } = client(`${hello()}\n`);
+  const { socket, lines } = client(`${handshake()}\n`);
   await until(() => lines.length === 1);
   socket.destroy();
 });
 
-test('what follows the hello is given to the view, even if it came in the same breath', async () => {
-  const { lines, socket } = client(`${hello({ workspace: '/w' })}\nfirst\nsec`);
+test('what follows the handshake is given to the view, even if it came in the same breath', async () => {
+  const { lines, socket } = client(`${handshake({ workspace: '/w' })}\nfirst\nsec`);
   await until(() => taken.length === 1);
   socket.write('ond\n');
   await until(() => taken.length === 2);
   expect(taken).toEqual(['first', 'second']);
   expect(lines).toEqual([{ squad: 1, ok: true, version: '1.0.0', pid: process.pid }]);
-  expect(connections[0]!.hello).toMatchObject({ workspace: '/w', view: 'mcp' });
+  expect(connections[0]!.handshake).toMatchObject({ workspace: '/w', view: 'mcp' });
   socket.destroy();
 });
 
 test.each([
   ['no JSON', 'GET / HTTP/1.1\n'],
-  ['no hello', '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'],
-  ['an unknown view', `${hello({ view: 'page' as 'mcp' })}\n`],
+  ['no handshake', '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'],
+  ['an unknown view', `${handshake({ view: 'page' as 'mcp' })}\n`],
   ['endless', 'x'.repeat(5 * 1024 * 1024)],
 ])('a first line that is %s is refused with a word, and the connection closed', async (_what, text) => {
   const { lines, closed } = client(text);
@@ -142,7 +142,7 @@ test('one that leaves without a word is no trouble', async () => {
 
 test('only a later version is asked to make way for', async () => {
   for (const version of ['0.9.0', '1.0.0', '1.0.1']) {
-    const { lines, socket } = client(`${hello({ version })}\n`);
+    const { lines, socket } = client(`${handshake({ version })}\n`);
     await until(() => lines.length === 1);
     socket.destroy();
   }
@@ -152,16 +152,16 @@ test('only a later version is asked to make way for', async () => {
 
 test('a hub that makes way at once takes nothing from the newer client, which is told so', async () => {
   makesWay = true;
-  const { lines, closed } = client(`${hello({ version: '2.0.0' })}\nfirst question\n`);
+  const { lines, closed } = client(`${handshake({ version: '2.0.0' })}\nfirst question\n`);
   await closed;
   expect(lines).toMatchObject([{ ok: true }, { bye: 'handover', idle: true }]);
   expect([taken, connections]).toEqual([[], []]);
 });
 
 test('at the end every client hears whether something of its is unanswered, and nothing more is taken from it', async () => {
-  const [idle, busy] = [client(`${hello()}\n`), client(`${hello({ pid: 2 })}\n`)];
+  const [idle, busy] = [client(`${handshake()}\n`), client(`${handshake({ pid: 2 })}\n`)];
   await until(() => connections.length === 2);
-  connections.find(({ hello: { pid } }) => pid === 2)!.calls = 1;
+  connections.find(({ handshake: { pid } }) => pid === 2)!.calls = 1;
   idle.socket.write('too late\n');
   const closing = server.close('handover');
   await Promise.all([idle.closed, busy.closed, closing]);
@@ -172,7 +172,7 @@ test('at the end every client hears whether something of its is unanswered, and 
 });
 
 test('a client that reads nothing does not keep the hub from ending, and nothing is taken from it meanwhile', async () => {
-  const { socket } = client(`${hello()}\n`);
+  const { socket } = client(`${handshake()}\n`);
   await until(() => connections.length === 1);
   socket.pause();
   connections[0]!.socket.write('x'.repeat(10 * 1024 * 1024));
@@ -187,7 +187,7 @@ test('a client that reads nothing does not keep the hub from ending, and nothing
 test('nobody is greeted, and nothing is taken, before the hub is ready; then with what is to be heard first', async () => {
   const { promise, resolve } = Promise.withResolvers<string[]>();
   ready = promise;
-  const early = client(`${hello()}\nquestion\n`);
+  const early = client(`${handshake()}\nquestion\n`);
   await until(() => clients.includes(1));
   expect([early.lines, taken]).toEqual([[], []]);
   resolve(['Mind the gap.']);
@@ -200,7 +200,7 @@ test('if it never gets ready, whoever knocked is told why', async () => {
   const { promise, reject } = Promise.withResolvers<string[]>();
   promise.catch(() => {}); // it may not have been asked for yet
   ready = promise;
-  const early = client(`${hello()}\nquestion\n`);
+  const early = client(`${handshake()}\nquestion\n`);
   await until(() => clients.includes(1));
   reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Mend it.'] }));
   await early.closed;
@@ -222,15 +222,15 @@ test('if it never gets ready, whoever knocked is told why', async () => {
 test('its last words reach a client that is busy, and goes on to write before it reads', async () => {
   ready = Promise.reject(new SquadError('INVALID_INPUT', 'There is no such thing'));
   ready.catch(() => {});
-  const client = spawn(process.execPath, ['-e', BUSY_CLIENT, path, hello()]);
+  const client = spawn(process.execPath, ['-e', BUSY_CLIENT, path, handshake()]);
   expect(await text(client.stdout)).toMatch(/There is no such thing/);
 });
 
-/** Says hello, does something else until it has certainly been refused, says more, and only then listens. */
+/** Says handshake, does something else until it has certainly been refused, says more, and only then listens. */
 const BUSY_CLIENT = `
-  const [path, hello] = process.argv.slice(1);
+  const [path, handshake] = process.argv.slice(1);
   const socket = require('net').connect(path);
   const busy = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
   socket.on('error', () => {}).pipe(process.stdout);
-  socket.write(hello + '\\n', () => { busy(); socket.write('more\\n'); });
+  socket.write(handshake + '\\n', () => { busy(); socket.write('more\\n'); });
 `;

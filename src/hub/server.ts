@@ -17,7 +17,7 @@ const MAX_HANDSHAKE_BYTES = 4 * 1024 * 1024;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 const NEWLINE = 10;
 
-const HelloLine = z.object({
+const HandshakeLine = z.object({
   squad: z.literal(1),
   version: z.string(),
   view: z.enum(['mcp', 'control', 'subagent']),
@@ -32,66 +32,66 @@ const HelloLine = z.object({
   lostSince: z.number().optional(),
 });
 
-type Greeting = Handshake | { refusal: { code: string; message: string } } | null;
+type FirstLine = Handshake | { refusal: { code: string; message: string } } | null;
 
-/** Reads exactly the first line; what came after it is put back for the view. Null when the client left without a word. */
-function readHandshake(socket: Socket): Promise<Greeting> {
+/** Reads exactly the first line and puts the rest back for the view. Null when the client left before that. */
+function readHandshake(socket: Socket): Promise<FirstLine> {
   return new Promise(resolve => {
     let pieces: Buffer[] = [];
     let length = 0;
-    const done = (greeting: Greeting) => {
+    const done = (read: FirstLine) => {
       clearTimeout(timer);
       socket.off('data', onData).off('end', onEnd).off('close', onEnd);
       socket.pause();
-      resolve(greeting);
+      resolve(read);
     };
     const onEnd = () => done(null);
     const onData = (chunk: Buffer) => {
       const at = chunk.indexOf(NEWLINE);
       pieces.push(at < 0 ? chunk : chunk.subarray(0, at));
       length += chunk.length;
-      if (at < 0) return void (length > MAX_HANDSHAKE_BYTES && done(refusal('Its hello is too long')));
+      if (at < 0) return void (length > MAX_HANDSHAKE_BYTES && done(refusal('The handshake is too long')));
       const rest = chunk.subarray(at + 1);
       const text = Buffer.concat(pieces).toString();
       pieces = [];
       done(parse(text));
       if (rest.length > 0) socket.unshift(rest);
     };
-    const timer = setTimeout(() => done(refusal('It said no hello')), HANDSHAKE_TIMEOUT_MS);
+    const timer = setTimeout(() => done(refusal('No handshake came')), HANDSHAKE_TIMEOUT_MS);
     socket.on('data', onData).on('end', onEnd).on('close', onEnd);
   });
 }
 
-function parse(text: string): Greeting {
+function parse(text: string): FirstLine {
   try {
-    const parsed = HelloLine.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : refusal('Its hello is not one this hub understands');
+    const parsed = HandshakeLine.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : refusal('The handshake has a form that this hub does not know');
   } catch {
-    return refusal('Its first line is not JSON');
+    return refusal('The first line is not JSON');
   }
 }
 
-const refusal = (what: string): Greeting => ({
+const refusal = (what: string): FirstLine => ({
   refusal: {
     code: 'INVALID_INPUT',
     message: `${what}. This socket is for Squad's own programs: use \`squad mcp\`.`,
   },
 });
 
-/** A greeted connection: the hello, and a socket positioned right after it. */
+/** An accepted connection: the handshake, and a socket positioned right after it. */
 export interface Connection {
-  hello: Handshake;
+  handshake: Handshake;
   socket: Socket;
-  /** What was taken from it and is not answered yet; kept up to date by its view. */
+  /** Calls that are not answered yet; its view keeps this number up to date. */
   calls: number;
-  /** The hub has parted from it: a view that has not begun to read must not. */
+  /** The hub has said goodbye: a view that has not begun to read must not begin. */
   isOver: boolean;
 }
 
-/** A client that does not read its last lines is not waited for any longer than this. */
-const LAST_LINES_MS = 1_000;
+/** How long the hub waits for a client that does not read its last lines. */
+const LAST_LINES_TIMEOUT_MS = 1_000;
 
-/** For the greeting of a client. */
+/** Parts of the reply to a handshake. */
 type Readiness = Pick<HandshakeReply & { ok: true }, 'warnings' | 'started'>;
 
 interface HubServerOptions {
@@ -100,21 +100,22 @@ interface HubServerOptions {
   /** Serves one connection; settles when it is over. */
   views: Record<View, (connection: Connection) => Promise<void>>;
   /**
-   * Settles when this hub can serve this client, with what it is to hear first. Until then it is not greeted; if it never can,
-   * it is told why. Null: the next hub can, and the connection is closed without a word. `ask` challenges the client to prove which process it is.
+   * Settles when this hub can serve this client, with parts of the reply. The hub does not reply before. A rejection becomes
+   * the reply. Null: only the next hub can serve it, and the connection is closed without a reply. `ask` challenges the client
+   * to prove which process it is.
    */
-  ready?(hello: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
+  ready?(handshake: Handshake, ask: (file: string) => void): Promise<Readiness | null>;
   onClients(count: number): void;
-  /** A client of a later version came: if it may, this hub should make way when it can, for as long as that client is there. */
-  onNewer(hello: Handshake, gone: Promise<void>): void;
+  /** A client of a later version connected: this hub should make way when it can, as long as that client stays and is allowed to replace it. */
+  onNewer(handshake: Handshake, gone: Promise<void>): void;
   warn(message: string, cause: unknown): void;
 }
 
-/** The hub's front door: one socket, one hello line, then the view that was asked for. */
+/** The hub's socket: one handshake line, then the view that the client asked for. */
 export class HubServer {
   private readonly options: HubServerOptions;
   private server: Server | null = null;
-  /** Earlier ones, whose socket file was removed: their connections go on. */
+  /** Earlier servers, whose socket file was removed: their connections continue. */
   private readonly retired: Promise<void>[] = [];
   private readonly sockets = new Map<Socket, Connection | null>();
 
@@ -131,7 +132,7 @@ export class HubServer {
     const { socketPath } = this.options;
     // Closed first: closing removes whatever is at the path.
     if (this.server) this.retired.push(closed(this.server));
-    const server = createServer({ allowHalfOpen: true }, socket => void this.greet(socket));
+    const server = createServer({ allowHalfOpen: true }, socket => void this.accept(socket));
     this.server = server;
     ownFolder(dirname(socketPath));
     try {
@@ -146,17 +147,17 @@ export class HubServer {
     chmodSync(socketPath, 0o600);
   }
 
-  /** No new connections; those there are hear a last word, and their clients start or find the next hub. */
+  /** Accepts no new connections and says goodbye on the open ones, so that their clients start or find the next hub. */
   async close(bye: Bye['bye']): Promise<void> {
     const over = Promise.all([...this.retired, ...(this.server ? [closed(this.server)] : [])]);
     for (const [socket, connection] of this.sockets) {
-      if (connection) part(connection, bye);
+      if (connection) partFrom(connection, bye);
       endSoon(socket);
     }
     await over;
   }
 
-  private async greet(socket: Socket): Promise<void> {
+  private async accept(socket: Socket): Promise<void> {
     const { version, views, onNewer, warn } = this.options;
     this.sockets.set(socket, null);
     this.options.onClients(this.sockets.size);
@@ -166,25 +167,29 @@ export class HubServer {
     });
     socket.on('error', () => {}); // 'close' follows: a client that breaks off is a client that left
     try {
-      const hello = await readHandshake(socket);
-      if (hello === null) return void socket.destroy();
-      if ('refusal' in hello) return void socket.end(line({ squad: 1, ok: false, error: hello.refusal }));
-      const ready = await this.readyFor(hello, file => void socket.write(line({ squad: 1, prove: file })));
+      const handshake = await readHandshake(socket);
+      if (handshake === null) return void socket.destroy();
+      if ('refusal' in handshake)
+        return void socket.end(line({ squad: 1, ok: false, error: handshake.refusal }));
+      const ready = await this.readyFor(
+        handshake,
+        file => void socket.write(line({ squad: 1, prove: file })),
+      );
       if (ready === null) return void socket.destroy();
       if ('refusal' in ready) return void socket.end(line({ squad: 1, ok: false, error: ready.refusal }));
       if (!socket.writable) return;
-      const connection: Connection = { hello, socket, calls: 0, isOver: false };
+      const connection: Connection = { handshake, socket, calls: 0, isOver: false };
       this.sockets.set(socket, connection);
-      // A client that got no greeting knows that nothing it sent was taken: so the greeting is out before anything is.
+      // The reply goes out before anything is read: a client without a reply knows that nothing it sent was taken.
       await new Promise<unknown>(written =>
         socket.write(line({ squad: 1, ok: true, version, pid: process.pid, ...ready }), written),
       );
-      if (isNewer(hello.version, version)) {
-        onNewer(hello, new Promise(settle => socket.once('close', () => settle())));
-        // If this hub can go at once, it does so before it takes the first question: the newer one answers it.
+      if (isNewer(handshake.version, version)) {
+        onNewer(handshake, new Promise(settle => socket.once('close', () => settle())));
+        // If this hub can stop now, it does so before it reads the first request, which the newer hub then answers.
         await new Promise(settle => setImmediate(settle));
       }
-      if (!connection.isOver) await views[hello.view](connection);
+      if (!connection.isOver) await views[handshake.view](connection);
     } catch (thrown) {
       warn('A connection failed', thrown);
     } finally {
@@ -193,11 +198,11 @@ export class HubServer {
   }
 
   private async readyFor(
-    hello: Handshake,
+    handshake: Handshake,
     ask: (file: string) => void,
   ): Promise<Readiness | { refusal: ErrorShape } | null> {
     try {
-      return this.options.ready ? await this.options.ready(hello, ask) : {};
+      return this.options.ready ? await this.options.ready(handshake, ask) : {};
     } catch (thrown) {
       return { refusal: asSquadError(thrown).toShape() };
     }
@@ -206,8 +211,8 @@ export class HubServer {
 
 const closed = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()));
 
-/** From here on nothing is taken from the client: what is still on its way is thrown away unread, and it is told so. */
-function part(connection: Connection, bye: Bye['bye']): void {
+/** Sends the last line. From here on input is discarded unread, and the line says so. */
+function partFrom(connection: Connection, bye: Bye['bye']): void {
   const { socket, calls } = connection;
   connection.isOver = true;
   socket.removeAllListeners('data');
@@ -216,13 +221,13 @@ function part(connection: Connection, bye: Bye['bye']): void {
 }
 
 /**
- * It is the client that closes, once it has heard. Were it closed here, a client that is just writing would find that out
- * first, and never read our last words.
+ * Leaves closing to the client. If the hub closed first, a client that is just writing would see the error before it read our
+ * last line.
  */
 function endSoon(socket: Socket): void {
   socket.resume();
   socket.end();
-  setTimeout(() => socket.destroy(), LAST_LINES_MS).unref();
+  setTimeout(() => socket.destroy(), LAST_LINES_TIMEOUT_MS).unref();
 }
 
-const line = (words: Challenge | HandshakeReply | Bye): string => `${JSON.stringify(words)}\n`;
+const line = (message: Challenge | HandshakeReply | Bye): string => `${JSON.stringify(message)}\n`;

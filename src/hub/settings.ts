@@ -5,7 +5,7 @@ export interface SettingsStore {
   setSetting(key: string, value: string | null): Promise<void>;
 }
 
-/** The hub's settings, held in memory so that a limit can be asked for at every start of a run. */
+/** The hub's settings, in memory because every start of a run reads them. */
 export class SettingsInForce {
   private readonly store: SettingsStore;
   private current: HubSettings = HubSettings.parse({});
@@ -18,7 +18,7 @@ export class SettingsInForce {
   async load(): Promise<void> {
     const stored = await this.store.settings();
     this.stored = stored;
-    // A value that is no longer allowed falls back to its default instead of keeping the hub from starting.
+    // A value that is no longer allowed falls back to its default, so that the hub still starts.
     const usable = Object.entries(HubSettings.shape).filter(
       ([key, schema]) => key in stored && schema.safeParse(stored[key]).success,
     );
@@ -29,7 +29,7 @@ export class SettingsInForce {
     return this.current;
   }
 
-  /** False: its default is in force. */
+  /** False: the default applies. */
   isSet(key: string): boolean {
     return key in this.stored;
   }

@@ -5,12 +5,12 @@ import { hubEnvironment } from '../link/start-hub.ts';
 const O_CLOEXEC = 0o2000000;
 
 /**
- * Drops everything that the hub got from the process that happened to start it; agents would get it from the hub. Returns
- * warnings about the rest.
+ * Drops everything that the hub inherited from the process that started it, because agents would inherit it from the hub.
+ * Returns warnings about what it could not drop.
  */
 export function shedInherited(): string[] {
   process.chdir('/');
-  // Stricter for others is the user's choice; the owner's bits are needed, and nobody else gets to write.
+  // The user may deny others more; the owner needs all bits, and nobody else may write.
   process.umask((process.umask() & 0o077) | 0o022);
   const allowed = hubEnvironment(process.env);
   for (const name of Object.keys(process.env)) if (!(name in allowed)) delete process.env[name];
@@ -31,7 +31,7 @@ function closeInheritedFiles(): void {
       const isInherited = flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
       if (fd > 2 && isInherited) closeSync(fd);
     } catch {
-      // The listing of the folder had a descriptor too, which is closed by now.
+      // The descriptor of the directory listing itself, closed by now.
     }
   }
 }
@@ -41,7 +41,7 @@ function limitWarnings(): string[] {
   const kept = [...lowPriority(), ...(process.platform === 'linux' ? lowLimits() : [])];
   if (kept.length === 0) return [];
   return [
-    `The hub and its agents are limited like the process that started the hub: ${kept.join(', ')}. \`squad hub stop\`, then \`squad hub start\` in a usual shell, changes that.`,
+    `The hub and its agents have the limits of the process that started the hub: ${kept.join(', ')}. \`squad hub stop\`, then \`squad hub start\` in a normal shell, removes them.`,
   ];
 }
 
@@ -55,13 +55,13 @@ function lowPriority(): string[] {
   }
 }
 
-/** They end the hub, or fail its writes or the start of its programs: the least of each that is enough. */
+/** Limits that end the hub or make its writes or program starts fail, each with the lowest value that is enough. */
 const ENOUGH: Record<string, number> = {
   'cpu time': Infinity,
   'file size': Infinity,
   'data size': Infinity,
   'address space': Infinity,
-  // Systems give these a number too, usually thousands.
+  // Systems always limit these, usually to thousands.
   'open files': 1024,
   processes: 1024,
 };

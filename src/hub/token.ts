@@ -2,12 +2,12 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { replaceFile } from '../link/replace-file.ts';
 
-/** The token HTTP clients show, made once per home: 256 bits in a file only its owner can read. */
+/** The token of HTTP clients, created once per home: 256 bits in a file that only its owner can read. */
 export function ownToken(file: string): string {
-  const kept = read(file);
-  if (kept !== null && /^[\w-]{43,}$/.test(kept)) {
+  const saved = read(file);
+  if (saved !== null && /^[\w-]{43,}$/.test(saved)) {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
-    return kept;
+    return saved;
   }
   const token = randomBytes(32).toString('base64url');
   replaceFile(file, `${token}\n`, 0o600);
@@ -23,7 +23,7 @@ function read(file: string): string | null {
   }
 }
 
-/** What a run shows to be known as itself: 256 bits that only its agent has. Squad keeps their hash. */
+/** A run's token: 256 bits that only its agent has. Squad stores the hash. */
 export function mintToken(): { token: string; hash: string } {
   const token = randomBytes(32).toString('base64url');
   return { token, hash: hashOf(token) };
@@ -31,7 +31,7 @@ export function mintToken(): { token: string; hash: string } {
 
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 
-/** Whose token this is. All of them are compared, and each in the same time however much of it is right. */
+/** The run with this token. Compares with all of them, each in constant time. */
 export function bearerOf<T extends { tokenHash: string | null }>(runs: Iterable<T>, token: string): T | null {
   const given = Buffer.from(hashOf(token));
   let bearer: T | null = null;

@@ -11,8 +11,8 @@ test('a stop ends the waiting, and is over when those that waited have their ans
   expect(calls.count).toBe(2);
   const ended = calls.end().then(() => told.push('ended'));
   await Promise.all(patient);
-  calls.took(1);
-  calls.took(1);
+  calls.reportAnswered(1);
+  calls.reportAnswered(1);
   await ended;
   expect(told).toEqual(['waiting', 'waiting', 'ended']);
   expect(calls.count).toBe(0);

@@ -1,9 +1,9 @@
-/** A client that does not take its answer is not waited for any longer than this. */
-const TAKEN_MS = 500;
+/** How long the hub waits for a client that does not read its answer. */
+const ANSWER_TIMEOUT_MS = 500;
 
 /**
- * Calls that wait for a person, which may be for days: nothing else waits for them. When the hub stops, each is answered with
- * what there is, so that no agent takes the end of the hub for an answer.
+ * Calls that wait for a person, which may take days: the hub does not stay for them. When the hub stops, it answers each with
+ * the current state, so that no agent takes the end of the hub for an answer.
  */
 export class WaitingCalls {
   private readonly stopping = new AbortController();
@@ -15,9 +15,9 @@ export class WaitingCalls {
     return this.waiting;
   }
 
-  /** The signal says: answer now, the hub stops. */
+  /** The signal is aborted when the hub stops: answer now. */
   async while<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T> {
-    // Who was just told to ask again, and does so before the hub is gone, would be told the same without end.
+    // A client that was told to ask again, and does so before the hub is gone, would otherwise get the same answer without end.
     if (this.stopping.signal.aborted) return wait(new AbortController().signal);
     this.waiting++;
     try {
@@ -27,13 +27,13 @@ export class WaitingCalls {
     }
   }
 
-  /** So many calls, of whatever kind, have their answers. */
-  took(count: number): void {
+  /** Reports that this many calls, of any kind, were answered. */
+  reportAnswered(count: number): void {
     this.answered += count;
     this.onAnswered();
   }
 
-  /** Settles when those that end now have their answers. */
+  /** Settles when the calls that end now are answered. */
   async end(): Promise<void> {
     const before = this.waiting;
     this.answered = 0;
@@ -42,7 +42,7 @@ export class WaitingCalls {
     const released = before - this.waiting;
     if (this.answered >= released) return;
     await new Promise<void>(settle => {
-      const tooLate = setTimeout(settle, TAKEN_MS);
+      const tooLate = setTimeout(settle, ANSWER_TIMEOUT_MS);
       this.onAnswered = () => {
         if (this.answered < released) return;
         clearTimeout(tooLate);

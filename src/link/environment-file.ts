@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * What an agent needs from the user's shell and a graphical client does not hand down. Everything else stays out:
- * this file is copied into every agent's environment, so a variable is here because an agent CLI reads it.
+ * Variables of the user's shell that agents need and graphical clients do not pass on. Only variables that an agent CLI
+ * reads, because the file goes into every agent's environment.
  */
 const SAVED_NAMES = new Set([
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ'],
@@ -32,15 +33,25 @@ const SAVED_PREFIXES = ['ANTHROPIC_', 'OPENAI_', 'AZURE_OPENAI_', 'GEMINI_', 'GO
 
 const HEADER =
   '# Written by `squad install`. One NAME="value" a line, the value as a JSON string; edit or remove lines freely.';
-/** The checksum of the rest tells a file that the user edited from one that undo may delete. */
+/** The checksum of the other lines shows whether the user edited the file; undo deletes only an unedited one. */
 const HEADER_LINE = /^# Written by `squad install`\..*\n?/;
 const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
 export const environmentFilePath = (home: string): string => join(home, 'env');
 
+/** Variables that `squad install` saved, for clients that hand down almost nothing. */
+export async function savedEnvironment(home: string): Promise<Record<string, string>> {
+  const file = environmentFilePath(home);
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return parseEnvironmentFile(text, file);
+}
+
 /**
- * Saves what agents need of `env`, readable by its owner only, with the other lines of a file that the user edited. Returns
- * the names saved; values are never shown.
+ * Saves the variables of `env` that agents need, readable by the owner only, and keeps the other lines of a file that the
+ * user edited. Returns the saved names; values are never shown.
  */
 export function writeEnvironmentFile(home: string, env: Record<string, string | undefined>): string[] {
   ownFolder(home);
@@ -53,7 +64,7 @@ export function writeEnvironmentFile(home: string, env: Record<string, string | 
   return names;
 }
 
-/** Whether it holds anything but what the install wrote. */
+/** Whether the file differs from what the install wrote. */
 export function isEnvironmentFileEdited(home: string): boolean {
   const file = environmentFilePath(home);
   if (!existsSync(file)) return false;
@@ -80,7 +91,7 @@ function ownLines(home: string, written: ReadonlySet<string>): string {
     .join('');
 }
 
-/** False when there is none. */
+/** False when there is no such file. */
 export function removeEnvironmentFile(home: string): boolean {
   const file = environmentFilePath(home);
   if (!existsSync(file)) return false;
@@ -88,7 +99,7 @@ export function removeEnvironmentFile(home: string): boolean {
   return true;
 }
 
-/** Accepts a hand-written NAME=value too. A line it cannot read is an error that names the line, never its text. */
+/** Also accepts a hand-written NAME=value. The error for an unreadable line has its number, never its text. */
 export function parseEnvironmentFile(text: string, file: string): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const [index, raw] of text.split('\n').entries()) {
@@ -115,5 +126,5 @@ function unquote(value: string, file: string, line: number): string {
 const unreadable = (file: string, line: number) =>
   Object.assign(new Error(`Line ${line} of ${file} is not NAME="value".`), {
     code: 'CONFIG_INVALID',
-    suggestions: ['Mend or remove that line, or run `squad install <client>` again to write the file anew.'],
+    suggestions: ['Fix or remove that line, or run `squad install <client>` to write the file again.'],
   });

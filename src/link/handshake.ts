@@ -1,4 +1,4 @@
-/** The first line on the hub's socket, each way. After it the connection speaks its view's own protocol. */
+/** The first line on the hub's socket, in each direction. After it the connection speaks its view's own protocol. */
 
 /** `subagent`: an MCP client that sees the one tool a file defines. */
 export type View = 'mcp' | 'control' | 'subagent';
@@ -16,17 +16,17 @@ export interface Handshake {
   workspace?: string;
   /** `--toolsets`, when given. */
   toolsets?: string;
-  /** Of a subagent: its file, absolute. */
+  /** Absolute path of a subagent's file. */
   config?: string;
-  /** A run's, from its identity file. */
+  /** A run's token, from its identity file. */
   token?: string;
-  /** Tool calls were lost with the hub before, the first of them made at this time: which runs may they have started? */
+  /** Time of the first tool call that was lost with the hub before; the reply names the runs that were started since. */
   lostSince?: number;
 }
 
 /**
- * Asked before the greeting where it matters which process the client is: it opens this file for writing, writes to it and
- * keeps it open until it is greeted. See `Proof`.
+ * Sent before the reply where the hub has to know which process the client is: the client opens this file for writing, writes
+ * to it and keeps it open until the reply. See `Proof`.
  */
 export interface Challenge {
   squad: 1;
@@ -34,21 +34,27 @@ export interface Challenge {
 }
 
 export type HandshakeReply =
-  /** `warnings`: for whoever started the client; nothing of them keeps it from being served. `started`: runs since `lostSince`. */
+  /** `warnings`: for the user; the client is served all the same. `started`: runs since `lostSince`. */
   | { squad: 1; ok: true; version: string; pid: number; warnings?: string[]; started?: string[] }
   | { squad: 1; ok: false; error: { code: string; kind?: string; message: string; suggestions?: string[] } };
 
-/** The hub's last line to every client when it ends in order; one that was killed says nothing. To a client that ended: see `done`. */
+/** The hub's last line to every client; a killed hub sends none. For a client that has ended see `done`. */
 export interface Bye {
   squad: 1;
   /**
-   * `handover`: a newer hub comes by itself. `stop`: none comes until somebody needs one. `done`: the hub stays, and nothing
-   * is left of the calls of a client that has ended, where they end with it.
+   * `handover`: a newer hub starts by itself. `stop`: a hub starts when somebody needs one. `done`: the hub stays; the client
+   * has ended, and all its calls with it.
    */
   bye: 'stop' | 'handover' | 'done';
-  /** Nothing this client asked is unanswered, and nothing more was read: what it sent meanwhile may safely be sent again. */
+  /** Every request that was read is answered: the client may safely send later ones again. */
   idle: boolean;
 }
+
+/** An environment as it can be sent. */
+export const definedVariables = (env: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
 
 /** True when `a` is a later version than `b`: numbers only, a pre-release counts as its release. */
 export function isNewer(a: string, b: string): boolean {

@@ -87,7 +87,7 @@ test.each(['/dev/null/x/y', '/proc/x/y'])('%s cannot be a home, and that is said
 });
 
 test('a home that is not there yet has no fault, and neither has one that is; below a file there can be none', () => {
-  expect(homeFault('/dev/null/x')).toBe('/dev/null/x cannot be made: /dev/null is not a folder');
+  expect(homeFault('/dev/null/x')).toBe('/dev/null/x cannot be created: /dev/null is not a folder');
   expect(homeFault(join(root, 'not', 'yet'))).toBeNull();
   expect(homeFault(root)).toBeNull();
 });

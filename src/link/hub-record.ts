@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Whether it is at work, not just waiting for its parent to take note of its end: in a container nobody may ever do that. */
+/** Whether the process runs and is not a zombie: in a container nobody may ever reap it. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,35 +12,35 @@ export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const isDead = 'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
-    // Its files stay open until its last thread is gone.
+    // Its files stay open until its last thread has ended.
     return !isDead || readdirSync(`/proc/${pid}/task`).length > 1;
   } catch {
     return false;
   }
 }
 
-/** A hub says hello before it does anything else: one that takes longer is stuck, or stopped. */
+/** A hub replies to a handshake before it does anything else: one that takes longer is stuck or suspended. */
 export const HELLO_MS = 10_000;
 
-/** Where a hub says which process it is, for when it cannot say so itself. */
+/** Holds the hub's pid, for when the hub does not answer. */
 export const hubRecordPath = (home: string): string => join(home, 'hub.json');
 
-/** The hub's process by its own record or by its lock, if it is really the hub of this home: others may have its number by now. */
+/** The hub's process by its record or its lock, if that process is really the hub of this home: its pid may be another program's by now. */
 export function hubPid(home: string): number | null {
   const known = [recordedPid(home), ...lockHolders(lockPath(home))];
   return known.find(pid => pid !== null && isRunning(pid) && isHub(pid, home)) ?? null;
 }
 
 /**
- * Another process that is this home's hub, whether or not its lock file is still there. Only where that is certain:
- * elsewhere than on Linux a number in a record may by now be any program's.
+ * Another process that is this home's hub, whether or not its lock file still exists. Only on Linux: elsewhere the recorded
+ * pid may be another program's by now.
  */
 export function otherHub(home: string): number | null {
   const pid = process.platform === 'linux' ? hubPid(home) : null;
   return pid === process.pid ? null : pid;
 }
 
-/** Whether a process listens on a socket of this path, also one that was removed. Only Linux tells. */
+/** Whether a process listens on a socket of this path, also one that was removed. Linux only. */
 export function isBound(socket: string): boolean {
   try {
     const lines = readFileSync('/proc/net/unix', 'utf8').split('\n');
@@ -55,7 +55,7 @@ const LISTENING = '00010000';
 /** Held by the hub for as long as it lives. */
 export const lockPath = (home: string): string => join(home, 'hub.lock');
 
-/** Processes with a lock on this file. Only Linux tells. */
+/** Processes with a lock on this file. Linux only. */
 function lockHolders(file: string): number[] {
   try {
     const { ino } = statSync(file);
@@ -69,14 +69,14 @@ function lockHolders(file: string): number[] {
   }
 }
 
-/** What to tell somebody whose hello got no answer. */
+/** The error for a handshake without a reply. */
 export function noAnswer(home: string): Error & { code: string; suggestions: string[] } {
   const recorded = recordedPid(home);
   const pid = recorded !== null && isRunning(recorded) ? recorded : null;
   return Object.assign(new Error(`The hub${pid === null ? '' : ` (pid ${pid})`} does not answer`), {
     code: 'HUB_UNREACHABLE',
     suggestions: [
-      'If it stays so, `squad hub stop --force` ends it; agents go on, and the next command starts a new hub.',
+      'If this lasts, run `squad hub stop --force`. Agents keep running, and the next command starts a new hub.',
       '`squad hub log` shows what it did last.',
     ],
   });
@@ -94,10 +94,10 @@ export function recordedPid(home: string): number | null {
 function isHub(pid: number, home: string): boolean {
   if (process.platform !== 'linux') return true;
   try {
-    const words = (file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0');
+    const values = (file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0');
     return (
-      words('cmdline').some(word => word.endsWith('hub.cjs')) &&
-      words('environ').includes(`SQUAD_HOME=${home}`)
+      values('cmdline').some(value => value.endsWith('hub.cjs')) &&
+      values('environ').includes(`SQUAD_HOME=${home}`)
     );
   } catch {
     return false;

@@ -27,9 +27,9 @@ test('what is not there, not a file, not private or not an identity is refused i
     [folder, /is not a file/],
     [join(folder, 'pipe'), /is not a file/],
     [file('shared', JSON.stringify({ token: 'SECRET', home: '/' }), 0o640), /can be read by others/],
-    [file('half', '{"token":"SECRET"'), /does not say who a run is/],
-    [file('other', '{"token":7,"home":"SECRET"}'), /does not say who a run is/],
-    [file('null', 'null'), /does not say who a run is/],
+    [file('half', '{"token":"SECRET"'), /holds no identity/],
+    [file('other', '{"token":7,"home":"SECRET"}'), /holds no identity/],
+    [file('null', 'null'), /holds no identity/],
   ];
   for (const [path, words] of wrong) {
     expect(() => readIdentity(path)).toThrow(words);

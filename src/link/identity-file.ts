@@ -1,19 +1,19 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
-/** What `squad mcp --identity FILE` reads: whose relay it is, and which hub knows that run. */
+/** Content of `squad mcp --identity FILE`: the token of a run, and the home of its hub. */
 export interface Identity {
   token: string;
   home: string;
 }
 
-/** The name of the file in a turn's folder. */
+/** Its name in a turn's folder. */
 export const IDENTITY_FILE = 'identity.json';
 
-/** Only from a file that nobody else can have written or read: what it holds is believed, and is a secret. */
+/** Accepts only a file that nobody else can read or write, because it holds a secret that is believed. */
 export function readIdentity(file: string): Identity {
   let fd: number;
   try {
-    // Not waiting for a writer, should it be a pipe.
+    // Does not wait for a writer if the file is a pipe.
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     throw unusable(file, `cannot be read: ${(error as Error).message}`, error);
@@ -24,7 +24,7 @@ export function readIdentity(file: string): Identity {
     if (uid !== process.getuid?.()) throw unusable(file, 'belongs to somebody else');
     if ((mode & 0o077) !== 0) throw unusable(file, 'can be read by others');
     const identity = parseIdentity(readFileSync(fd, 'utf8'));
-    if (!identity) throw unusable(file, 'does not say who a run is');
+    if (!identity) throw unusable(file, 'holds no identity');
     return identity;
   } finally {
     closeSync(fd);
@@ -43,5 +43,5 @@ export function parseIdentity(text: string): Identity | null {
 const unusable = (file: string, why: string, cause?: unknown) =>
   Object.assign(new Error(`The identity file ${file} ${why}`, { cause }), {
     code: 'INVALID_INPUT',
-    suggestions: ['Squad writes it for each run; leave --identity out for a client of your own.'],
+    suggestions: ['Squad writes this file for each run. Omit --identity for your own clients.'],
   });

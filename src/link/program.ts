@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import type { Handshake, View } from './handshake.ts';
+import { definedVariables, type Handshake, type View } from './handshake.ts';
 import type { HubProgram } from './start-hub.ts';
 
 declare const SQUAD_VERSION: string;
 
-/** Written in by the build. */
+/** Set by the build. */
 export const version = SQUAD_VERSION;
 
-/** The programs that came with this one, in the same folder. */
+/** In the same folder as this program. */
 export const hubProgram: HubProgram = { node: process.execPath, script: join(__dirname, 'hub.cjs') };
 
 export function handshakeFor(view: View, workspace?: string): Handshake {
@@ -17,25 +17,20 @@ export function handshakeFor(view: View, workspace?: string): Handshake {
     view,
     pid: process.pid,
     cwd: currentFolder(),
-    env: ownEnvironment(),
+    env: definedVariables(process.env),
     startsHub: true,
     ...(workspace !== undefined && { workspace }),
   };
 }
 
-export const ownEnvironment = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-
-/** Node throws its own error when the folder it was started in has been removed since. */
+/** Node throws an error of its own when the folder it was started in was removed. */
 export function currentFolder(): string {
   try {
     return process.cwd();
   } catch (error) {
-    throw Object.assign(new Error('The current folder does not exist any more', { cause: error }), {
+    throw Object.assign(new Error('The current folder no longer exists', { cause: error }), {
       code: 'CWD_MISSING',
-      suggestions: ['Start this from a folder that is there.'],
+      suggestions: ['Run this in an existing folder.'],
     });
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** Whole or not at all: a reader, or a crash half way, sees the old text or the new one. */
+/** Atomic: a reader, or the file after a crash, has the old text or the new one. */
 export function replaceFile(path: string, text: string, mode: number): void {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
@@ -13,7 +13,7 @@ export function replaceFile(path: string, text: string, mode: number): void {
     } finally {
       closeSync(file);
     }
-    // The umask may have taken bits away when the draft was made.
+    // The umask may have removed bits from the draft's mode.
     chmodSync(draft, mode);
     renameSync(draft, path);
   } catch (error) {

@@ -17,8 +17,8 @@ function program(script: string) {
   writeFileSync(file, script);
   return { node: process.execPath, script: file };
 }
-const start = (script: string, env: Record<string, string> = {}, patienceMs = 10_000) =>
-  connectOrStart({ home: join(root, 'home'), env, program: program(script), patienceMs });
+const start = (script: string, env: Record<string, string> = {}, timeoutMs = 10_000) =>
+  connectOrStart({ home: join(root, 'home'), env, program: program(script), timeoutMs });
 
 /** Serves one connection with what it was started with, and ends. */
 const SERVES = `

@@ -3,15 +3,15 @@ import { createConnection, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { isOwnFolder, ownFolder, socketPath } from './home.ts';
 
-/** A hub that found another one serving ends with this: that one is to be asked. */
+/** Exit code of a hub that found another hub serving: connect to that one. */
 export const LOCK_TAKEN_EXIT = 75;
 
-const KNOCK_EVERY_MS = 8;
+const CONNECT_EVERY_MS = 8;
 const MAX_LAUNCHES = 20;
-/** A process is seen to end a moment after its connections are. */
-const LAST_WORDS_MS = 500;
+/** The end of a process is seen a moment after the end of its connections. */
+const EXIT_TIMEOUT_MS = 500;
 
-/** What the hub itself needs. Everything else travels with each client's hello, so one client's secrets never become another's. */
+/** Variables that the hub itself needs. All others travel in each client's handshake, so that no client gets another one's secrets. */
 const HUB_ENVIRONMENT = [
   'HOME',
   'PATH',
@@ -21,7 +21,7 @@ const HUB_ENVIRONMENT = [
   'LC_ALL',
   'TZ',
   'TMPDIR',
-  // Which tmux server is the user's own, and what its windows are.
+  // For the user's own tmux server and its windows.
   'SHELL',
   'TMUX_TMPDIR',
   'XDG_STATE_HOME',
@@ -41,13 +41,13 @@ export interface HubProgram {
 }
 
 /**
- * Young objects get little room, because left to itself V8 keeps much of what a burst once needed: with 200 agents at
- * once the hub then holds a sixth less.
+ * A small young generation, because V8 otherwise keeps much of what a burst once needed: with 200 agents at once the hub
+ * then uses a sixth less memory.
  */
 export const hubArguments = (script: string): string[] => [
   '--max-semi-space-size=4',
   script,
-  // The hub sees by this whether the process that started it is still its parent.
+  // The hub compares this with its parent to see whether its starter still lives.
   String(process.pid),
 ];
 
@@ -55,18 +55,18 @@ export interface ConnectOptions {
   home: string;
   env: Record<string, string | undefined>;
   program: HubProgram;
-  /** How long to knock before giving up. */
-  patienceMs?: number;
-  /** A hub was started on the way; it may yet end before it has answered anything. */
+  /** How long to try. */
+  timeoutMs?: number;
+  /** Called when a hub was started; it may still end before it answers anything. */
   onLaunch?(hub: LaunchedHub): void;
 }
 
 export interface LaunchedHub {
-  /** Why it ended, if it said so; null while it runs and when it ended without a word. */
+  /** Why the hub ended, if it printed an error; null while it runs and when it printed nothing. */
   lastWords(): Promise<Error | null>;
 }
 
-/** A connection to the hub of this home, which is started if it is not there. */
+/** Connects to the hub of this home and starts it if necessary. */
 export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
   const path = socketPath(options.home);
   const running = await connect(path);
@@ -74,9 +74,9 @@ export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
   return startAndConnect(path, options);
 }
 
-/** A connection to a hub that is already there, or null. */
+/** Connects to a running hub, or null. */
 export async function connect(path: string): Promise<Socket | null> {
-  // The hello carries the client's whole environment: it is said only where nobody else can be listening.
+  // The handshake carries the client's whole environment: send it only where nobody else can be listening.
   if (!isOwnFolder(dirname(path))) return null;
   return new Promise(settle => {
     const socket = createConnection(path);
@@ -86,9 +86,9 @@ export async function connect(path: string): Promise<Socket | null> {
   });
 }
 
-/** A connection to a hub that is on its way, or null when it does not come. Starts none. */
-export async function knock(home: string, patienceMs: number): Promise<Socket | null> {
-  for (const until = performance.now() + patienceMs; performance.now() < until; await pause()) {
+/** Waits for a hub that is starting; null when it does not come. Starts none. */
+export async function knock(home: string, timeoutMs: number): Promise<Socket | null> {
+  for (const until = performance.now() + timeoutMs; performance.now() < until; await pause()) {
     const socket = await connect(socketPath(home));
     if (socket) return socket;
   }
@@ -97,10 +97,10 @@ export async function knock(home: string, patienceMs: number): Promise<Socket | 
 
 async function startAndConnect(
   path: string,
-  { home, env, program, patienceMs = 15_000, onLaunch }: ConnectOptions,
+  { home, env, program, timeoutMs = 15_000, onLaunch }: ConnectOptions,
 ): Promise<Socket> {
   ownFolder(home);
-  const until = performance.now() + patienceMs;
+  const until = performance.now() + timeoutMs;
   let hub = launch(home, env, program);
   let launches = 1;
   for (;;) {
@@ -111,23 +111,23 @@ async function startAndConnect(
       onLaunch?.(hub);
       return socket;
     }
-    // One that was killed says nothing about the next; and the hub that ours made room for may itself have ended since.
+    // After a killed hub the next one may work; and the hub that ours found serving may have ended since.
     const another = hub.isKilled || hub.exit === LOCK_TAKEN_EXIT || (launches === 1 && foundDamage(hub));
     if (another && launches++ < MAX_LAUNCHES) hub = launch(home, env, program);
-    else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.words());
-    if (performance.now() > until) throw failure(null, hub.words());
+    else if (hub.exit !== null && hub.exit !== LOCK_TAKEN_EXIT) throw failure(hub.exit, hub.stderr());
+    if (performance.now() > until) throw failure(null, hub.stderr());
   }
 }
 
-/** A hub that finds its database damaged after it has opened it leaves word of that, and the next hub rebuilds the database. */
-const foundDamage = ({ exit, words }: Launch): boolean =>
-  exit !== null && words().includes('"code":"DATABASE_CORRUPT"');
+/** A hub that finds its open database damaged records that and ends; the next hub rebuilds the database. */
+const foundDamage = ({ exit, stderr }: Launch): boolean =>
+  exit !== null && stderr().includes('"code":"DATABASE_CORRUPT"');
 
 interface Launch extends LaunchedHub {
   exit: number | null;
-  /** By somebody else, with a signal. */
+  /** Ended by a signal. */
   isKilled: boolean;
-  words(): string;
+  stderr(): string;
   release(): void;
 }
 
@@ -138,36 +138,36 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...hubEnvironment(env), SQUAD_HOME: home },
   });
-  let words = '';
+  let stderr = '';
   const closed = Promise.withResolvers<void>();
   const launched: Launch = {
     exit: null,
     isKilled: false,
-    words: () => words.trim(),
-    /** Its last words are still listened to, but neither it nor they keep this program alive. */
+    stderr: () => stderr.trim(),
+    /** Its stderr is still read, but keeps this program no longer alive. */
     release() {
       (child.stderr as Socket | null)?.unref();
       child.unref();
     },
     async lastWords() {
-      // Not unref'd: whoever waits for the words must be there to hear them.
-      const tooLate = setTimeout(closed.resolve, LAST_WORDS_MS);
+      // Not unref'd: this program has to stay until the error was read.
+      const tooLate = setTimeout(closed.resolve, EXIT_TIMEOUT_MS);
       await closed.promise;
       clearTimeout(tooLate);
-      return launched.exit && launched.exit !== LOCK_TAKEN_EXIT && words
-        ? failure(launched.exit, launched.words())
+      return launched.exit && launched.exit !== LOCK_TAKEN_EXIT && stderr
+        ? failure(launched.exit, launched.stderr())
         : null;
     },
   };
   child.stderr?.on('data', chunk => {
-    if (words.length < 20_000) words += chunk;
+    if (stderr.length < 20_000) stderr += chunk;
   });
   child.on('error', error => {
-    words += error.message;
+    stderr += error.message;
     launched.exit = -1;
     closed.resolve();
   });
-  // Not 'exit': that one may come before the last words were read.
+  // Not 'exit', which may come before stderr was read.
   child.on('close', (code, signal) => {
     launched.exit = code ?? -1;
     launched.isKilled = signal !== null;
@@ -176,27 +176,27 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
   return launched;
 }
 
-const pause = () => new Promise(wake => setTimeout(wake, KNOCK_EVERY_MS));
+const pause = () => new Promise(wake => setTimeout(wake, CONNECT_EVERY_MS));
 
-/** The variables that a hub is started with, out of these. */
+/** Those of these variables that a hub is started with. */
 export const hubEnvironment = (env: ConnectOptions['env']): Record<string, string> => ({
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
   ),
-  // Each thread would keep a pool of freed memory of its own; one process with a few threads needs no more than two.
+  // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs no more than two.
   MALLOC_ARENA_MAX: '2',
 });
 
-/** The hub says why it could not start as one JSON line; anything else it printed is passed on as it is. */
-function failure(exit: number | null, words: string): Error & { code: string; suggestions?: string[] } {
-  const last = words.split('\n').at(-1) ?? '';
+/** The hub prints why it could not start as one JSON line; other output is passed on as it is. */
+function failure(exit: number | null, stderr: string): Error & { code: string; suggestions?: string[] } {
+  const last = stderr.split('\n').at(-1) ?? '';
   try {
     const { code, message, suggestions } = JSON.parse(last);
     if (typeof code === 'string') return Object.assign(new Error(message), { code, suggestions });
-  } catch {} // not our JSON: the raw words are shown below
+  } catch {} // not our JSON: shown as it is
   const what = exit === null ? 'did not answer in time' : `ended with code ${exit}`;
-  return Object.assign(new Error(`The hub ${what}${words ? `: ${words}` : ''}`), {
+  return Object.assign(new Error(`The hub ${what}${stderr ? `: ${stderr}` : ''}`), {
     code: 'HUB_UNREACHABLE',
-    suggestions: ['Look at `squad hub log`, then try `squad hub start`.'],
+    suggestions: ['See `squad hub log`, then try `squad hub start`.'],
   });
 }

@@ -7,7 +7,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import { clientOf } from '../wire/face/client-of.ts';
 import type { Call, Peer, ToolResult } from '../wire/face/face.ts';
 
-/** Whether there may be a person at this client who can be shown a form. */
+/** Whether this client can show a form to a person. */
 export function showsForms({ capabilities }: Call): boolean {
   const { elicitation } = capabilities;
   return (
@@ -15,12 +15,12 @@ export function showsForms({ capabilities }: Call): boolean {
   );
 }
 
-/** For clients that are asked while they wait. Null: not this one. */
+/** Asks a person at the client while its call waits. Null when the client cannot do that. */
 export function askWhileWaiting(services: Services, call: Call): OperationCall['askPerson'] | null {
   const client = showsForms(call) ? clientOf(call) : null;
   if (client === null) return null;
   return async (item, signal) => {
-    // A client that declared it and cannot do it says so by an error: the item is there for others.
+    // A client that cannot show the form answers with an error; then others can answer the item.
     const response = await client
       .ask('elicitation/create', formFor(services, item), signal)
       .catch(() => null);
@@ -28,7 +28,7 @@ export function askWhileWaiting(services: Services, call: Call): OperationCall['
   };
 }
 
-/** For clients that are asked by the answer to their call, and call again; `state` comes back with that. */
+/** Asks a modern client by the answer to its call. The client calls again with its answers and `state`. */
 export const inputRequired = (
   services: Services,
   items: readonly InboxItem[],
@@ -48,31 +48,31 @@ export const requestsFor = (services: Services, items: readonly InboxItem[]): Re
 
 const formFor = ({ runner }: Services, item: InboxItem) => clientForm(item, runner.current(item.runId));
 
-/** Takes what a client was told in answer to those. False: it was shown something and said nothing. */
+/** Stores a client's answers. False when a form was closed without an answer. */
 export async function takeResponses(
   { inbox }: Pick<Services, 'inbox'>,
   { client }: Caller,
   responses: Record<string, unknown>,
 ): Promise<boolean> {
-  let areAllSettled = true;
+  let areAllAnswered = true;
   for (const [key, response] of Object.entries(responses)) {
     const id = InboxId.safeParse(key);
     const item = id.success ? inbox.open().find(each => each.id === id.data) : undefined;
-    // Somebody else was quicker, or it was never asked.
+    // Already answered by somebody else, or never asked.
     if (!item) continue;
     const reply = formReply(item, response);
-    const isSettled = reply !== null && (await settledBy(inbox, item.id, reply, client));
-    if (!isSettled) inbox.tell(item.id, CLOSED);
-    areAllSettled &&= isSettled;
+    const isAnswered = reply !== null && (await settledBy(inbox, item.id, reply, client));
+    if (!isAnswered) inbox.tell(item.id, CLOSED);
+    areAllAnswered &&= isAnswered;
   }
-  return areAllSettled;
+  return areAllAnswered;
 }
 
-/** Whoever was shown a question and closed it is not asked again. */
+/** Marks a question whose form was closed: that client is not asked again. */
 export const CLOSED = 'closed';
 
 const MAX_NAME_LENGTH = 100;
 
-/** As the client calls itself; never the bare word that stands for the user's own terminal or page. */
+/** The client's own name, with its version, so that it is never just `terminal` or `page`. */
 export const clientName = ({ client }: Pick<Peer, 'client'>): string | null =>
   client ? `${client.name} ${client.version.trim() || '(no version)'}`.slice(0, MAX_NAME_LENGTH) : null;

@@ -4,11 +4,11 @@ import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { Call, Peer, ToolResult } from '../wire/face/face.ts';
 
-/** What a modern client sends its roots back under. */
+/** Key under which a modern client returns its roots. */
 export const ROOTS_KEY = 'workspace_roots';
 const Roots = z.object({ roots: z.array(z.object({ uri: z.string() })) });
 
-/** The caller behind one client: with the roots of the client where nothing else says which workspace it is about. */
+/** The caller of one client, with the client's roots if nothing else names the workspace. */
 export class ClientRoots {
   readonly #workspaces: Pick<Workspaces, 'needsRoots'>;
   readonly #caller: Caller;
@@ -37,7 +37,7 @@ export class ClientRoots {
     this.#known = null;
   }
 
-  /** For clients that are asked by the answer to their call: that answer, when the call failed for want of a workspace. */
+  /** For modern clients: the answer that asks for roots, when the call failed because no workspace was set. */
   async request(call: Call, failure: unknown): Promise<ToolResult | null> {
     if (call.era !== 'modern' || !call.capabilities.roots || this.#known !== null) return null;
     if (call.raw.mcpReq.inputResponses !== undefined || !NO_WORKSPACE.has(asSquadError(failure).code))
@@ -49,7 +49,7 @@ export class ClientRoots {
 
   async #ask(roots: () => Promise<string[]>): Promise<Caller> {
     if (!(await this.#workspaces.needsRoots(this.#caller))) return this.#caller;
-    // A client that does not answer has none: whatever needs the workspace says how to name it.
+    // A client that does not answer has no roots; operations that need a workspace then say how to set it.
     return this.#with(pathsOf(await roots().catch(() => [])));
   }
 
@@ -67,7 +67,7 @@ function rootsIn(response: unknown): string[] {
   return parsed.success ? pathsOf(parsed.data.roots.map(({ uri }) => uri)) : [];
 }
 
-/** Roots can be anything with an address; a workspace is a folder. */
+/** A root can be any URI; a workspace is a folder. */
 function pathsOf(uris: readonly string[]): string[] {
   return uris.flatMap(uri => {
     try {

@@ -8,22 +8,22 @@ import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 export interface EndNoticesOptions {
   /** The run once the runner has let go of it; null when the hub stops first. */
   ended(id: RunId): Promise<Run | null>;
-  /** Settles when the team's files say what happened so far. */
+  /** Settles when all events so far are in the team files. */
   teamFilesWritten(): Promise<unknown>;
 }
 
-/** Tells MCP clients what happened while they were not asking. */
+/** Notifies MCP clients of runs that started or ended. */
 export class EndNotices {
   readonly #options: EndNoticesOptions;
   readonly #present = new Set<Audience>();
-  /** Who asked to be told of a run's end. */
+  /** Clients that asked for a log message at the end of a run. */
   readonly #waiting = new Map<RunId, Audience>();
 
   constructor(options: EndNoticesOptions) {
     this.#options = options;
   }
 
-  /** From now on this audience hears of updates. Returns how to leave. */
+  /** Notifies this audience from now on. Returns how to leave. */
   join(audience: Audience): () => void {
     this.#present.add(audience);
     return () => this.#present.delete(audience);
@@ -44,7 +44,7 @@ export class EndNotices {
     if (isTeamNews) void this.#teamNews();
   }
 
-  /** A client that comes at once must find the end, so it is told once everybody knows. */
+  /** Waits for the end, so that a client that reads at once finds it. */
   async #ended(id: RunId): Promise<void> {
     const run = await this.#options.ended(id);
     this.#updated(runUri(id));
@@ -59,7 +59,7 @@ export class EndNotices {
     this.#updated(CONTEXT);
   }
 
-  /** A notice says that there is news, not what: whoever asked to hear of it reads it, in its own workspace. */
+  /** A notification names only the resource; clients read it in their own workspace. */
   #updated(uri: string): void {
     for (const { notices } of this.#present) notices.resourceUpdated(uri);
   }

@@ -20,7 +20,7 @@ import { completeAgentName } from './team-resources.ts';
 import { Tools } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
-/** What a client's model reads before it sees the tools. At most 2 KB: some clients cut there. */
+/** Read by a client's model before it sees the tools. At most 2 KB: some clients cut there. */
 export const INSTRUCTIONS = `Squad runs coding agents as separate processes in this workspace. Use it, not a sub-agent tool of your own, to hand work over.
 
 Which tool:
@@ -39,11 +39,11 @@ permission: read, edit (default: change files and run commands in its folder) or
 
 Statuses: queued, running, then one end: completed, error, timeout, cancelled, lost. "completed" is the agent's own word. evidence is what Squad saw: verdict "verified" (something really changed), "claimed" (words only), "empty" or "contradicted". Look at the files before you build on it. null means nobody reported it. Reports headed SETUP / ENVIRONMENT ISSUES are for the human: pass them on.`;
 
-/** What an agent at work reads: who it is asks for nothing but its own tools. `ask`: the name of the tool that asks a person. */
+/** Instructions for agents. `ask`: the name of the tool that asks a person. */
 const agentInstructions = (ask: string) =>
   `You are an agent that Squad runs. squad_status says where you stand: your run, the time and budget you have left, and how those you work with are doing. squad_decision_search finds what the team has decided: look before you decide anew. ${ask} puts a question to a person and waits for the answer: use it for what is theirs to decide or cannot be undone, and go on by yourself with the rest. If you have tools to start agents, they see their role and the task you give them, not your conversation, and you see only what you started. Work on your own task; your final answer is your report.`;
 
-/** Prompts for a person to choose from; the words are Markdown files. */
+/** Prompts for a person to choose from, written in Markdown files. */
 function prompts({ workspaces }: Services, caller: Caller): NonNullable<Face['prompts']> {
   const usable = async () =>
     (await workspaces.templates(caller, 'prompt')).filter(({ fault }) => fault === null);
@@ -70,18 +70,18 @@ export interface McpFaceOptions {
   services: UserServices;
   version: string;
   transport: 'stream' | 'http';
-  /** Everything about the caller but its client's name, which comes with each call. */
+  /** Without the client's name, which comes with each call. */
   caller: Caller;
   /** Null: the client named none. */
   toolsets: readonly Toolset[] | null;
   notices: Pick<EndNotices, 'watch'>;
-  /** The client has said which roots it has, for want of another workspace. */
+  /** Called when the client has named its roots because no workspace was set. */
   onRoots?(caller: Caller): void;
-  /** What a run has of other servers. */
+  /** Other servers that a run may use. */
   serversOf(id: RunId): GatewayView | null;
 }
 
-/** Squad for one MCP client: the operations that are tools, and for the user's own clients what goes with them. */
+/** Squad for one MCP client: tools, and for the user's own clients also prompts and tasks. */
 export function mcpFace(options: McpFaceOptions): Face {
   const { parent } = options.caller;
   const own = ownFace(options);
@@ -116,7 +116,7 @@ function ownFace(options: McpFaceOptions): Face {
             name,
             from,
           );
-        // The caller cannot tell them apart; the user, who reads the events, can.
+        // The caller gets the same answer for both; the events for the user distinguish them.
         const isDenied = caller.parent && OPERATIONS.some(candidate => candidate.name === name);
         const code = isDenied ? 'NOT_ALLOWED' : 'UNKNOWN_OPERATION';
         await recordToolCall({ services, caller: from }, name, code, services.clock.monotonic());
@@ -129,7 +129,7 @@ function ownFace(options: McpFaceOptions): Face {
     },
     complete: async (params, peer) => completeAgentName(services, await roots.caller(peer))(params, peer),
     rootsChanged: () => roots.changed(),
-    // An agent has its tools, which know what is its business; these do not.
+    // Not for agents: their tools check what they may see, these do not.
     ...(caller.parent === null && {
       prompts: {
         list: async peer => prompts(services, await roots.caller(peer)).list(peer),
@@ -157,11 +157,9 @@ async function run(
     toolTimeout: caller.env.MCP_TOOL_TIMEOUT,
   });
   const round = caller.parent === null ? await roundOf(operation, call, caller, services) : FIRST_ROUND;
-  const { goesOnWith } = round;
+  const { continues } = round;
   const acting =
-    goesOnWith === null
-      ? operation
-      : { ...operation, run: (inner: Inner) => continueTask(inner, goesOnWith) };
+    continues === null ? operation : { ...operation, run: (inner: Inner) => continueTask(inner, continues) };
   const askPerson = caller.parent === null ? askWhileWaiting(services, call) : null;
   const asked: InboxItem[] = [];
   const warnings: string[] = [];
@@ -170,7 +168,7 @@ async function run(
     services,
     caller,
     signal: call.signal,
-    // A person who closed the form is no reason to wait: the model is told.
+    // Does not wait after a form was closed: the model gets the state at once.
     waitMs: task || !round.isAnswered ? 0 : ceiling,
     ceilingMs: ceiling,
     progress: message => call.progress(message),
@@ -202,25 +200,25 @@ async function run(
 
 type Inner = Parameters<Operation['run']>[0];
 
-const FIRST_ROUND = { goesOnWith: null, isAnswered: true };
+const FIRST_ROUND = { continues: null, isAnswered: true };
 
-/** A call that comes again with what its client was asked brings answers, and goes on with what it had started. */
+/** A repeated call brings the client's answers and continues what the first call started. */
 async function roundOf({ tool }: Operation, { raw }: Call, caller: Caller, services: UserServices) {
   if (raw.mcpReq.inputResponses === undefined) return FIRST_ROUND;
-  // Roots are asked for before anything is started.
+  // Roots are requested before anything is started.
   const { [ROOTS_KEY]: roots, ...inputResponses } = raw.mcpReq.inputResponses;
   if (roots !== undefined && Object.keys(inputResponses).length === 0) return FIRST_ROUND;
   const state = raw.mcpReq.requestState();
-  const goesOnWith = typeof state === 'string' ? state : null;
-  // Else what it had started would be started once more.
-  if (goesOnWith === null && tool?.task)
-    throw new SquadError('INVALID_INPUT', 'This answers a question and does not say of which call', {
+  const continues = typeof state === 'string' ? state : null;
+  // Otherwise everything would be started again.
+  if (continues === null && tool?.task)
+    throw new SquadError('INVALID_INPUT', 'The call has answers but no requestState', {
       suggestions: ['Send back the requestState that came with the question.'],
     });
-  return { goesOnWith, isAnswered: await takeResponses(services, caller, { ...inputResponses }) };
+  return { continues, isAnswered: await takeResponses(services, caller, { ...inputResponses }) };
 }
 
-/** A refusal is a result the model can read and act on, not a broken call. */
+/** Turns an error into a result that the model can read and act on. */
 async function answer(
   work: () => Promise<ToolResult>,
   operation: Operation,

@@ -18,7 +18,7 @@ const JSON_TYPE = 'application/json';
 
 type Resources = NonNullable<Face['resources']>;
 
-/** What the team knows, for everybody; and for the user's own clients every run, and what the team's log says. */
+/** The team's resources, for everybody; for the user's own clients also runs and the team's log. */
 export function resources(services: Services, caller: Caller): Resources {
   const team = teamResources(services, caller);
   if (caller.parent) return team;
@@ -48,7 +48,7 @@ function runResources(services: Services, caller: Caller): Resources {
         uri: CONTEXT,
         name: 'context',
         title: 'Agents',
-        description: 'Who is at work in this workspace, and what was done last.',
+        description: 'Running agents of this workspace, and what was done last.',
         mimeType: MARKDOWN,
       },
     ],
@@ -57,7 +57,7 @@ function runResources(services: Services, caller: Caller): Resources {
         uriTemplate: `${RUN}{id}`,
         name: 'run',
         title: 'Run',
-        description: 'Status and result of a run, as get_result gives it. An update comes when it ends.',
+        description: 'Status and result of a run, like get_result. Updated when the run ends.',
         mimeType: JSON_TYPE,
       },
     ],

@@ -22,10 +22,10 @@ interface SubagentLog {
 }
 type SubagentEvent = 'tool_call' | 'tool_result' | 'response' | 'message_saved';
 
-/** These are signs of what is going on; the conversation itself is kept, whole. In characters of JSON. */
+/** In characters of JSON. Logs only show progress; the conversation itself is stored whole. */
 const MAX_FIELD_LENGTH = 4_000;
 
-/** What a client is told of what was said in the run, or became of it. */
+/** Log messages for a note about the run's conversation. */
 export function subagentLogs(runId: RunId, note: TraceNote): SubagentLog[] {
   if (note.kind === 'message') return note.message.content.flatMap(part => ofPart(runId, note.message, part));
   const { messageId } = note;
@@ -61,17 +61,17 @@ function ofPart(runId: RunId, { role }: TraceMessage, part: TracePart): Subagent
     const { within, calls, failed } = part;
     return [{ level: 'info', data: { event: 'tool_call', runId, within, moreCalls: calls, failed } }];
   }
-  // Whoever calls knows what it said itself.
+  // The caller knows its own messages.
   if (role !== 'assistant' || part.type === 'file') return [];
   if (part.type === 'reasoning')
     return [{ level: 'debug', data: { event: 'response', runId, ...short('reasoning', part.text) } }];
   return [{ level: 'info', data: { event: 'response', runId, ...short('text', part.text) } }];
 }
 
-/** Of a call that a program made: the call that ran the program. */
+/** For a call that a program made: the call that ran the program. */
 const place = ({ within }: { within?: string }) => (within === undefined ? {} : { within });
 
-/** Whole if it is short; else the beginning of its JSON, and that it is no more than that. */
+/** A short value as it is; of a long one the beginning, marked as truncated. */
 function short(field: string, value: unknown): Record<string, unknown> {
   const json = JSON.stringify(value) ?? 'null';
   if (json.length <= MAX_FIELD_LENGTH) return { [field]: value };
@@ -84,7 +84,7 @@ interface SubagentFaceOptions extends Omit<SubagentPorts, 'services'> {
   version: string;
   caller: Caller;
   subagent: Subagent;
-  /** What is said in a run, as it is said. Returns how to stop. */
+  /** Follows a run's conversation. Returns how to stop. */
   listen(id: RunId, listener: (note: TraceNote) => void): () => void;
 }
 
@@ -101,7 +101,7 @@ export function subagentFace(options: SubagentFaceOptions): Face {
       call: async (name, args, call) => {
         if (name !== subagent.name) return null;
         const answered = answer(operation, args, call, options);
-        // Nobody waits for the answer of a call that is taken back, and then it is what tells that the call is gone.
+        // After a cancellation nobody reads the answer; then it shows when the call has ended.
         options.onLeaving(answered);
         return answered;
       },
@@ -109,7 +109,7 @@ export function subagentFace(options: SubagentFaceOptions): Face {
   };
 }
 
-/** Its answer fits the schema of its file or is an error: nothing is taken from what that promises. */
+/** With the file's own output schema: the answer always matches it or is an error. */
 function toolOf(operation: Operation, { name, outputSchema }: Subagent): ToolDef {
   const { inputSchema, description } = toolDefinition(operation, 'stateless');
   return {
@@ -128,7 +128,7 @@ async function answer(
   { services, caller, subagent, stopping, listen }: SubagentFaceOptions,
 ): Promise<ToolResult> {
   const log = (message: SubagentLog) => call.log({ ...message, logger: `subagent.${subagent.name}` });
-  let deaf = () => {};
+  let stopListening = () => {};
   try {
     const { text, structured } = (await dispatch(operation, args, {
       services,
@@ -137,7 +137,7 @@ async function answer(
       waitMs: null,
       progress: message => call.progress(message),
       onStarted: ([run]) => {
-        if (run) deaf = listen(run.id, note => subagentLogs(run.id, note).forEach(log));
+        if (run) stopListening = listen(run.id, note => subagentLogs(run.id, note).forEach(log));
       },
       emit: () => {},
     })) as SubagentAnswer;
@@ -146,10 +146,10 @@ async function answer(
   } catch (thrown) {
     const error = asSquadError(thrown).toShape();
     log(failureLog(error));
-    // As text alone: structured content would have to fit the schema of the answer.
+    // As text only: structured content would have to match the output schema.
     const text = JSON.stringify(toolError(error, subagent.name, caller.parent?.id));
     return { raw: { content: [{ type: 'text', text }], isError: true } };
   } finally {
-    deaf();
+    stopListening();
   }
 }

@@ -23,16 +23,16 @@ import {
 } from './client-questions.ts';
 
 const POLL_MS = 3_000;
-/** As long as `squad prune` keeps what has ended. */
+/** As long as `squad prune` keeps ended runs. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
-/** Runs and squads as the tasks of clients that have such. Nothing is kept: the store and the runner know it all. */
+/** Runs and squads as MCP tasks. Stateless: the store and the runner know everything. */
 export function tasks(services: Services, caller: Caller): NonNullable<Face['tasks']> {
   return {
     get: (taskId, call) =>
       taskState(services, taskId, { askUnlessTold: showsForms(call) ? toldKey(call) : null }),
     wait: (taskId, call) =>
-      // Its relay asks the next hub again, so nothing has to wait for this.
+      // The client's relay asks the next hub again, so the hub need not stay for this.
       services.hub.whileAsking(() =>
         waitForTask(services, { ...caller, client: clientName(call) }, taskId, call),
       ),
@@ -68,12 +68,12 @@ async function waitForTask(
     const found = await find(services, taskId);
     if (!found) return null;
     if (signal.aborted || found.runs.every(run => isEnd(run.status))) return taskState(services, taskId);
-    // A question that nobody answers ends one wait, and only one.
+    // A question without an answer ends one wait; the next one ignores it.
     await waitForEndsOrAsks(waiting, found.runs, null);
   }
 }
 
-/** Null when there is no such task. `askUnlessTold`: the client may be asked, except for questions told under this key. */
+/** Null when there is no such task. `askUnlessTold`: the client can be asked, except questions marked as shown under this key. */
 export async function taskState(
   services: Services,
   taskId: string,
@@ -101,12 +101,12 @@ export async function taskState(
   return { ...facts, status: 'completed', result: { structured, isError } };
 }
 
-/** What a task came to, or where it stands after as long a wait as the call has. Throws INVALID_INPUT. */
+/** Result of a task, or its state after the longest wait that the call allows. Throws INVALID_INPUT. */
 export async function continueTask(call: OperationCall, taskId: string): Promise<object> {
   const found = await find(call.services, taskId);
   if (!found)
-    throw new SquadError('INVALID_INPUT', 'This goes on with something that is not there', {
-      suggestions: ['Call the tool anew.'],
+    throw new SquadError('INVALID_INPUT', 'The requestState names no known task', {
+      suggestions: ['Call the tool again without requestState.'],
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);
   reportFailure(call, found.runs);
@@ -116,7 +116,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
 const unasked = ({ inbox }: Services, runs: Run[], key: string) =>
   inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, key));
 
-/** Clients of the older revisions get the form with `tasks/result`, which shows each question once. */
+/** Clients of older revisions get the form with `tasks/result`, which shows each question once. */
 const toldKey = ({ era }: Call): string => (era === 'modern' ? CLOSED : TOLD_USER);
 
 interface Found {
@@ -141,9 +141,9 @@ async function find(services: Services, taskId: string): Promise<Found | null> {
   }
 }
 
-/** What the call would have returned, had it waited. */
+/** The result that the call would have returned if it had waited. */
 function result(services: Services, { target, squad, runs }: Found, how: ResultOptions) {
-  // A task that is read later does not say by which tool it was started; these have its shape.
+  // A stored task does not name the tool that started it; these tools have results of its shape.
   const options = { ...how, tool: how.tool ?? TOOLS[target.shape] };
   if (target.shape === 'run') return runResult(services, runs[0]!, options);
   if (target.shape === 'members') return squadResult(services, { id: squad.id }, runs, options);

@@ -28,14 +28,14 @@ const AGENT_TEMPLATE = (page: AgentPage): string => `${AGENTS}/{name}/${page}`;
 export const agentUri = (name: string, page: AgentPage): string =>
   `${AGENTS}/${encodeURIComponent(name)}/${page}`;
 
-/** Null for a URI that is none of an agent's. */
+/** Null unless the URI is an agent's. */
 function agentIn(uri: string): { name: string; page: AgentPage } | null {
   const [, name, page] = /^squad:\/\/agents\/([^/]{1,300})\/(status|history)$/.exec(uri) ?? [];
   const decoded = name === undefined ? null : percentDecoded(name);
   return decoded === null ? null : { name: decoded, page: page as AgentPage };
 }
 
-/** What a change of these files of `.squad` changes; null stands for any of them. */
+/** Resources that change with these files of `.squad`; null stands for any file. */
 export function urisOf(changed: ReadonlySet<string> | null): string[] {
   if (changed === null) return [ROSTER, DECISIONS, LATEST, BACKLOG, AGENTS];
   const uris = new Set<string>();
@@ -53,10 +53,10 @@ export function urisOf(changed: ReadonlySet<string> | null): string[] {
 
 const LATEST_COUNT = 10;
 const LAST_ENTRIES = 20;
-/** A client puts a page into a model's context whole. */
+/** Clients put a whole resource into a model's context. */
 const MAX_PAGE_LENGTH = 200_000;
 
-/** What a resource of the team says now; null when there is none of that name. */
+/** Current content of a team resource; null when there is no such resource. */
 async function teamPage(services: Services, caller: Caller, uri: string): Promise<object | null> {
   const agent = agentIn(uri);
   const read = PAGES[uri];
@@ -92,7 +92,7 @@ async function decisionsPage({ team }: Workspace, most: number): Promise<object>
   };
 }
 
-/** Its text only where that says more than its parts. */
+/** With the text only if it says more than the parts. */
 const shownDecision = ({ id, title, date, by, what, why, text, file, merged }: Decision) => ({
   ...{ id, title, date, by, what, why, file: `.squad/${file}`, merged },
   ...(what === null && { text }),
@@ -146,14 +146,14 @@ type Complete = NonNullable<Face['complete']>;
 
 const LISTED: [uri: string, name: string, description: string][] = [
   [ROSTER, 'roster', 'Who is on the team: .squad/team.md.'],
-  [DECISIONS, 'decisions', 'What the team has decided, newest first.'],
+  [DECISIONS, 'decisions', 'Decisions of the team, newest first.'],
   [LATEST, 'decisions-latest', 'The last ten decisions.'],
-  [BACKLOG, 'backlog', 'What is to be done: .squad/backlog.md.'],
-  [AGENTS, 'agents', 'The agents of the team, and which are at work.'],
-  [METRICS, 'metrics', 'Runs, tokens, money and time, as far as they were reported.'],
+  [BACKLOG, 'backlog', 'Open work: .squad/backlog.md.'],
+  [AGENTS, 'agents', 'Agents of the team, and which of them are running.'],
+  [METRICS, 'metrics', 'Runs, tokens, cost and time, as far as they were reported.'],
 ];
 
-/** What the team knows, for everybody who works here: the user's clients, and agents. */
+/** The team's resources, for the user's clients and for agents. */
 export function teamResources(services: Services, caller: Caller): Resources {
   const isAllowed = () => allowed(subjectOf({ services, caller }), readTeam);
   return {
@@ -168,13 +168,13 @@ export function teamResources(services: Services, caller: Caller): Resources {
             {
               uriTemplate: AGENT_TEMPLATE('status'),
               name: 'agent-status',
-              description: 'Whether an agent is at work, and how its last runs ended.',
+              description: 'Whether an agent is running, and how its last runs ended.',
               mimeType: JSON_TYPE,
             },
             {
               uriTemplate: AGENT_TEMPLATE('history'),
               name: 'agent-history',
-              description: 'What an agent wrote down last: its history.md.',
+              description: 'Latest entries of an agent: its history.md.',
               mimeType: JSON_TYPE,
             },
           ]
@@ -186,7 +186,7 @@ export function teamResources(services: Services, caller: Caller): Resources {
   };
 }
 
-/** Names for the place in the templates. */
+/** Completes `{name}` in the templates. */
 export function completeAgentName(services: Services, caller: Caller): Complete {
   return async ({ ref, argument }) => {
     const isOurs =

@@ -5,7 +5,7 @@ import type { Audience } from '../wire/face/face.ts';
 import { AGENTS, agentUri, METRICS, urisOf } from './team-resources.ts';
 
 export interface TeamUpdatesOptions {
-  /** Calls back with what has changed in a workspace's team files. Returns how to stop. */
+  /** Calls back with the changed team files of a workspace. Returns how to stop. */
   watch(root: string, onChange: (changed: ReadonlySet<string> | null) => void): () => void;
   run(id: RunId): Promise<Run | null>;
   /** The run once the runner has let go of it; null when the hub stops first. */
@@ -13,12 +13,12 @@ export interface TeamUpdatesOptions {
 }
 
 interface Followed {
-  /** By who they are: one audience may come in by several doors. */
+  /** By member: one audience may join more than once. */
   present: Map<unknown, { audience: Audience; count: number }>;
   stop(): void;
 }
 
-/** Tells those who look at a team's resources that there is news. A workspace nobody looks at is not watched. */
+/** Notifies clients of changes to a team's resources. Watches only workspaces that have clients. */
 export class TeamUpdates {
   readonly #options: TeamUpdatesOptions;
   readonly #followed = new Map<string, Followed>();
@@ -27,18 +27,18 @@ export class TeamUpdates {
     this.#options = options;
   }
 
-  /** From now on this audience hears of the workspace. Returns how to leave. */
-  join(root: string, who: unknown, audience: Audience): () => void {
+  /** Notifies this audience of the workspace from now on. Returns how to leave. */
+  join(root: string, member: unknown, audience: Audience): () => void {
     const followed = this.#followed.get(root) ?? this.#follow(root);
-    const place = followed.present.get(who) ?? { audience, count: 0 };
+    const place = followed.present.get(member) ?? { audience, count: 0 };
     place.count++;
-    followed.present.set(who, place);
+    followed.present.set(member, place);
     let isHere = true;
     return () => {
       if (!isHere) return;
       isHere = false;
       place.count--;
-      if (place.count === 0) followed.present.delete(who);
+      if (place.count === 0) followed.present.delete(member);
       if (followed.present.size > 0) return;
       followed.stop();
       this.#followed.delete(root);
@@ -49,8 +49,8 @@ export class TeamUpdates {
     if (this.#followed.size === 0) return;
     for (const { runId, body } of events)
       if (runId !== null && NEWS.has(body.type))
-        // The database tells its own trouble; a notice that is lost is not news of it.
-        void this.#runNews(runId, body.type === 'run.ended').catch(() => {});
+        // The store reports its own errors; this notification is just lost.
+        void this.#notifyOfRun(runId, body.type === 'run.ended').catch(() => {});
   }
 
   close(): void {
@@ -58,20 +58,20 @@ export class TeamUpdates {
     this.#followed.clear();
   }
 
-  /** A client that comes at once must find the end. */
-  async #runNews(id: RunId, hasEnded: boolean): Promise<void> {
+  /** Waits for the end, so that a client that reads at once finds it. */
+  async #notifyOfRun(id: RunId, hasEnded: boolean): Promise<void> {
     const run = await (hasEnded ? this.#options.ended(id) : this.#options.run(id));
     for (const [root, { present }] of this.#followed) {
       const isHere = run?.workspace === root;
       const uris = isHere ? [AGENTS, ...(run.roleId === null ? [] : [agentUri(run.roleId, 'status')])] : [];
-      // What today came to counts for every workspace.
-      tell(present, [...uris, METRICS]);
+      // The metrics of today include every workspace.
+      notify(present, [...uris, METRICS]);
     }
   }
 
   #follow(root: string): Followed {
     const present: Followed['present'] = new Map();
-    const stop = this.#options.watch(root, changed => tell(present, urisOf(changed)));
+    const stop = this.#options.watch(root, changed => notify(present, urisOf(changed)));
     const followed = { present, stop };
     this.#followed.set(root, followed);
     return followed;
@@ -80,6 +80,6 @@ export class TeamUpdates {
 
 const NEWS: ReadonlySet<Event['body']['type']> = new Set(['run.queued', 'run.started', 'run.ended'] as const);
 
-function tell(present: Followed['present'], uris: readonly string[]): void {
+function notify(present: Followed['present'], uris: readonly string[]): void {
   for (const { audience } of present.values()) for (const uri of uris) audience.notices.resourceUpdated(uri);
 }

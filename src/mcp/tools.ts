@@ -17,7 +17,7 @@ interface Wanted {
   hasTeam: boolean;
 }
 
-/** Whether a caller is shown this tool and can call it: an agent by policy, a client of the user by its toolsets. */
+/** Whether a caller sees this tool and can call it: an agent by policy, a client of the user by its toolsets. */
 function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }: Wanted): boolean {
   const { tool } = operation;
   if (!tool) return false;
@@ -28,17 +28,17 @@ function isOffered(operation: Operation, subject: Subject, { toolsets, hasTeam }
   return toolset === 'core' || (hasTeam && tool.isDefaultWithTeam === true);
 }
 
-const made = new Map<string, ToolDef>();
+const definitions = new Map<string, ToolDef>();
 
-/** One of Squad's own tools as a client lists it. Made once: its schema does not change while a hub lives. */
+/** One of Squad's own tools as clients list it. Cached: its schema does not change while a hub lives. */
 function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
   const key = `${mode} ${name}`;
-  const definition = made.get(key) ?? { ...toolDefinition(operation, mode), name };
-  made.set(key, definition);
+  const definition = definitions.get(key) ?? { ...toolDefinition(operation, mode), name };
+  definitions.set(key, definition);
   return definition;
 }
 
-/** As clients are shown it; or, for the reference, with every field there is. */
+/** As clients see it; with `isWhole` all fields, for the reference. */
 export function toolDefinition(operation: Operation, mode: StateMode, isWhole = false): ToolDef {
   const tool = operation.tool!;
   const shown = {
@@ -51,7 +51,7 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
     title: tool.title,
     description: tool.description,
     inputSchema: jsonSchema(shown.input, 'input', isWhole),
-    // Who declares one owes structured content.
+    // A tool with an output schema has to return structured content.
     ...((isWhole || !tool.textOnly) && {
       outputSchema: jsonSchema(shown.output, 'output', isWhole),
     }),
@@ -60,7 +60,7 @@ export function toolDefinition(operation: Operation, mode: StateMode, isWhole = 
   };
 }
 
-/** Every client pays for each byte of this in its context: nothing is said that goes without saying. */
+/** Every byte of this costs every client context, so defaults are left out. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false): JsonObjectSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io,

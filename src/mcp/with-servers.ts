@@ -5,21 +5,21 @@ import type { Call, Face, Peer, ToolDef } from '../wire/face/face.ts';
 type View = () => GatewayView | null;
 
 /**
- * A face with what its run has of other servers beside Squad's own. The view is asked for anew each time: the
- * configuration may give or take it while the run is at work.
+ * A face with Squad's own tools and those of other servers that its run may use. Fetches the view each time, because the
+ * configuration may change while the run is running.
  */
 export function withServers(face: Face, view: View): Face {
   const notice = view()?.notice();
   return {
     ...face,
-    // What a server that the run has to itself says to its client.
+    // For log messages of servers that only this run uses.
     logging: true,
     ...(notice && { instructions: [face.instructions, notice].filter(Boolean).join('\n\n') }),
     tools: tools(face.tools, view),
     resources: resources(face.resources, view),
     prompts: prompts(face.prompts, view),
     complete: async (params, peer) => {
-      const found = await view()?.complete({ ...params }, ASKED_ALONE);
+      const found = await view()?.complete({ ...params }, PLAIN_REQUEST);
       if (found) return found.completion as { values: string[]; total?: number };
       return (await face.complete?.(params, peer)) ?? { values: [] };
     },
@@ -36,8 +36,8 @@ function tools(own: Face['tools'], view: View): Face['tools'] {
     mayChange: true,
     async list(peer) {
       const [mine, theirs] = await Promise.all([own.list(peer), view()?.tools()]);
-      const told = withNotice(mine, view()?.notice() ?? null);
-      return theirs ? joined(told, theirs) : told;
+      const noted = withNotice(mine, view()?.notice() ?? null);
+      return theirs ? joined(noted, theirs) : noted;
     },
     async call(name, args, call) {
       const servers = view();
@@ -75,7 +75,7 @@ function prompts(own: Face['prompts'], view: View): NonNullable<Face['prompts']>
   };
 }
 
-/** Some clients never show their model what a server says of itself; the description of a tool they all show. */
+/** Some clients never show a server's instructions to their model; all of them show tool descriptions. */
 function withNotice(tools: ToolDef[], notice: string | null): ToolDef[] {
   if (notice === null) return tools;
   return tools.map(tool =>
@@ -85,7 +85,7 @@ function withNotice(tools: ToolDef[], notice: string | null): ToolDef[] {
 
 const lists = new WeakMap<readonly Definition[], ToolDef[]>();
 
-/** The same list as last time, while both parts of it are: a long one need not be written anew. */
+/** Returns the same list object while both parts are the same, so that a long list is not serialised again. */
 function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
   const last = lists.get(theirs);
   if (last && last.length === mine.length + theirs.length && mine.every((tool, i) => tool === last[i]))
@@ -95,7 +95,7 @@ function joined(mine: ToolDef[], theirs: Definition[]): ToolDef[] {
   return list;
 }
 
-/** Squad's own first; other servers' as they list them. */
+/** Squad's own first, then those of other servers in their order. */
 async function together<T>(
   own: Promise<T[]> | undefined,
   others: Promise<Definition[]> | undefined,
@@ -104,7 +104,7 @@ async function together<T>(
   return [...(mine ?? []), ...((theirs ?? []) as unknown as T[])];
 }
 
-/** The second round of a question a server had asked: its client's answers go on as they came. */
+/** A client's answers to a server's question, passed on unchanged in the second round. */
 function answersIn({ raw }: Call): Record<string, unknown> {
   const { inputResponses } = raw.mcpReq;
   const requestState = raw.mcpReq.requestState();
@@ -125,5 +125,9 @@ function requestOf(call: Call): ForwardedRequest {
   };
 }
 
-/** Nobody waits for a completion but its client, for a moment. */
-const ASKED_ALONE: ForwardedRequest = { signal: new AbortController().signal, progress: null, client: null };
+/** A completion has neither progress nor questions. */
+const PLAIN_REQUEST: ForwardedRequest = {
+  signal: new AbortController().signal,
+  progress: null,
+  client: null,
+};

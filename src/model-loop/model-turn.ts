@@ -7,6 +7,7 @@ import {
   tool,
   type Warning,
 } from 'ai';
+import { isObject } from '../base/json.ts';
 import { formatBytes } from '../base/text.ts';
 import { CutOff, ModelFailure } from './ending.ts';
 import type { Generation } from './generation.ts';
@@ -145,8 +146,7 @@ interface CallPart {
 
 function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: CallPart): ModelCall {
   if (invalid) return { id, name, input, problem: error instanceof Error ? error.message : String(error) };
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
-  const problem = isObject ? null : `The arguments of ${name} are not a JSON object`;
+  const problem = isObject(input) ? null : `The arguments of ${name} are not a JSON object`;
   return { id, name, input, problem };
 }
 

@@ -1,17 +1,17 @@
-/** One timer for everything that has to look at a file from time to time. It never keeps the process alive. */
-export function createTicker(intervalMs: number): (look: () => void) => () => void {
-  const looks = new Set<() => void>();
+/** One timer for everything that has to check a file regularly. It never keeps the process alive. */
+export function createTicker(intervalMs: number): (check: () => void) => () => void {
+  const checks = new Set<() => void>();
   let timer: NodeJS.Timeout | null = null;
 
-  return look => {
-    looks.add(look);
+  return check => {
+    checks.add(check);
     timer ??= setInterval(() => {
-      for (const each of looks) each();
+      for (const each of checks) each();
     }, intervalMs).unref();
 
     return () => {
-      looks.delete(look);
-      if (looks.size > 0 || !timer) return;
+      checks.delete(check);
+      if (checks.size > 0 || !timer) return;
       clearInterval(timer);
       timer = null;
     };

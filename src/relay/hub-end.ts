@@ -1,88 +1,94 @@
 import type { Socket } from 'node:net';
+import { LineSplitter } from '../base/lines.ts';
 import type { Bye, Challenge, Handshake, HandshakeReply } from '../link/handshake.ts';
 import { noAnswer } from '../link/hub-record.ts';
 import { Proof } from '../link/proof.ts';
-import { Lines } from './lines.ts';
-import type { Trouble } from './traffic.ts';
+import { LINES } from './client-end.ts';
+import type { RelayError } from './traffic.ts';
 
-/** How a conversation with a hub ended. */
-export interface Parting {
-  /** A hub takes nothing from a client it has not greeted. */
-  greeted: boolean;
-  /** Of the hub that greeted. */
+/** How a connection to a hub ended. */
+export interface HubEnd {
+  /** The hub accepted the handshake. Before that it takes nothing from a client. */
+  isAccepted: boolean;
+  /** Version of the hub that accepted. */
   version: string | null;
-  /** It said something after its greeting. */
-  answered: boolean;
-  /** It would not talk to us. */
-  refusal: Trouble | null;
-  /** It ended in order. */
+  /** The hub sent something after it accepted. */
+  hasAnswered: boolean;
+  /** Why the hub did not accept. */
+  refusal: RelayError | null;
+  /** The hub's last line; null when it was killed. */
   bye: Bye | null;
 }
 
 interface Opening {
-  hello: Handshake;
+  handshake: Handshake;
   home: string;
-  helloMs: number;
+  handshakeMs: number;
   onWarning(text: string): void;
-  /** The hub has greeted us; `started`: runs that lost calls may have started, if it was asked. */
-  onGreeting(started: string[] | undefined): void;
+  /** `started`: runs that lost calls may have started, if the hub was asked for them. */
+  onAccepted(started: string[] | undefined): void;
 }
 
-/** Says hello and hands over every line after the greeting, until the connection is over. */
-export function converse(
+/** Sends the handshake and passes on every line after the hub's reply, until the connection ends. */
+export function talkToHub(
   socket: Socket,
-  { hello, home, helloMs, onWarning, onGreeting }: Opening,
+  { handshake, home, handshakeMs, onWarning, onAccepted }: Opening,
   onLine: (bytes: Buffer, isWhole: boolean) => void,
-): Promise<Parting> {
-  const parting: Parting = { greeted: false, version: null, answered: false, refusal: null, bye: null };
+): Promise<HubEnd> {
+  const end: HubEnd = { isAccepted: false, version: null, hasAnswered: false, refusal: null, bye: null };
   const proof = new Proof();
   const say = (bytes: Buffer, isWhole: boolean) => {
-    parting.answered = true;
+    end.hasAnswered = true;
     onLine(bytes, isWhole);
   };
-  const lines = new Lines({
+  const lines = new LineSplitter(LINES, {
     line(bytes) {
-      clearTimeout(patience);
-      if (!parting.greeted) Object.assign(parting, greeting(bytes, { proof, onWarning, onGreeting }));
-      else if (isBye(bytes)) parting.bye = JSON.parse(bytes.toString());
+      clearTimeout(timer);
+      if (!end.isAccepted) Object.assign(end, replyIn(bytes, { proof, onWarning, onAccepted }));
+      else if (isBye(bytes)) end.bye = JSON.parse(bytes.toString());
       else say(bytes, true);
     },
     piece: bytes => say(bytes, false),
   });
-  const patience = setTimeout(() => {
-    parting.refusal = noAnswer(home);
+  const timer = setTimeout(() => {
+    end.refusal = noAnswer(home);
     socket.destroy();
-  }, helloMs);
-  socket.write(`${JSON.stringify(hello)}\n`);
+  }, handshakeMs);
+  socket.write(`${JSON.stringify(handshake)}\n`);
   socket.on('data', chunk => lines.push(chunk));
   return new Promise(settle => {
-    // At the first sign, so that not a line more is given to it.
+    // At the first event, so that no further line is sent to this hub.
     const over = () => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       proof.release();
       socket.destroy();
-      settle(parting);
+      settle(end);
     };
     socket.on('end', over).on('error', over).on('close', over);
   });
 }
 
-function greeting(
+function replyIn(
   bytes: Buffer,
-  { proof, onWarning, onGreeting }: Pick<Opening, 'onWarning' | 'onGreeting'> & { proof: Proof },
-): Partial<Parting> {
+  { proof, onWarning, onAccepted }: Pick<Opening, 'onWarning' | 'onAccepted'> & { proof: Proof },
+): Partial<HubEnd> {
   try {
     const reply = JSON.parse(bytes.toString()) as Challenge | HandshakeReply;
     if (proof.answers(reply) || !('ok' in reply)) return {};
     proof.release();
     if (!reply.ok) return { refusal: reply.error };
     reply.warnings?.forEach(onWarning);
-    onGreeting(reply.started);
-    return { greeted: true, version: reply.version };
+    onAccepted(reply.started);
+    return { isAccepted: true, version: reply.version };
   } catch {
-    return { refusal: { code: 'HUB_UNREACHABLE', message: 'What answers on the socket is no hub of Squad' } };
+    return {
+      refusal: {
+        code: 'HUB_UNREACHABLE',
+        message: 'The program that answers on the socket is not a Squad hub',
+      },
+    };
   }
 }
 
-/** No message of the protocol begins like this. */
+/** No MCP message begins like this. */
 const isBye = (bytes: Buffer) => bytes.subarray(0, 15).toString() === '{"squad":1,"bye';

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Handshake } from '../link/handshake.ts';
 import { type RelayOptions, relay } from './relay.ts';
 import { FakeHub } from './testing/fake-hub.ts';
-import type { Trouble } from './traffic.ts';
+import type { RelayError } from './traffic.ts';
 
 interface Answer {
   id: number;
@@ -32,22 +32,22 @@ afterEach(async () => {
 });
 
 /** By default starting a hub comes to nothing, as if another were just coming up. */
-function connect(script = 'process.exit(75)', helloMs?: number, more: Partial<RelayOptions> = {}) {
+function connect(script = 'process.exit(75)', handshakeMs?: number, more: Partial<RelayOptions> = {}) {
   const file = join(root, 'hub.cjs');
   writeFileSync(file, script);
   const [input, output] = [new PassThrough(), new PassThrough()];
   const program = { node: process.execPath, script: file };
-  const hello: Handshake = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {} };
-  const troubles: Trouble[] = [];
+  const handshake: Handshake = { squad: 1, version: '1.0.0', view: 'mcp', pid: 1, cwd: root, env: {} };
+  const errors: RelayError[] = [];
   const over = relay({
     home,
     env: {},
     program,
-    hello,
-    ...(helloMs !== undefined && { helloMs }),
+    handshake,
+    ...(handshakeMs !== undefined && { handshakeMs }),
     input,
     output,
-    onTrouble: trouble => troubles.push(trouble),
+    onError: error => errors.push(error),
     ...more,
   });
   let text = '';
@@ -57,7 +57,7 @@ function connect(script = 'process.exit(75)', helloMs?: number, more: Partial<Re
   return {
     input,
     over,
-    troubles,
+    errors,
     say: (...messages: object[]) =>
       input.write(messages.map(each => `${JSON.stringify({ jsonrpc: '2.0', ...each })}\n`).join('')),
     answers: (): Answer[] =>
@@ -123,8 +123,8 @@ test('a hub that was stopped is looked for again only when there is something to
   client.say({ method: 'notifications/roots/list_changed' });
   // By the time one that begins now has found that no hub can be started, the first would have too.
   const later = connect('process.exit(1)');
-  await until(() => later.troubles.length === 1);
-  expect(client.troubles).toEqual([]);
+  await until(() => later.errors.length === 1);
+  expect(client.errors).toEqual([]);
   later.input.end();
   await later.over;
 
@@ -147,13 +147,13 @@ test('a hub that cannot start is an answer to whoever waits; the next question t
   client = connect(
     'process.stderr.write(JSON.stringify({ code: "DISK_FULL", message: "No space", suggestions: ["Free some."] })); process.exit(1)',
   );
-  await until(() => client.troubles.length === 1);
+  await until(() => client.errors.length === 1);
   client.say(LIST);
   await until(() => client.answers().length === 1);
   expect(client.answers()).toMatchObject([
     { id: 2, error: { data: { code: 'DISK_FULL', suggestions: ['Free some.'] } } },
   ]);
-  expect(client.troubles).toHaveLength(2);
+  expect(client.errors).toHaveLength(2);
 
   const hub = await hubAt(home);
   client.say({ id: 3, method: 'tools/list' });
@@ -222,7 +222,7 @@ test.each([
   await until(() => client.answers().length === 2);
 });
 
-test('a hub that does not answer the hello is not waited for without end: the answer names its pid and the way out', async () => {
+test('a hub that does not answer the handshake is not waited for without end: the answer names its pid and the way out', async () => {
   const mute = await hubAt(home, { answers: 'nothing' });
   writeFileSync(join(home, 'hub.json'), JSON.stringify({ pid: process.pid }));
   client = connect(undefined, 100);
@@ -256,7 +256,7 @@ describe('one that waits for no silent client', () => {
     ]);
     client.input.end();
     expect(await client.over).toMatchObject({ code: 'CONFIG_INVALID', kind: 'usage', message: 'No.' });
-    expect(client.troubles).not.toEqual([]);
+    expect(client.errors).not.toEqual([]);
   });
 
   test.each([
@@ -353,6 +353,6 @@ describe('one whose calls end with it', () => {
     const hub = await ended(CALL, TAKEN_BACK);
     await hub.end({ bye: 'done', idle: true });
     expect(await client.over).toBeNull();
-    expect(client.troubles).toEqual([]);
+    expect(client.errors).toEqual([]);
   });
 });

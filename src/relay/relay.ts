@@ -4,63 +4,63 @@ import { type Handshake, isNewer } from '../link/handshake.ts';
 import { HELLO_MS } from '../link/hub-record.ts';
 import { type ConnectOptions, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import { ClientEnd } from './client-end.ts';
-import { converse, type Parting } from './hub-end.ts';
-import { Traffic, type Trouble } from './traffic.ts';
+import { type HubEnd, talkToHub } from './hub-end.ts';
+import { type RelayError, Traffic } from './traffic.ts';
 
 export interface RelayOptions extends ConnectOptions {
-  hello: Handshake;
-  /** How long a hub may take to answer it. */
-  helloMs?: number;
+  handshake: Handshake;
+  /** How long a hub may take to reply to the handshake. */
+  handshakeMs?: number;
   input: NodeJS.ReadableStream;
   output: Writable;
-  /** No hub can be had just now, and why. The client is told too, if it waits for something. */
-  onTrouble(trouble: Trouble): void;
-  /** What a hub has to say about what it serves, each once. */
+  /** Called when no hub can be reached or started. The client's open requests are answered with the same error. */
+  onError(error: RelayError): void;
+  /** Warnings of the hub about what it serves, each once. */
   onWarning?(text: string): void;
-  /** A client that cannot be served and has said nothing for this long is not waited for; absent: it may say something later. */
+  /** Give up on a client that cannot be served and has sent nothing for this long (default: wait without limit). */
   silentMs?: number;
-  /** The client is to be taken for gone: it says nothing more, and need not read. */
+  /** Aborted: treat the client as gone. */
   stop?: AbortSignal;
-  /** After the client's last word, what it asked for gets this long to come out: `printf … | squad mcp` works. */
+  /** Time for open requests to be answered after the client has closed its input, so that `printf … | squad mcp` works. */
   lastRepliesMs?: number;
-  /** What to do about a call whose hub was lost. */
+  /** Suggestion for a call whose hub was lost. */
   afterLoss?: string;
   /**
-   * What the client asks for ends with it, and the hub says so and closes when that is gone. A hub that was lost before is
-   * replaced also when the client is gone: the next one stops what calls began.
+   * The client's calls end with it: the hub stops them, then closes the connection. If that hub was lost, the relay starts
+   * the next one even for a client that is gone, because the next hub stops what those calls started.
    */
   endsCalls?: boolean;
 }
 
 const LAST_REPLIES_MS = 5_000;
-/** A newer hub that was promised and does not come: then one is started. */
+/** If the newer hub that was announced does not come within this time, the relay starts one. */
 const HANDOVER_MS = 5_000;
 const MAX_FAILED_CONNECTS = 5;
-/** Before the second try; twice as long before each further one. */
+/** Delay before the second connect; doubled before each further one. */
 const BACK_OFF_MS = 20;
 
 /**
- * Copies lines between a client's stdio and the hub. When the hub goes away it finds or starts another, replays the
- * handshake and answers what was in flight, so that a client keeps its server for as long as it likes. Settles when the
- * client is gone, with the trouble there was at the end, if any.
+ * Copies lines between a client's stdio and the hub. When the hub goes away, the relay finds or starts another one, replays
+ * the MCP handshake and answers the calls that were in flight, so that the client never loses its server. Settles when the
+ * client is gone, with the last error, if any.
  */
-export async function relay(options: RelayOptions): Promise<Trouble | null> {
-  const { hello, helloMs = HELLO_MS, input, output, onTrouble, ...connection } = options;
+export async function relay(options: RelayOptions): Promise<RelayError | null> {
+  const { handshake, handshakeMs = HELLO_MS, input, output, onError, ...connection } = options;
   const { silentMs, endsCalls = false, stop, lastRepliesMs = LAST_REPLIES_MS } = options;
   const traffic = new Traffic(options.afterLoss);
-  /** Lines that came while no hub was there and that the replay does not bring: malformed ones, which want an answer too. */
+  /** Malformed lines that came while there was no hub: the replay does not have them, and the hub answers them too. */
   let waiting: Buffer[] = [];
   let hub: Socket | null = null;
-  /** Who got the beginning of a line that passes in pieces; its rest makes no sense to anyone else. */
+  /** The hub that got the beginning of a line passed on in pieces; only that hub can use the rest. */
   let pieceTaker: { hub: Socket | null } | null = null;
-  let trouble: Trouble | null = null;
-  let last: Parting | null = null;
-  /** Hubs in a row that ended without having answered anything. */
-  let closedDoors = 0;
+  let error: RelayError | null = null;
+  let last: HubEnd | null = null;
+  /** Hubs in a row that ended before they answered anything. */
+  let failedConnects = 0;
   let launched: LaunchedHub | null = null;
   let hasSpoken = false;
   const warned = new Set<string>();
-  /** What calls began may still be at work. */
+  /** Runs that calls started may still be running. */
   let hasLost = false;
 
   const client = new ClientEnd(input, output, {
@@ -81,7 +81,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     if (endsCalls) client.letGo();
     return pause(lastRepliesMs);
   });
-  // Whether it reads or not, what it began is to end first.
+  // Even if the client does not read: its calls have to end first.
   if (endsCalls) void client.broken.then(() => client.end());
   const gone = (endsCalls ? timeUp : Promise.race([client.broken, timeUp])).then(() => null);
   const stopped = new Promise<void>(settle =>
@@ -92,38 +92,38 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
   await copy();
   answerLost();
   await Promise.race([client.untilRead(), stopped, pause(LAST_REPLIES_MS)]);
-  return trouble;
+  return error;
 
   async function copy(): Promise<void> {
     for (;;) {
       const isAsked = traffic.open > 0 || waiting.length > 0;
       if (client.hasEnded && !isAsked && !hasLost) return;
-      // Nobody starts again what was just stopped or cannot be started, until there is something to ask of it.
-      if (!isAsked && (trouble || last?.bye?.bye === 'stop')) {
-        const isPatient = !trouble || hasSpoken || silentMs === undefined;
-        await Promise.race([client.untilHeard(), ...(isPatient ? [] : [pause(silentMs)])]);
+      // A hub that was stopped, or cannot be started, is started again only when there is something to ask it.
+      if (!isAsked && (error || last?.bye?.bye === 'stop')) {
+        const isPatient = !error || hasSpoken || silentMs === undefined;
+        await Promise.race([client.untilInput(), ...(isPatient ? [] : [pause(silentMs)])]);
         if (!isPatient && !hasSpoken) return;
         continue;
       }
       const opened = await Promise.race([open(), gone]);
       if (opened instanceof Error) {
-        refuse(opened as Error & Trouble);
+        refuse(opened as Error & RelayError);
         continue;
       }
       if (!opened) return;
       last = await Promise.race([talk(opened), gone]);
       goTo(null);
-      if (last?.greeted) hasLost = endsCalls && !last.bye && traffic.hasCalled;
-      // A hub closes when the client has ended: everything that could be answered was.
-      if (!last || (last.greeted && client.hasEnded && !hasLost)) return;
+      if (last?.isAccepted) hasLost = endsCalls && !last.bye && traffic.hasCalled;
+      // The hub closes the connection once a client has ended and everything was answered.
+      if (!last || (last.isAccepted && client.hasEnded && !hasLost)) return;
       await settle(last);
-      if (closedDoors > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (closedDoors - 1)), gone]);
+      if (failedConnects > 0) await Promise.race([pause(BACK_OFF_MS * 2 ** (failedConnects - 1)), gone]);
     }
   }
 
   async function open(): Promise<Socket | Error> {
-    // The hub that makes way does so for a later client, which starts the next one.
-    const isHeir = isNewer(hello.version, last?.version ?? hello.version);
+    // A hub makes way for a client of a later version, and that client starts the next hub.
+    const isHeir = isNewer(handshake.version, last?.version ?? handshake.version);
     const isAwaited = last?.bye?.bye === 'handover' && !isHeir;
     const successor = isAwaited ? await knock(connection.home, HANDOVER_MS) : null;
     return successor ?? connectOrStart({ ...connection, onLaunch }).catch((thrown: Error) => thrown);
@@ -133,15 +133,15 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     launched = started;
   }
 
-  function talk(socket: Socket): Promise<Parting> {
+  function talk(socket: Socket): Promise<HubEnd> {
     const { lostSince } = traffic;
     const opening = {
-      hello: lostSince === null ? hello : { ...hello, lostSince },
-      ...{ home: connection.home, helloMs, onWarning },
-      onGreeting: (started?: string[]) => answerLost(started),
+      handshake: lostSince === null ? handshake : { ...handshake, lostSince },
+      ...{ home: connection.home, handshakeMs, onWarning },
+      onAccepted: (started?: string[]) => answerLost(started),
     };
-    const over = converse(socket, opening, (bytes, isWhole) => {
-      trouble = null;
+    const over = talkToHub(socket, opening, (bytes, isWhole) => {
+      error = null;
       launched = null;
       if (!isWhole || traffic.fromHub(bytes)) client.write(bytes);
     });
@@ -152,7 +152,7 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     return over;
   }
 
-  /** The next hub reads the same file again. */
+  /** Each hub reads the same file and has the same warnings. */
   function onWarning(text: string): void {
     if (!warned.has(text)) options.onWarning?.(text);
     warned.add(text);
@@ -163,15 +163,15 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     client.goesTo(next);
   }
 
-  /** Nothing was taken by a hub that did not greet, or that parted idle: there the replay brings everything. */
-  async function settle({ greeted, answered, refusal, bye }: Parting): Promise<void> {
-    closedDoors = answered || bye ? 0 : closedDoors + 1;
+  /** A hub that did not accept, or ended idle, has taken nothing: then the replay has everything. */
+  async function settle({ isAccepted, hasAnswered, refusal, bye }: HubEnd): Promise<void> {
+    failedConnects = hasAnswered || bye ? 0 : failedConnects + 1;
     if (refusal) refuse(refusal);
-    else if (closedDoors > MAX_FAILED_CONNECTS)
-      refuse(((await launched?.lastWords()) as (Error & Trouble) | null | undefined) ?? CLOSED);
-    else if (greeted && !bye?.idle) {
+    else if (failedConnects > MAX_FAILED_CONNECTS)
+      refuse(((await launched?.lastWords()) as (Error & RelayError) | null | undefined) ?? CLOSED);
+    else if (isAccepted && !bye?.idle) {
       traffic.hubLost();
-      // The next hub knows which runs they started. One that was stopped on purpose is not replaced only for that.
+      // The next hub knows which runs lost calls started. A hub that was stopped on purpose is not replaced only for that.
       if (options.afterLoss !== undefined || bye?.bye === 'stop') answerLost();
     }
   }
@@ -180,20 +180,20 @@ export async function relay(options: RelayOptions): Promise<Trouble | null> {
     for (const answer of traffic.answerLost(started)) client.write(answer);
   }
 
-  function refuse({ code = 'HUB_UNREACHABLE', kind, message, suggestions }: Trouble): void {
-    trouble = { code, kind, message, suggestions };
-    closedDoors = 0;
+  function refuse({ code = 'HUB_UNREACHABLE', kind, message, suggestions }: RelayError): void {
+    error = { code, kind, message, suggestions };
+    failedConnects = 0;
     hasLost = false;
-    onTrouble(trouble);
+    onError(error);
     answerLost();
-    for (const answer of traffic.refuse(trouble)) client.write(answer);
+    for (const answer of traffic.refuse(error)) client.write(answer);
     waiting = [];
   }
 }
 
-const CLOSED: Trouble = {
+const CLOSED: RelayError = {
   code: 'HUB_UNREACHABLE',
-  message: 'The hub ends, or closes the connection, before it has answered anything',
+  message: 'The hub ends or closes the connection before it answers anything',
   suggestions: ['`squad hub log` shows why.'],
 };
 

@@ -8,16 +8,16 @@ interface Message {
   params?: { name?: unknown; requestId?: unknown; _meta?: Record<string, unknown> };
 }
 
-/** What could not be had, in the words of whoever could not give it. */
-export interface Trouble {
+/** Why a request cannot be served. */
+export interface RelayError {
   code: string;
-  /** `usage`: what was asked for cannot be. */
+  /** `usage`: the request itself is wrong. */
   kind?: string;
   message: string;
   suggestions?: string[];
 }
 
-/** Requests that build up a session: a new hub must hear them again, and the client must not hear the answer twice. */
+/** Requests that build up a session: the relay repeats them to a new hub and drops the second answer. */
 const SESSION = new Set([
   'initialize',
   'notifications/initialized',
@@ -26,47 +26,49 @@ const SESSION = new Set([
   'resources/unsubscribe',
 ]);
 
-/** Says that a stream of notifications has begun; what began is not answered until it ends. */
+/** A stream of notifications: `LISTENING` says that it has begun; the request is answered when the stream ends. */
 const LISTEN = 'subscriptions/listen';
 const LISTENING = 'notifications/subscriptions/acknowledged';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
-/** Asked again it is the same question, and its asker would take an error for an answer. */
+/** Safe to ask again: it is the same question, and an agent would take an error for an answer. */
 const ASK = ['ask_user', 'ask_person'];
 
 interface Request {
   method: string;
   line: Buffer;
-  /** When it came, in milliseconds since 1970. */
+  /** Time of the request, in milliseconds since 1970. */
   at: number;
   isListening?: true;
 }
 
-/** What passed between client and hub, as far as a new hub or a waiting client needs to know. */
+/** Messages between client and hub, as far as a new hub or a waiting client needs them. */
 export class Traffic {
   private session: Buffer[] = [];
   private readonly inFlight = new Map<Id, Request>();
-  /** Tool calls whose hub is gone: each is answered here, once the next hub has said what they may have started. */
+  /** Tool calls whose hub is gone. The relay answers them once the next hub has named the runs they may have started. */
   private readonly lost = new Map<Id, Request>();
-  /** Ids whose next answer is to a replayed line. */
+  /** Ids whose next answer belongs to a replayed line. */
   private readonly answered = new Set<Id>();
   private readonly afterLoss: string;
-  /** A tool was called. What that began may still be there when it was answered or taken back. */
+  /** A tool was called. What it started may outlive its answer or its cancellation. */
   hasCalled = false;
 
-  /** `afterLoss`: what to do about a call whose hub was lost. */
-  constructor(afterLoss = 'Runs go on: call list_running {"recent": true}, then get_result with the id.') {
+  /** `afterLoss`: suggestion for a call whose hub was lost. */
+  constructor(
+    afterLoss = 'Runs keep running: call list_running {"recent": true}, then get_result with the id.',
+  ) {
     this.afterLoss = afterLoss;
   }
 
-  /** How many requests the client still waits for. A stream of notifications is no such request. */
+  /** Number of requests that the client still waits for, without streams of notifications. */
   get open(): number {
     let count = this.lost.size;
     for (const { method } of this.inFlight.values()) if (method !== LISTEN) count++;
     return count;
   }
 
-  /** False for a line that neither the replay brings to a new hub nor a new hub can do without: it answers malformed ones. */
+  /** False for a malformed line: the replay does not have it, and a new hub has to answer it. */
   fromClient(line: Buffer): boolean {
     const message = parse(line);
     if (!message) return line.toString().trim() === '';
@@ -83,7 +85,7 @@ export class Traffic {
     return true;
   }
 
-  /** False for a line the client must not see. */
+  /** False for a line that the client must not get. */
   fromHub(line: Buffer): boolean {
     const message = longAnswer(line) ?? parse(line);
     if (message?.method === LISTENING) return this.isNewStream(message.params?._meta?.[SUBSCRIPTION] as Id);
@@ -93,7 +95,7 @@ export class Traffic {
     return true;
   }
 
-  /** The lines that bring a new hub to where the old one was. Empty before anything was said. */
+  /** Lines that bring a new hub to the state of the old one. */
   replay(): Buffer[] {
     const lines = new Set(this.session);
     this.answered.clear();
@@ -107,8 +109,8 @@ export class Traffic {
   }
 
   /**
-   * The hub is gone. Questions are asked again of the next one; a tool call may have started something, so `answerLost`
-   * answers it, with how to find what it started.
+   * The hub is gone. The next hub is asked again, except for tool calls: one may have started something, so `answerLost`
+   * answers it and says how to find that.
    */
   hubLost(): void {
     for (const [id, request] of this.inFlight) {
@@ -119,29 +121,29 @@ export class Traffic {
     }
   }
 
-  /** When the first tool call was made that is lost and not answered yet; null: there is none. */
+  /** Time of the first lost tool call that is not answered yet; null: there is none. */
   get lostSince(): number | null {
     return this.lost.size === 0 ? null : Math.min(...[...this.lost.values()].map(({ at }) => at));
   }
 
-  /** `started`: runs that the next hub knows to have been started since; undefined: nobody could be asked. */
+  /** `started`: runs that were started since, by the next hub's records; undefined: no hub could be asked. */
   answerLost(started?: string[]): string[] {
     const [first] = started ?? [];
     const found = first === undefined ? [] : [`Started in this workspace since: ${started!.join(', ')}.`];
-    const trouble = {
+    const error = {
       code: 'HUB_RESTARTED',
       message: 'the hub restarted while this call was waiting',
       suggestions: [...found, this.afterLoss],
     };
-    return this.answer(this.lost, () => true, trouble);
+    return this.answer(this.lost, () => true, error);
   }
 
-  /** No hub can be had. Whoever waits is told why; a stream of notifications waits for the next one. */
-  refuse(trouble: Trouble): string[] {
-    return this.answer(this.inFlight, method => method !== LISTEN, trouble);
+  /** Answers every open request with this error. Streams of notifications wait for the next hub. */
+  refuse(error: RelayError): string[] {
+    return this.answer(this.inFlight, method => method !== LISTEN, error);
   }
 
-  /** False when the client knows this stream from an earlier hub. */
+  /** False when an earlier hub has already announced this stream. */
   private isNewStream(id: Id): boolean {
     const stream = this.inFlight.get(id);
     const isKnown = stream?.isListening === true;
@@ -149,15 +151,15 @@ export class Traffic {
     return !isKnown;
   }
 
-  private answer(from: Map<Id, Request>, which: (method: string) => boolean, trouble: Trouble): string[] {
+  private answer(from: Map<Id, Request>, which: (method: string) => boolean, error: RelayError): string[] {
     const answers: string[] = [];
-    const { code, message, suggestions = [] } = trouble;
+    const { code, message, suggestions = [] } = error;
     const text = [`${code}: ${message}`, ...suggestions].map(each => each.replace(/\.?$/, '.')).join(' ');
     const data = { code, ...(suggestions.length > 0 && { suggestions }) };
     for (const [id, { method, line }] of from) {
       if (!which(method)) continue;
       from.delete(id);
-      // A handshake that was refused is none.
+      // A refused handshake is not replayed.
       this.session = this.session.filter(kept => kept !== line);
       const tool = method === 'tools/call' ? parse(line)?.params?.name : undefined;
       const error = { code: -32000, message: text, data: { ...data, tool_name: tool } };
@@ -167,10 +169,10 @@ export class Traffic {
   }
 }
 
-/** As the hub has it: what it takes for no id gets an answer without one, which nobody could wait for. */
+/** The hub's own rule: it answers other ids without an id, so nobody can wait for such an answer. */
 const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id);
 
-/** Null for what is no JSON object: the hub answers such a line, here it is only copied. */
+/** Null unless the line is a JSON object: the hub answers such a line, the relay only copies it. */
 function parse(line: Buffer): Message | null {
   if (!isUtf8(line)) return null;
   try {
@@ -181,15 +183,15 @@ function parse(line: Buffer): Message | null {
   }
 }
 
-/** A list of very many tools is ten megabytes: to read it all only to know whose it is would double the client's wait. */
+/** A list of very many tools has ten megabytes: parsing it only for its id would double the client's wait. */
 const LONG_BYTES = 64 * 1024;
 const RESULT = Buffer.from('{"result":');
-const WHOSE = /,"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+)\}\s*$/;
-const WHOSE_BYTES = 300;
+const ID_AT_END = /,"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+)\}\s*$/;
+const ID_BYTES = 300;
 
-/** Whose a long answer is, by its end, where the hub writes it. Null for whatever looks otherwise. */
+/** The id of a long answer, from its end, where the hub writes it. Null if it is not there. */
 function longAnswer(line: Buffer): Message | null {
   if (line.length < LONG_BYTES || !line.subarray(0, RESULT.length).equals(RESULT)) return null;
-  const id = WHOSE.exec(line.subarray(-WHOSE_BYTES).toString())?.[1];
+  const id = ID_AT_END.exec(line.subarray(-ID_BYTES).toString())?.[1];
   return id === undefined ? null : { id: JSON.parse(id) };
 }

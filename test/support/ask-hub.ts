@@ -5,7 +5,11 @@ import { type ErrorShape, SquadError } from '../../src/schema/error.ts';
 import type { TestSquad } from './squad.ts';
 
 /** One question to the hub that is there, as a terminal asks it: for operations that no command shows whole. */
-export function askHub<T>(squad: TestSquad, operation: string, input: object = {}): Promise<T> {
+export function askHub<T>(
+  squad: Pick<TestSquad, 'home' | 'workspace' | 'env'>,
+  operation: string,
+  input: object = {},
+): Promise<T> {
   const hello = {
     squad: 1,
     version: '0.0.0',

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { startHub } from '../../src/app.ts';
+import { runHub } from '../../src/app.ts';
 import { homeFolder } from '../../src/link/home.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const wanted = process.argv[2];
 
-const hub = await startHub({
+const hub = await runHub({
   home: homeFolder(process.env),
   env: process.env,
   version,

@@ -1,5 +1,5 @@
 import { visibleText } from '../../base/text.ts';
-import { ownEnvironment } from '../../link/program.ts';
+import { definedVariables } from '../../link/handshake.ts';
 import type { Input } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -37,7 +37,7 @@ export async function startAndWatch<N extends Starting>(
   context: CliContext,
 ): Promise<number> {
   const client = await HubClient.start({
-    env: { ...ownEnvironment(), ...env },
+    env: { ...definedVariables(process.env), ...env },
     workspace: context.workspace,
   });
   try {

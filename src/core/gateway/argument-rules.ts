@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { isObject } from '../../base/json.ts';
 import type { ArgumentRule } from '../../schema/mcp-config.ts';
 import { isMeant, matchesWildcard } from './tool-names.ts';
 
@@ -140,7 +141,7 @@ function brokenCheck(rule: ArgumentRule, args: unknown, origins: Origins): Check
     check => rule[check] !== undefined,
   );
   // Arguments must be an object; anything else passes no check.
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return checks[0] ?? null;
+  if (!isObject(args)) return checks[0] ?? null;
   try {
     const { values, isMissing } = valuesAt(args, rule.argument);
     return checks.find(check => !passes(check, rule, values, isMissing, origins)) ?? null;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../base/json.ts';
+import { canonicalJson, isObject } from '../../base/json.ts';
 import type { Definition } from '../ports/gateway.ts';
 import { cutText, withoutHidden } from '../text.ts';
 
@@ -49,7 +49,7 @@ export function hashOf(definition: Definition): string {
 const hashes = new WeakMap<Definition, string>();
 
 function readDefinition(raw: unknown, redact: Redact): Definition | string {
-  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return 'it is not an object';
+  if (!isObject(raw)) return 'it is not an object';
   const { _meta, ...fields } = raw as Record<string, unknown>;
   const { name } = fields;
   if (typeof name !== 'string' || name === '') return 'it has no name';

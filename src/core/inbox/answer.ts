@@ -1,4 +1,5 @@
 import { runInNewContext } from 'node:vm';
+import { isObject } from '../../base/json.ts';
 import { oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE, type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
@@ -155,11 +156,10 @@ function choiceOf(choices: readonly string[], words: string): string {
 
 function formAnswer(fields: readonly InboxField[], words: string): Record<string, unknown> {
   const given = parseJson(words);
-  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
   const [first] = fields;
   // A form with one field needs no braces.
-  const values = isObject ? (given as Record<string, unknown>) : { [first!.name]: words };
-  if (!isObject && fields.length > 1)
+  const values = isObject(given) ? given : { [first!.name]: words };
+  if (!isObject(given) && fields.length > 1)
     throw refused(
       'This asks for several values',
       answerOptions({ kind: 'question', choices: [], fields: [...fields] }),

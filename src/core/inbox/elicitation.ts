@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json.ts';
 import { lookOf } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, NO, type WithdrawnBecause, YES } from '../../schema/inbox.ts';
@@ -99,9 +100,6 @@ function choicesIn(schema: Json): string[] {
     : named.map(each => isObject(each) && each.const);
   return values.slice(0, MAX.choices + 1).filter(value => typeof value === 'string');
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A call to another server ends after half an hour, and the server still has to do something with the answer. */
 const MAX_MINUTES = 25;

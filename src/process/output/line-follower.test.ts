@@ -11,69 +11,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createLineSplitter } from '../line-splitter.ts';
 import { until } from '../testing/turn-fixture.ts';
 import { createLineFollower } from './line-follower.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-follow-'));
 const follow = createLineFollower();
 afterAll(() => rmSync(root, { recursive: true }));
-
-describe('the splitter', () => {
-  test('gives the same lines however the bytes are cut', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 8 }),
-        fc.array(fc.nat(40)),
-        (texts, cuts) => {
-          const content = Buffer.from(texts.join('\n').toWellFormed());
-          const lines: string[] = [];
-          const splitter = createLineSplitter(1000, line => lines.push(line));
-          let at = 0;
-          for (const length of cuts) {
-            splitter.push(content.subarray(at, at + length));
-            at += length;
-          }
-          splitter.push(content.subarray(at));
-          splitter.end();
-          const expected = content.toString().split('\n');
-          if (expected.at(-1) === '') expected.pop();
-          expect(lines).toEqual(expected);
-        },
-      ),
-    );
-  });
-
-  test('leaves out lines that are too long, tells how they begin, and goes on with the next', () => {
-    const lines: string[] = [];
-    const long: [string, number][] = [];
-    const splitter = createLineSplitter(
-      10,
-      line => lines.push(line),
-      (beginning, bytes) => long.push([beginning, bytes]),
-    );
-    for (const piece of [
-      '12345678',
-      '9',
-      '01',
-      '23456\nab',
-      'c\n',
-      `${'x'.repeat(11)}\n`,
-      '1234567890\n',
-      'y'.repeat(11),
-    ])
-      splitter.push(Buffer.from(piece));
-    splitter.end();
-    expect(lines).toEqual(['abc', '1234567890']);
-    expect(long).toEqual([
-      ['12345678901', 16],
-      ['x'.repeat(11), 11],
-      ['y'.repeat(11), 11],
-    ]);
-  });
-});
 
 describe('following a file', () => {
   test('gives lines as they are written, whole, also when a character comes in two parts', async () => {

@@ -1,31 +1,34 @@
 import { lstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { createLineSplitter, type OnLongLine } from '../line-splitter.ts';
+import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
 import { createTicker } from '../ticker.ts';
 import { openRegular } from './regular-file.ts';
 
+/** Called for a line that is left out because it is too long: its first bytes, and how many it has. */
+export type OnLongLine = (beginning: string, bytes: number) => void;
+
 export interface Following {
-  /** Reads what is there by now, then settles. Rejects if reading failed or the callback threw. */
+  /** Reads the rest of the file, then settles. Rejects if reading failed or a callback threw. */
   stop(): Promise<void>;
 }
 
-const LOOK_MS = 100;
+const CHECK_EVERY_MS = 100;
 const CHUNK = 256 * 1024;
-/** An answer is one line of some engines' events. */
-const MAX_LINE_LENGTH = 8 * 1024 * 1024;
+/** Some engines write a whole answer as one line. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** Follows any number of growing files with one timer and one buffer: memory does not depend on what is written. */
+/** Follows any number of growing files with one timer and one buffer, so that memory does not depend on the output. */
 export function createLineFollower(): (
   path: string,
   onLine: (line: string) => void,
   onLongLine?: OnLongLine,
 ) => Following {
-  const everyTick = createTicker(LOOK_MS);
+  const everyTick = createTicker(CHECK_EVERY_MS);
   const chunk = Buffer.allocUnsafeSlow(CHUNK);
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** One at a time, in the order they asked, because the buffer is shared. */
+  /** One read at a time, because the buffer is shared. */
   function inTurn(work: () => Promise<number>): Promise<number> {
     const result = previous.then(work);
     previous = result.catch(() => {});
@@ -33,7 +36,15 @@ export function createLineFollower(): (
   }
 
   return (path, onLine, onLongLine) => {
-    const lines = createLineSplitter(MAX_LINE_LENGTH, onLine, onLongLine);
+    const lines = new LineSplitter(
+      { maxBytes: MAX_LINE_BYTES },
+      {
+        line: bytes => onLine(bytes.toString()),
+        piece: edgesOfLongLine(({ head, bytes }, isLast) => {
+          if (isLast) onLongLine?.(head.toString(), bytes);
+        }),
+      },
+    );
     let position = 0;
     let reading: Promise<void> | null = null;
     let failure: unknown = null;

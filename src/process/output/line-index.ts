@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { openRegular, readFully } from './regular-file.ts';
 
 /** Structurally the core's `OutputPlace`. */
@@ -10,9 +11,9 @@ export interface OutputPlace {
 }
 
 export interface LineIndex {
-  /** The line that the byte is in, and where it starts. */
+  /** The line of this byte, and where the line starts. */
   lineAt(path: string, offset: number, budgetMs: number): Promise<OutputPlace>;
-  /** Where the line starts; the last one for a number after it. */
+  /** Start of this line, or of the last line if there are fewer. */
   offsetOf(path: string, line: number, budgetMs: number): Promise<OutputPlace>;
 }
 
@@ -34,24 +35,14 @@ const CHUNK = 1024 * 1024;
 const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete: true };
 
 /**
- * Which line is where, in files that only grow. Each is read once and then only what was added; what is kept of it is a count
- * for every so many bytes, twice as many bytes when there are too many counts. An answer that would take longer than its
- * budget is not complete: the next one goes on from there.
+ * Maps lines to offsets in files that only grow. Each file is read once, later only what was added. The index holds one count
+ * per step; the step doubles when there are too many counts. A result that would exceed its time budget is incomplete, and the
+ * next call continues from there.
  */
 export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}): LineIndex {
   const files = new Map<string, Counts>();
-  /** One at a time for each file: two that read on at once would count twice. */
-  const turns = new Map<string, Promise<unknown>>();
-
-  async function alone<T>(path: string, use: () => Promise<T>): Promise<T> {
-    const mine = (turns.get(path) ?? Promise.resolve()).then(use, use);
-    turns.set(path, mine);
-    try {
-      return await mine;
-    } finally {
-      if (turns.get(path) === mine) turns.delete(path);
-    }
-  }
+  /** One search at a time for each file: two that read on at once would count twice. */
+  const queue = new KeyedQueue<string>();
 
   function countsOf(path: string, inode: number, size: number): Counts {
     const known = files.get(path);
@@ -87,7 +78,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
 
   return {
     lineAt: (path, offset, budgetMs) =>
-      alone(path, () =>
+      queue.run(path, () =>
         find(
           path,
           budgetMs,
@@ -102,7 +93,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
         ),
       ),
     offsetOf: (path, line, budgetMs) =>
-      alone(path, () =>
+      queue.run(path, () =>
         find(
           path,
           budgetMs,
@@ -117,7 +108,7 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
   };
 }
 
-/** Reads until that is enough or the file ends; false when the time was up before. */
+/** Reads until `until` holds or the file ends; false when the time was up before. */
 async function readOn(
   file: FileHandle,
   counts: Counts,

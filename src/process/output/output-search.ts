@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Context, createContext, Script } from 'node:vm';
+import { withoutColours } from '../../base/text.ts';
 import { newlinesIn } from './line-index.ts';
 import { openRegular, readFully } from './regular-file.ts';
 
@@ -10,9 +11,9 @@ interface LineQuery {
 }
 
 interface LineMatcher {
-  /** For plain words: whether any line of this text could match. Null: only line by line can tell. */
+  /** For plain text: whether any line of this text could match. Null for patterns, which need line by line. */
   mayMatch: ((text: string) => boolean) | null;
-  /** For each line where its first match starts, or -1. Throws `PATTERN_TOO_SLOW`. */
+  /** Column of the first match in each line, or -1. Throws `PATTERN_TOO_SLOW`. */
   match(lines: readonly string[]): number[];
 }
 
@@ -20,7 +21,7 @@ const BATCH_MS = 200;
 let sandbox: Context | null = null;
 const SEARCH = new Script('lines.map(line => line.search(pattern))');
 
-/** Throws `PATTERN_INVALID` for what is no regular expression. */
+/** Throws `PATTERN_INVALID`. */
 function createLineMatcher({ q, isRegex, isCaseSensitive }: LineQuery): LineMatcher {
   if (isRegex) return patternMatcher(q, isCaseSensitive);
   if (isCaseSensitive)
@@ -29,13 +30,13 @@ function createLineMatcher({ q, isRegex, isCaseSensitive }: LineQuery): LineMatc
   return { mayMatch: text => words.test(text), match: lines => lines.map(line => line.search(words)) };
 }
 
-/** A pattern can take for ever on one short line, and only V8 itself can be told to stop: a script can have a time limit. */
+/** A pattern can run for ever on one short line. Only a `vm` script has a time limit that stops it. */
 function patternMatcher(q: string, isCaseSensitive: boolean): LineMatcher {
   const pattern = compiled(q, isCaseSensitive ? 'u' : 'iu');
   return {
     mayMatch: null,
     match(lines) {
-      // Making one takes longer than most searches, and only one search is at work at a time.
+      // Shared: creating a context takes longer than most searches, and only one search runs at a time.
       sandbox ??= createContext({});
       Object.assign(sandbox, { pattern, lines });
       try {
@@ -60,13 +61,6 @@ function compiled(q: string, flags: string): RegExp {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
-const COLOURS = /\u001b\[[\d;:]*m/g;
-
-/** Text without colours; all other sequences stay, because views show them. */
-export const withoutColours = (text: string): string =>
-  text.includes('\u001b') ? text.replace(COLOURS, '') : text;
-
 /** A line as the output view shows it, without its line end. */
 const shownLine = (line: string): string => withoutColours(line).replace(/\r$/, '');
 
@@ -76,7 +70,7 @@ export interface OutputQuery extends LineQuery {
   after: number;
   limit: number;
   budgetMs: number;
-  /** What a line says, where that is not the line itself. */
+  /** Text of a line, if it is not the line itself. */
   words: ((line: string) => string) | null;
 }
 
@@ -88,14 +82,14 @@ export interface OutputMatches {
 
 const NEWLINE = 0x0a;
 const CHUNK = 256 * 1024;
-/** Of a longer line its beginning is searched. */
+/** Only the beginning of a longer line is searched. */
 const MAX_LINE_LENGTH = 1024 * 1024;
-/** A pattern may have to try again at every character of a line. */
+/** Lower for patterns, which may try again at every character. */
 const MAX_PATTERN_LINE_LENGTH = 10_000;
 const AROUND = 400;
 const BEFORE = 120;
 
-/** Line by line through a file of any size, a chunk of it in memory, until the limit, the time or the file is used up. */
+/** Searches a file of any size line by line, with one chunk in memory, until the limit, the time budget or the end is reached. */
 export async function searchOutput(path: string, query: OutputQuery): Promise<OutputMatches> {
   const matcher = createLineMatcher(query);
   const file = await openRegular(path);
@@ -131,7 +125,7 @@ async function search(file: FileHandle, matcher: LineMatcher, query: OutputQuery
   return { matches: found, next: at < size ? at : null };
 }
 
-/** At least one line from `at`: of one that is too long its beginning, and where the next starts. */
+/** At least one line from `at`, and where the next one starts. Of a line that is too long only the beginning. */
 async function wholeLines(
   file: FileHandle,
   at: number,
@@ -163,7 +157,7 @@ function* matchesIn(
   matcher: LineMatcher,
   { words, isRegex }: OutputQuery,
 ): Generator<{ line: number; offset: number; text: string; column: number }> {
-  // Most of a log does not match: that is told of many lines at once.
+  // Most of a log does not match, so many lines are checked at once.
   if (!words && matcher.mayMatch && !matcher.mayMatch(withoutColours(bytes.toString('utf8')))) return;
   const lines: string[] = [];
   const offsets: number[] = [];

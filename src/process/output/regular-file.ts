@@ -3,8 +3,8 @@ import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /**
- * An agent can put anything in the place of its files. To open a pipe would be to wait for its other end, to follow a
- * link to read what is not the run's: whatever is not a plain file counts as not there.
+ * An agent can replace its files by anything. Opening a pipe would block, and following a link would read files that are not
+ * the run's, so everything except a plain file counts as missing.
  */
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EMLINK', 'ENXIO']);
@@ -42,7 +42,7 @@ export async function openUnlinked(root: string, path: string): Promise<FileHand
   return 'linked';
 }
 
-/** What `use` makes of the file's descriptor, or null. */
+/** The result of `use` with the file's descriptor; null if there is no plain file. */
 export function withRegular<T>(path: string, use: (fd: number) => T): T | null {
   let fd: number;
   try {
@@ -64,7 +64,7 @@ function notThere(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** As many bytes as there are of `length` from `from`. */
+/** Fills the buffer from this position, or as much of it as the file has. */
 export async function readFully(file: FileHandle, bytes: Buffer, from: number): Promise<Buffer> {
   let filled = 0;
   while (filled < bytes.length) {

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
 import { type FileHandle, lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { OnLongLine } from '../line-splitter.ts';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
-import { createLineFollower, type Following } from './line-follower.ts';
+import { createLineFollower, type Following, type OnLongLine } from './line-follower.ts';
 import { createLineIndex, type OutputPlace } from './line-index.ts';
 import { type OutputPage, readPage } from './output-page.ts';
 import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
@@ -60,6 +59,9 @@ export interface RunFiles<RunName extends string = string> {
   removeChat(engine: string, chatId: string): Promise<number>;
 }
 
+const ENVIRONMENT = 'environment.json';
+const VARIABLES = 'variables.json';
+
 /**
  * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
  * and of chats: `<engine>/<chat>/`. For the user's eyes only.
@@ -73,11 +75,7 @@ export function createRunFiles<RunName extends string>({
 }): RunFiles<RunName> {
   const followLines = createLineFollower();
   const lines = createLineIndex();
-  const environmentFile = (runId: string): string => join(runFolder(runsDir, runId), 'environment.json');
-  const variablesFile = (runId: string): string => join(runFolder(runsDir, runId), 'variables.json');
-  const answerFile = (runId: string): string => join(runFolder(runsDir, runId), 'answer.txt');
-  const structuredFile = (runId: string): string => join(runFolder(runsDir, runId), 'structured.json');
-  const recordFile = (runId: string): string => join(runFolder(runsDir, runId), 'run.json');
+  const runFile = (runId: string, name: string): string => join(runFolder(runsDir, runId), name);
   const chatFolder = (engine: string, chatId: string): string =>
     join(chatsDir, folderName(engine), folderName(chatId));
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
@@ -102,15 +100,15 @@ export function createRunFiles<RunName extends string>({
     },
 
     async saveEnvironment(runId, env) {
-      await save(environmentFile(runId), JSON.stringify(env));
+      await save(runFile(runId, ENVIRONMENT), JSON.stringify(env));
     },
-    environment: runId => readVariables(environmentFile(runId)),
+    environment: runId => readVariables(runFile(runId, ENVIRONMENT)),
     async saveVariables(runId, variables) {
-      await save(variablesFile(runId), JSON.stringify(variables));
+      await save(runFile(runId, VARIABLES), JSON.stringify(variables));
     },
-    variables: runId => readVariables(variablesFile(runId)),
+    variables: runId => readVariables(runFile(runId, VARIABLES)),
     async dropEnvironment(runId) {
-      await Promise.all([environmentFile, variablesFile].map(file => rm(file(runId), { force: true })));
+      await Promise.all([ENVIRONMENT, VARIABLES].map(name => rm(runFile(runId, name), { force: true })));
     },
 
     outputPath,
@@ -140,24 +138,24 @@ export function createRunFiles<RunName extends string>({
     follow: (turn, stream, onLine, onLongLine) => followLines(outputPath(turn, stream), onLine, onLongLine),
 
     async saveAnswer(runId, answer) {
-      await save(answerFile(runId), answer);
+      await save(runFile(runId, 'answer.txt'), answer);
     },
-    answer: runId => readIfThere(answerFile(runId)),
+    answer: runId => readIfThere(runFile(runId, 'answer.txt')),
 
     async saveStructured(runId, value) {
-      await save(structuredFile(runId), JSON.stringify(value));
+      await save(runFile(runId, 'structured.json'), JSON.stringify(value));
     },
-    structured: runId => readJson(structuredFile(runId)),
+    structured: runId => readJson(runFile(runId, 'structured.json')),
 
     async saveRecord(runId, record) {
       try {
-        replace(recordFile(runId), record);
+        replace(runFile(runId, 'run.json'), record);
       } catch (thrown) {
-        // A run that was pruned must not get a folder again.
+        // The folder of a pruned run must not be created again.
         none(null)(thrown as NodeJS.ErrnoException);
       }
     },
-    record: async runId => readRegular(recordFile(runId)),
+    record: async runId => readRegular(runFile(runId, 'run.json')),
 
     async list() {
       const names = await readdir(runsDir).catch(none([]));
@@ -174,7 +172,7 @@ export function createRunFiles<RunName extends string>({
       const engines = await readdir(chatsDir).catch(none([]));
       const chats = engines.map(async engine => {
         const names = await readdir(join(chatsDir, engine)).catch(none([]));
-        // What a hash stands for cannot be told from it.
+        // A chat id cannot be recovered from its hash.
         const ids = names.filter(name => !HASH.test(name));
         return Promise.all(
           ids.map(async chatId => {
@@ -190,8 +188,8 @@ export function createRunFiles<RunName extends string>({
 }
 
 /**
- * Whoever reads it finds the old file or the new one, never half of one. Synchronous, because it is on every agent's way
- * to its start: the way to a thread and back costs more than the call, and the database writes to this disk like that too.
+ * Atomic: a reader gets the old file or the new one. Synchronous, because every start of an agent waits for it: a thread's
+ * round trip costs more than the call, and the database writes to this disk synchronously too.
  */
 async function save(path: string, content: string): Promise<string> {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
@@ -204,7 +202,7 @@ function replace(path: string, content: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** An id that somebody else chose may hold anything: then its hash is the name. */
+/** Ids of engines may contain anything; then the hash is the name. */
 const folderName = (id: string): string =>
   /^[\w-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('hex');
 
@@ -220,7 +218,7 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Null also for a damaged file: it says no more than one that is gone. */
+/** Null also for a damaged file, which is treated as missing. */
 async function readJson(path: string): Promise<unknown> {
   try {
     return JSON.parse((await readIfThere(path)) ?? 'null');
@@ -249,10 +247,10 @@ async function sizeOfAll(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** A link or a device in the place of a file has no output of ours. */
+/** A link or a device in place of the file counts as empty. */
 const plainSize = (found: Stats): number => (found.isFile() ? found.size : 0);
 
-/** For what does not exist; every other failure stays one. */
+/** Returns `value` if the file does not exist; other errors are thrown. */
 const none =
   <T>(value: T) =>
   (error: NodeJS.ErrnoException): T => {

@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface EnvironmentSources {
-  /** What the asking client was started with. */
+  /** Environment of the client. */
   client: Record<string, string>;
-  /** What the user saved at install, for clients that hand down little. */
+  /** Variables that `squad install` saved, for clients that pass on few. */
   saved: Record<string, string>;
   home: string;
-  /** Names that stay although they look like another session's. */
+  /** Names to keep although they look like another session's. */
   keep?: string[];
   exists?: (folder: string) => boolean;
 }
 
-/** Names that say "I am inside that session" and would make a fresh agent believe it. Credentials and settings stay. */
+/** Variables by which a CLI marks its own session; a new agent would take itself for part of it. Credentials and settings stay. */
 const SESSION_NAMES = new Set([
   // Claude Code: it marks its own children, its hooks and its editor link.
   ...[
@@ -53,10 +53,10 @@ const SESSION_PREFIXES = [
   'GIT_',
 ];
 
-/** VS Code answers git's questions for a password through these. */
+/** VS Code answers git's password prompts through these. */
 const KEPT_PREFIXES = ['VSCODE_GIT_'];
 
-/** Squad's own: who the asking run is, and what only the hub or the asking client's waiting is set by. */
+/** Squad's own: identity of a run, settings of the hub, and how long the client waits. */
 const SQUAD_NAMES = new Set([
   ...['SQUAD_RUN_ID', 'SQUAD_TURN', 'SQUAD_UPSTREAM', 'SQUAD_SERVER_OF'],
   ...['SQUAD_DATABASE_URL', 'SQUAD_HUB_LINGER_MS'],
@@ -64,7 +64,7 @@ const SQUAD_NAMES = new Set([
 ]);
 const SQUAD_PREFIXES = ['SQUAD_TOKEN', 'SQUAD_MCP_'];
 
-/** Where installers put agents, and where a client started from a desktop does not look. Below the home, or absolute. */
+/** Folders where installers put agent CLIs and that are not in the PATH of desktop clients. Relative to the home, or absolute. */
 const INSTALL_FOLDERS = [
   '.local/bin',
   '/usr/local/bin',
@@ -75,7 +75,7 @@ const INSTALL_FOLDERS = [
   'bin',
 ];
 
-/** The environment of an agent: the asking client's, completed, and without anything that belongs to another session. */
+/** An agent's environment: the client's, completed, without anything that belongs to another session. */
 export function childEnvironment(sources: EnvironmentSources): Record<string, string> {
   const merged = { ...sources.saved, ...sources.client };
   const kept = Object.entries(merged).filter(([name]) => !isLeftOut(name, sources.keep ?? []));

@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 
 export type FoundExecutable =
   | { status: 'found'; path: string }
-  /** There is something of that name, but it cannot be run: a folder, or a file without the right. */
+  /** Exists but cannot be run: a folder, or a file without execute permission. */
   | { status: 'not_executable'; path: string }
   | { status: 'not_found' };
 
-/** What a shell in `cwd` would run for this name. A name with a slash is a path; an empty part of PATH is the current folder. */
+/** The program that a shell in `cwd` would run. A name with a slash is a path; an empty part of PATH is the current folder. */
 export function findExecutable(name: string, where: { path: string; cwd: string }): FoundExecutable {
   if (name === '' || name.includes('\0')) return { status: 'not_found' };
   const folders = name.includes('/') ? [''] : where.path.split(':');

@@ -5,7 +5,7 @@ import { descendantsOf } from '../table/descendants.ts';
 export interface PipedStart {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
 }
 
@@ -15,16 +15,16 @@ export interface PipedChild {
   stdin: Writable;
   stdout: Readable;
   stderr: Readable;
-  /** When it has ended, or could not be started. Never rejects. */
+  /** Settles when it has ended or could not be started. Never rejects. */
   ended: Promise<{ code: number | null; signal: string | null; failure: Error | null }>;
-  /** Ends it with everything below it, at once. */
+  /** Kills it with all its descendants. */
   kill(): void;
 }
 
-/** What a program around another may need to see that the other is gone, and to go itself. */
-const FOLLOW_MS = 500;
+/** Time for a wrapping program to notice that its child has ended, and to end itself. */
+const WRAPPER_EXIT_TIMEOUT_MS = 500;
 
-/** Starts a program that is talked to over its streams and owes nobody an orderly end. In a session of its own. */
+/** Starts a program in its own session and communicates over its streams. It can be killed at any time. */
 export function startPiped({ argv, cwd, env }: PipedStart): PipedChild {
   const [program, ...args] = argv;
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program, args, {
@@ -33,7 +33,7 @@ export function startPiped({ argv, cwd, env }: PipedStart): PipedChild {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  // A write to one that has just ended must not become an uncaught exception.
+  // A write to a process that has just ended must not become an uncaught exception.
   child.stdin.on('error', () => {});
   let hasEnded = false;
   const ended = new Promise<Awaited<PipedChild['ended']>>(resolve => {
@@ -53,10 +53,10 @@ export function startPiped({ argv, cwd, env }: PipedStart): PipedChild {
     kill() {
       if (child.pid === undefined || hasEnded) return;
       const below = descendantsOf(child.pid);
-      // From below: whoever waits for them ends when they have ended, and so is the last to go.
+      // Deepest first: a parent that waits for its children ends after them.
       for (const pid of below.reverse()) end(pid);
       if (below.length === 0) end(child.pid);
-      const follow = setTimeout(() => hasEnded || end(child.pid!), FOLLOW_MS);
+      const follow = setTimeout(() => hasEnded || end(child.pid!), WRAPPER_EXIT_TIMEOUT_MS);
       void ended.then(() => clearTimeout(follow));
     },
   };
@@ -66,6 +66,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has just ended by itself.
+    // Already ended.
   }
 }

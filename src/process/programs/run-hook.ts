@@ -13,14 +13,14 @@ export interface Hook {
 
 const MAX_TEXT_LENGTH = 2_000;
 
-/** Runs a command of the user's to its end, or to its limit. Null when it did what it was to do, otherwise what went wrong. */
+/** Runs a hook command of the user until it ends or exceeds its limit. Returns null on success, otherwise what went wrong. */
 export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promise<string | null> {
   return new Promise(settle => {
     const [program, ...args] = argv;
     const child = spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] });
     const { pid } = child;
     const release = pid === undefined ? () => {} : endWithUs(pid);
-    let words = '';
+    let stderr = '';
     let cutShort: string | null = null;
     const end = (why: string) => {
       cutShort = why;
@@ -31,14 +31,14 @@ export function runHook({ argv, cwd, env, stdin, limitMs, signal }: Hook): Promi
     signal.addEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      words = (words + text).slice(-MAX_TEXT_LENGTH);
+      stderr = (stderr + text).slice(-MAX_TEXT_LENGTH);
     });
-    child.stdin.on('error', () => {}); // it need not read
+    child.stdin.on('error', () => {}); // a hook need not read its input
     child.stdin.end(stdin);
     child.once('error', error => done(error.message));
     child.once('exit', (code, killedBy) => {
       const how = cutShort ?? `exit ${code ?? killedBy}`;
-      done(code === 0 && cutShort === null ? null : [how, words.trim()].filter(Boolean).join(': '));
+      done(code === 0 && cutShort === null ? null : [how, stderr.trim()].filter(Boolean).join(': '));
     });
 
     function done(fault: string | null): void {

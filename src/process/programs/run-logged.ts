@@ -13,9 +13,9 @@ interface LoggedRun {
   table: ProcessTable;
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
-  /** In the environment of everything it starts, so that a later hub can still find it. */
+  /** A new mark for the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   /** What it prints is appended here. */
   logFile: string;
@@ -54,14 +54,14 @@ async function ended(run: LoggedRun, pid: number, exit: Promise<LoggedEnd>): Pro
   return exit;
 }
 
-/** Ends what such a command, started by a hub that is no more, may have left. Returns what could not be ended. */
+/** Ends processes that such a command of an earlier hub may have left. Returns those that could not be ended. */
 export async function endLogged(table: ProcessTable, tag: string): Promise<Leftover[]> {
   const killAt = performance.now() + TERM_MS;
   return killTree(table, createServiceTree(table, tag, 0), () => killAt);
 }
 
 function start({ argv: [program, ...args], cwd, env, tag, logFile }: LoggedRun): ChildProcess {
-  // A run's mark would make it end with a turn of that run.
+  // With a run's mark it would be ended together with a turn of that run.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
   const log = openSync(logFile, 'a', 0o600);
   try {
@@ -83,7 +83,7 @@ function exitOf(child: ChildProcess): Promise<LoggedEnd> {
   });
 }
 
-/** Why it has to end before it does so by itself; null: it has. */
+/** Why the command has to be ended; null: it ended by itself. */
 function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Promise<'time' | 'abort' | null> {
   return new Promise(resolve => {
     const onAbort = () => settle('abort');
@@ -102,7 +102,7 @@ function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Prom
 interface Check {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
   limitMs: number;
   signal?: AbortSignal;
@@ -111,20 +111,20 @@ interface Check {
 interface CheckResult {
   outcome: 'passed' | 'failed' | 'timeout' | 'not_started';
   exitCode: number | null;
-  /** The end of what it printed. */
+  /** End of its output. */
   output: string;
   durationMs: number;
 }
 
 interface CheckPorts {
-  /** In the environment of everything it starts, so that a later hub can still find it. */
+  /** A new mark for the environment of everything it starts, so that a later hub can find it. */
   nextTag(): string;
   table?: ProcessTable;
 }
 
 const SHOWN_BYTES = 8 * 1024;
 
-/** Runs a command of the user's that says yes or no; whatever it started ends with it. */
+/** Runs a check command of the user; everything it started ends with it. */
 export function createRunCheck({ nextTag, table = createProcessTable() }: CheckPorts) {
   return async (check: Check): Promise<CheckResult> => {
     const start = performance.now();
@@ -157,7 +157,7 @@ async function endOf(file: string): Promise<string> {
     const length = Math.min(size, SHOWN_BYTES);
     const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
     const text = buffer.toString('utf8', 0, bytesRead);
-    // Half a character at the cut is not worth showing, and neither is the half of a line.
+    // Drops the partial first line.
     return length < size ? text.slice(text.indexOf('\n') + 1) : text;
   } finally {
     await log.close();

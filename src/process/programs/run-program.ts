@@ -4,13 +4,13 @@ import { endGroup, endWithUs } from './group-reaper.ts';
 export interface ProgramRun {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
   limitMs: number;
-  /** Of its standard output. */
+  /** Limit of its standard output. */
   maxBytes: number;
   signal?: AbortSignal;
-  /** Its standard input; otherwise it has none. What is still to come is waited for, and the program ended if it never does. */
+  /** Standard input (default: none). If a promised input is rejected, the program is ended. */
   input?: Buffer | Promise<Buffer>;
 }
 
@@ -25,18 +25,18 @@ export interface ProgramEnd {
 
 const MAX_STDERR = 16 * 1024;
 
-/** Those at work now, by the session that each has to itself. */
-const atWork = new Map<number, { cwd: string; end: Promise<ProgramEnd> }>();
+/** Running programs, by session id; each has its own session. */
+const running = new Map<number, { cwd: string; end: Promise<ProgramEnd> }>();
 
-export const isOwnProgram = (session: number): boolean => atWork.has(session);
+export const isOwnProgram = (session: number): boolean => running.has(session);
 
-/** When those that are at work in this folder or below it are over: each has its limit. */
+/** Settles when the programs in this folder or below it have ended; each has a time limit. */
 export async function ownProgramsOver(folder: string): Promise<void> {
-  const there = [...atWork.values()].filter(({ cwd }) => cwd === folder || cwd.startsWith(`${folder}/`));
+  const there = [...running.values()].filter(({ cwd }) => cwd === folder || cwd.startsWith(`${folder}/`));
   await Promise.all(there.map(({ end }) => end));
 }
 
-/** Runs a small program of Squad's own to its end, without a shell and within bounds. Not for agents. Never rejects. */
+/** Runs a small program such as git, without a shell and with limits. Not for agents. Never rejects. */
 export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
   const [program, ...args] = run.argv;
@@ -47,16 +47,16 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 
   if (run.signal?.aborted)
     return Promise.resolve({ code: null, stdout: Buffer.alloc(0), stderr, cut: 'abort' });
-  // A session of its own, so that it has no terminal to ask and whatever it starts ends with it.
+  // Its own session, so that it has no terminal to prompt on and everything it starts ends with it.
   const child = spawn(program, args, {
     cwd: run.cwd,
     env: run.env,
     detached: true,
     stdio: [run.input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
   });
-  if (child.pid !== undefined) atWork.set(child.pid, { cwd: run.cwd, end: promise });
+  if (child.pid !== undefined) running.set(child.pid, { cwd: run.cwd, end: promise });
   const release = child.pid === undefined ? () => {} : endWithUs(child.pid);
-  child.stdin?.on('error', () => {}); // it need not read all of it
+  child.stdin?.on('error', () => {}); // the program need not read all of it
   if (run.input instanceof Promise)
     run.input.then(
       bytes => child.stdin?.end(bytes),
@@ -67,7 +67,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   function end(why: ProgramEnd['cut']): void {
     cut ??= why;
     if (child.pid !== undefined) endGroup(child.pid);
-    // One that left the group must not keep us waiting for the end of its output.
+    // A process that left the group must not keep us waiting for the end of the output.
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
@@ -92,7 +92,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   child.on('close', done);
 
   function done(code: number | null): void {
-    if (child.pid !== undefined) atWork.delete(child.pid);
+    if (child.pid !== undefined) running.delete(child.pid);
     release();
     clearTimeout(timer);
     run.signal?.removeEventListener('abort', onAbort);

@@ -3,29 +3,29 @@ import { createHash, randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { createLineSplitter } from '../line-splitter.ts';
+import { LineSplitter } from '../../base/lines.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import { findExecutable } from './find-executable.ts';
 import { createServiceTree, TERM_MS } from './service-tree.ts';
 
-const MAX_LINE_LENGTH = 1024 * 1024;
-/** What is looked at of one second's output; a program that says more is only listened to with half an ear. */
+const MAX_LINE_BYTES = 1024 * 1024;
+/** Bytes of one second's output that are read as lines; the rest is left out. */
 const MAX_PER_SECOND = 1024 * 1024;
-/** Of what is too much, this is kept of its end, in however many pieces that came. */
+/** Bytes kept from the end of the output that is left out. */
 const KEPT_END = 16 * 1024;
 
 /**
- * Reads lines for as long as they come. The writer never has to wait for us, and a flood costs neither memory nor much
- * time: what is too much for one second is left out, but for the end of it, where the reason for a crash would stand.
+ * Reads lines. The writer never waits for us, and a flood costs neither memory nor much time: output beyond the limit of one
+ * second is left out, except its end, where the reason for a crash would be.
  */
 export function readStderr(
   stream: Readable,
   onLine: (line: string) => void,
   clock = () => performance.now(),
 ): void {
-  const lines = createLineSplitter(MAX_LINE_LENGTH, onLine);
+  const lines = new LineSplitter({ maxBytes: MAX_LINE_BYTES }, { line: bytes => onLine(bytes.toString()) });
   let windowStart = clock();
   let taken = 0;
   let leftOut = 0;
@@ -34,8 +34,8 @@ export function readStderr(
   function catchUp(): void {
     if (!end) return;
     if (leftOut > 0) {
-      // The line that was cut off, and the one that begins in the middle, are no lines: half a secret is not known for one.
-      lines.tear();
+      // Drops the two partial lines around the gap: redaction does not recognise half a secret.
+      lines.skipLine();
       onLine(`[${leftOut} bytes left out]`);
     }
     lines.push(end);
@@ -71,9 +71,9 @@ interface ServiceStart {
   table: ProcessTable;
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
-  /** In the environment of everything it starts; see service-tag.ts. */
+  /** In the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   onStderrLine(line: string): void;
 }
@@ -82,19 +82,19 @@ export interface ServiceProcess {
   pid: number;
   stdin: Writable;
   stdout: Readable;
-  /** When its first process has ended. What that left behind is ended then, too. */
+  /** Settles when its first process has ended; processes it left behind are then ended too. */
   ended: Promise<{ code: number | null; signal: string | null }>;
-  /** When its log can bring nothing more. Something it left behind may hold it open. */
+  /** Settles when stderr is closed. A process it left behind may keep it open. */
   logEnd: Promise<void>;
-  /** Ends it with everything it started: its input is closed, then TERM, then KILL. Returns what could not be ended, normally nothing. */
+  /** Ends it with everything it started: closes its input, then TERM, then KILL. Returns processes that could not be ended, normally none. */
   stop(): Promise<Leftover[]>;
 }
 
-/** From the end of its input to TERM. */
+/** From closing its input to TERM. */
 const INPUT_END_MS = 2000;
 
 /**
- * Starts a program that is talked to over its streams, in a session of its own. Rejects with a `code`: COMMAND_NOT_FOUND,
+ * Starts a program in its own session and communicates over its streams. Rejects with a `code`: COMMAND_NOT_FOUND,
  * COMMAND_NOT_EXECUTABLE, FOLDER_NOT_FOUND or SPAWN_FAILED.
  */
 export async function startService(start: ServiceStart): Promise<ServiceProcess> {
@@ -104,7 +104,7 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
   let stopping: Promise<Leftover[]> | null = null;
   readStderr(child.stderr, start.onStderrLine);
   const logEnd = new Promise<void>(resolve => child.stderr.once('close', resolve));
-  // A write to one that has just ended must not become an uncaught exception.
+  // A write to a process that has just ended must not become an uncaught exception.
   child.stdin.on('error', () => {});
 
   const ended = new Promise<{ code: number | null; signal: string | null }>(resolve => {
@@ -117,17 +117,17 @@ export async function startService(start: ServiceStart): Promise<ServiceProcess>
     const { survivors } = stopping ? { survivors: [] } : await sweep(start.table, tree, TERM_MS);
     return survivors;
   });
-  // The table may be unreadable for a while; then there is still `stop`.
+  // The process table may be unreadable for a while; `stop` tries again.
   swept.catch(() => {});
 
   async function stop(): Promise<Leftover[]> {
-    // Seen while its parents live, what has shed every mark is known.
+    // Taken while parents live, so that children without any mark are found.
     await tree.members();
     child.stdin.end();
     await Promise.race([ended, afterInputEnd()]);
     const killAt = performance.now() + TERM_MS;
     const survivors = await killTree(start.table, tree, () => killAt);
-    // Something that is no longer ours may hold these open.
+    // A process outside the tree may hold these open.
     child.stdout.destroy();
     child.stderr.destroy();
     return survivors;
@@ -152,13 +152,13 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 async function spawned({ argv, cwd, env, tag }: ServiceStart): Promise<Child> {
   const [program, ...args] = argv;
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
-    throw failure('FOLDER_NOT_FOUND', `The folder ${cwd} is not there.`);
+    throw failure('FOLDER_NOT_FOUND', `The folder ${cwd} does not exist.`);
   const found = findExecutable(program, { path: env.PATH ?? '', cwd });
   if (found.status === 'not_found')
     throw failure('COMMAND_NOT_FOUND', notFound(program, env.PATH ?? '', cwd));
   if (found.status === 'not_executable')
     throw failure('COMMAND_NOT_EXECUTABLE', `The program ${found.path} cannot be run.`);
-  // A run's mark would make it end with that run.
+  // With a run's mark it would be ended together with that run.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, ...rest } = env;
 
   const child = spawn(found.path, args, {

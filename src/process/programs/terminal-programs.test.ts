@@ -31,7 +31,7 @@ test('a choice that cannot be run is said, and nothing else is taken instead', (
   for (const TERMINAL of ['nothing-like-it', 'locked', 'xterm -fs 14'])
     expect(findTerminal({ ...screen, TERMINAL }, 'linux')).toEqual({
       program: null,
-      why: `TERMINAL is ${TERMINAL}, which is no program that can be run`,
+      why: `TERMINAL is ${TERMINAL}, which is not an executable program`,
     });
 });
 

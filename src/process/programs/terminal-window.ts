@@ -6,19 +6,19 @@ import { findExecutable } from './find-executable.ts';
 interface Window {
   argv: readonly [string, ...string[]];
   cwd: string;
-  /** All of it: nothing is taken over from this process. */
+  /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
-  /** One that has not failed by then is taken to be on the screen. */
+  /** A window that has not failed within this time counts as open. */
   settleMs: number;
 }
 
 /**
- * Starts a program with a window, for a person: nobody here waits for its end, and it outlives us. Rejects with the code
- * SPAWN_FAILED when it could not be started, or ended at once as one that failed.
+ * Starts a program with a window, for a person. It outlives this process. Rejects with the code SPAWN_FAILED when it could not
+ * be started or failed at once.
  */
 export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> {
   const [program, ...args] = argv;
-  // With such a mark it would be ended together with what it names.
+  // With such a mark Squad would end the window together with the run or service.
   const { [RUN_VARIABLE]: _run, [TURN_VARIABLE]: _turn, [SERVICE_VARIABLE]: _service, ...rest } = env;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env: rest, detached: true, stdio: 'ignore' });
@@ -29,7 +29,7 @@ export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> 
     };
     child.once('error', error => failed(`could not be started: ${error.message}`));
     child.once('exit', (code, signal) => {
-      // Some hand the window to a process that is there already, and end.
+      // Some programs pass the window to a process that already runs, and end.
       if (code !== 0) return failed(`ended at once (${code === null ? signal : `exit ${code}`})`);
       clearTimeout(timer);
       resolve();
@@ -40,7 +40,7 @@ export function openWindow({ argv, cwd, env, settleMs }: Window): Promise<void> 
 
 type FoundTerminal = { program: string; why: null } | { program: null; why: string };
 
-/** What stands before the command. `-e` unless it is named here: that is what most of them take. */
+/** Arguments before the command (default: `-e`, which most programs take). */
 const BEFORE_COMMAND: Readonly<Record<string, readonly string[]>> = {
   'gnome-terminal': ['--'],
   ptyxis: ['--'],
@@ -62,10 +62,12 @@ export function findTerminal(
   env: Readonly<Record<string, string>>,
   platform: NodeJS.Platform = process.platform,
 ): FoundTerminal {
-  // Its terminal takes no command, and a screen there has no name in the environment.
-  if (platform === 'darwin') return none('on macOS Squad opens no windows');
+  // Its terminal takes no command, and no variable names its screen.
+  if (platform === 'darwin') return none('Squad opens no windows on macOS');
   if (!env.DISPLAY && !env.WAYLAND_DISPLAY)
-    return none('the terminal that opened this page has no screen (neither DISPLAY nor WAYLAND_DISPLAY)');
+    return none(
+      'the terminal that opened the web UI has no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)',
+    );
   const { TERMINAL: chosen, PATH = '' } = env;
   for (const name of chosen ? [chosen] : USUAL) {
     const found = findExecutable(name, { path: PATH, cwd: '/' });
@@ -73,12 +75,12 @@ export function findTerminal(
   }
   return none(
     chosen
-      ? `TERMINAL is ${chosen}, which is no program that can be run`
-      : `no terminal program was found (${USUAL.join(', ')}); TERMINAL may name another`,
+      ? `TERMINAL is ${chosen}, which is not an executable program`
+      : `no terminal program was found (${USUAL.join(', ')}); set TERMINAL to use another`,
   );
 }
 
-/** Without a shell in between: each word of the command arrives as it is. */
+/** Without a shell: each argument arrives unchanged. */
 export const terminalArguments = (program: string, command: readonly string[]): string[] => [
   ...(BEFORE_COMMAND[basename(program)] ?? ['-e']),
   ...command,

@@ -56,17 +56,17 @@ function linkOf(path: string): string | null {
   }
 }
 
-/** Programs that hold one connection to us mostly hold several, or open the next one soon. */
+/** A program with one connection to us usually has several, or opens the next one soon. */
 const MAX_REMEMBERED = 32;
 
 interface SocketHolders {
   /** The process of our own user that holds the socket with this inode; null when none shows it. */
   holderOf(inode: string): number | null;
-  /** Whether a process below these hides what it holds: one of them may be the holder that was not found. */
+  /** Whether a process below these hides its descriptors: it may be the holder that was not found. */
   anyHidesBelow(pids: readonly number[]): boolean;
 }
 
-/** Linux only. A look at every process takes milliseconds, so the last holders are asked first. */
+/** Linux only. Checking every process takes milliseconds, so the last holders are checked first. */
 export function createSocketHolders(): SocketHolders {
   const last = new Set<number>();
   return {

@@ -1,4 +1,4 @@
-import { withoutColours } from '../output/output-search.ts';
+import { withoutColours } from '../../base/text.ts';
 
 /**
  * The lines of a program's stderr that say why it failed, in their order: without stack frames, and with the lines that name

@@ -10,7 +10,7 @@ export interface Heard {
   squad?: number;
 }
 
-/** What a hello gets. */
+/** What a handshake gets. */
 type Answers = 'a greeting' | 'a closed door' | 'a refusal' | 'nothing';
 
 interface HubGiven {

@@ -1,4 +1,5 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { isObject } from '../../base/json.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { UpstreamFault } from '../upstream/link.ts';
 
@@ -30,8 +31,7 @@ export function asProtocolError(thrown: unknown): ProtocolError {
 /** The same for a call of a tool, which every error of it names. Data of another server that is no object stays as it was. */
 export function toolCallError(thrown: unknown, tool: string): ProtocolError {
   const { code, message, data = {} } = asProtocolError(thrown);
-  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
-  return new ProtocolError(code, message, isObject ? { ...data, tool_name: tool } : data);
+  return new ProtocolError(code, message, isObject(data) ? { ...data, tool_name: tool } : data);
 }
 
 function saidElsewhere(thrown: unknown): { code: number; message: string; data?: unknown } | null {

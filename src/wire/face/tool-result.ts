@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { isObject } from '../http/plain-request.ts';
+import { isObject, tryParseJson } from '../../base/json.ts';
 import type { Era, FinalToolResult, Peer, ToolDef } from './face.ts';
 
 /** Some clients show the model the text, some the structured content: both must say the same. */
@@ -28,7 +28,7 @@ export function readableResult<T extends Result>(result: T, client: Peer['client
 function errorOnce<T extends Result>(result: T): T {
   const [first, ...more] = result.content as { type?: unknown; text?: unknown }[];
   if (more.length > 0 || typeof first?.text !== 'string') return result;
-  const said = parsed(first.text);
+  const said = tryParseJson(first.text);
   const { structuredContent = said } = result;
   const isSame = isObject(said) && JSON.stringify(structuredContent) === JSON.stringify(said);
   return isSame ? { ...result, content: [], structuredContent } : result;
@@ -41,18 +41,9 @@ function errorOnce<T extends Result>(result: T): T {
 function withoutJsonFirst<T extends Result>(result: T): T {
   const [first] = result.content as { text?: unknown }[];
   if (result.structuredContent || typeof first?.text !== 'string') return result;
-  const said = parsed(first.text);
+  const said = tryParseJson(first.text);
   if (said === undefined || isObject(said)) return result;
   return { ...result, content: [{ type: 'text', text: '' }, ...(result.content as unknown[])] };
-}
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const texts: Record<Era, WeakMap<readonly ToolDef[], string>> = {

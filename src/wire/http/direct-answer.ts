@@ -1,9 +1,10 @@
 import { ProtocolErrorCode, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server';
+import { isObject } from '../../base/json.ts';
 import type { Face, Peer } from '../face/face.ts';
 import { risingProgress } from '../face/progress.ts';
 import { asProtocolError, internalError, toolCallError, unknownTool } from '../face/protocol-errors.ts';
 import { readableResult, toolListText } from '../face/tool-result.ts';
-import { isObject, type PlainRequest } from './plain-request.ts';
+import type { PlainRequest } from './plain-request.ts';
 
 /** A whole message as it goes on the wire. */
 export interface DirectAnswer {

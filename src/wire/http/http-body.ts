@@ -27,7 +27,7 @@ function errorText({ code, message, id }: Refused): string {
   return JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: echoed });
 }
 
-/** The body's JSON, or why it is none, or null when the client left before it was all there. What can be refused unread is. */
+/** The body's JSON, or the refusal, or null when the client left before the body was complete. */
 export async function readBody(
   req: IncomingMessage,
   maxBytes: number,
@@ -44,7 +44,7 @@ export async function readBody(
   }
 }
 
-// The rest of a body that is not read would be taken for the next request.
+// Unread bytes of the body would be taken for the next request.
 const UNREAD = { connection: 'close' };
 
 const NOT_JSON: Refused = {
@@ -63,7 +63,7 @@ const tooLarge = (maxBytes: number): Refused => ({
 
 function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'too many' | null> {
   if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too many');
-  // Of one that is gone already, no event would tell.
+  // A destroyed request emits no further event.
   if (req.destroyed) return Promise.resolve(null);
   return new Promise(settle => {
     const chunks: Buffer[] = [];
@@ -81,10 +81,10 @@ function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer | 'to
   });
 }
 
-/** Some editors' tools begin every text with a byte order mark. */
+/** Some tools begin every text with a byte order mark. */
 const withoutMark = (text: string) => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
-/** Whether someone waits for the answer; a stream that only listens is not waited for. */
+/** Whether somebody waits for the answer, which is not so for a listening stream. */
 export function awaitsAnswer(body: unknown): boolean {
   return Array.isArray(body) ? body.some(isAwaited) : isAwaited(body);
 }

@@ -12,7 +12,7 @@ interface HttpCallOptions {
   onOver(): void;
 }
 
-/** One request over HTTP that is answered past the SDK, and the three ways in which it can end before that. */
+/** One HTTP request that is answered without the SDK, and the three ways in which it can end early. */
 export class HttpCall {
   readonly #options: HttpCallOptions;
   readonly #stop = new AbortController();
@@ -24,7 +24,7 @@ export class HttpCall {
       options.answer.leave();
       options.onOver();
     });
-    // Someone who left while we spoke is no fault of ours.
+    // The client left while we wrote.
     res.on('error', () => {});
   }
 
@@ -38,14 +38,14 @@ export class HttpCall {
     return own === sessionId && (id === undefined || id === request.id);
   }
 
-  /** The owner may ask no more: it is told so in place of the answer. */
+  /** The owner has lost access: answers with that error. */
   cutOff(reason: Error): void {
     const { answer, request } = this.#options;
     answer.end(errorAnswer(request, reason));
     this.#stop.abort(reason);
   }
 
-  /** The client waits no longer. No answer follows, as the protocol says. */
+  /** The client has cancelled. By the protocol no answer follows. */
   cancel(): void {
     this.#options.answer.drop();
     this.#stop.abort();
@@ -59,12 +59,12 @@ interface HttpAnswerOptions {
   /** What the client can read. */
   json: boolean;
   stream: boolean;
-  /** Without an answer for this long, the stream is opened, so that the client sees that we are there. */
+  /** After this time without an answer the stream is opened, so that the client sees that we are working. */
   openStreamMs: number;
   headers: Record<string, string>;
 }
 
-/** One JSON-RPC answer over HTTP: in one piece if it is all there is to say, else as the last event of a stream. */
+/** One JSON-RPC answer over HTTP: as one JSON body, or as the last event of a stream after notifications. */
 export class HttpAnswer {
   readonly #res: ServerResponse;
   readonly #options: HttpAnswerOptions;
@@ -81,7 +81,7 @@ export class HttpAnswer {
     return this.#isOver;
   }
 
-  /** Not after the end. Lost on a client that reads no streams, or does not read fast enough: progress is only worth something when it is new. */
+  /** Not after the end. Dropped for a client that cannot read streams or reads too slowly: only new progress is useful. */
   notify(text: string): void {
     if (!this.#options.stream || this.#res.writableNeedDrain) return;
     this.#open();
@@ -104,7 +104,7 @@ export class HttpAnswer {
     this.#res.end(text);
   }
 
-  /** Ends without a word. */
+  /** Ends without an answer. */
   drop(): void {
     if (this.#isOver) return;
     this.leave();
@@ -113,7 +113,7 @@ export class HttpAnswer {
     this.#res.end();
   }
 
-  /** Nothing more is said from here. */
+  /** Sends nothing from now on. */
   leave(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);

@@ -5,6 +5,7 @@ import {
   type RequestId,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import { tryParseJson } from '../../base/json.ts';
 import type { FaceServer } from '../face/face-server.ts';
 import type { Access } from './access.ts';
 import { refusal } from './http-body.ts';
@@ -48,7 +49,8 @@ function newSessionId({ params }: InitializeRequest): string {
 function readSessionId(id: string): { uuid: string; handshake: InitializeRequest } | null {
   const [, uuid, kept] = ID.exec(id) ?? [];
   if (uuid === undefined) return null;
-  const handshake = { jsonrpc: '2.0', id: 0, method: 'initialize', params: kept ? parsed(kept) : UNKNOWN };
+  const params = kept ? tryParseJson(Buffer.from(kept, 'base64url').toString()) : UNKNOWN;
+  const handshake = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
   return isInitializeRequest(handshake) ? { uuid, handshake } : null;
 }
 
@@ -57,14 +59,6 @@ const UNKNOWN = {
   capabilities: {},
   clientInfo: { name: 'unknown', version: '0' },
 };
-
-function parsed(kept: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(kept, 'base64url').toString());
-  } catch {
-    return null;
-  }
-}
 
 interface LegacySessionOptions {
   /** Of one owner: nobody's sessions are another's business. */

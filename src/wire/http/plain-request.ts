@@ -10,6 +10,7 @@ import {
   type RequestId,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server';
+import { isObject } from '../../base/json.ts';
 import type { Era, Peer } from '../face/face.ts';
 
 /** The one revision of the modern era so far. */
@@ -130,9 +131,6 @@ function withMeta(params: Record<string, unknown>, rest: Record<string, unknown>
   const { _meta, ...others } = params;
   return Object.keys(rest).length > 0 ? { ...others, _meta: rest } : others;
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isId = (value: unknown): value is RequestId => typeof value === 'string' || Number.isSafeInteger(value);
 

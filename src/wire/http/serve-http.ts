@@ -13,8 +13,8 @@ const KEEP_ALIVE_MS = 15_000;
 const utf8 = new TextEncoder();
 
 /**
- * The same answer, but if it takes long, as a stream that is open before there is anything to say: some clients give up
- * on a call of which not one byte has come, whatever they were told about progress.
+ * The same answer, but as a stream that opens early if the answer takes long: some clients give up on a call without a first
+ * byte, even if they get progress.
  */
 export async function openStreamEarly(answer: Promise<Response>, afterMs: number): Promise<Response> {
   const quick = await within(answer, afterMs);
@@ -48,23 +48,23 @@ async function within<T>(answer: Promise<T>, ms: number): Promise<T | null> {
 }
 
 export interface HttpOptions {
-  /** What this request may see; in the legacy era asked once, when the session opens. */
+  /** The face for this request; in the legacy era called once, when the session opens. */
   build(request: IncomingMessage, info: { era: Era }): Face;
-  /** Whose request it is: a legacy session is closed to every other owner, and `endSessions` ends what one has open. */
+  /** Owner of the request: a legacy session serves only its owner, and `endSessions` ends everything of one owner. */
   owner?(request: IncomingMessage): string;
   maxBodyBytes?: number;
-  /** How many legacy sessions an owner has at most; beyond, its own idle ones make room. */
+  /** Limit of legacy sessions per owner; beyond it an idle one of the same owner is closed. */
   maxSessions?(owner: string): number;
   sessionIdleMs?: number;
   /** The same for sessions without subscriptions or a log level, which lose nothing when they are opened again. */
   bareSessionIdleMs?: number;
-  /** A call without an answer for this long gets its stream opened, so that its client sees that we are there. */
+  /** After this time without an answer a call's stream is opened, so that the client sees that we are working. */
   openStreamMs?: number;
   onInFlight?(count: number): void;
   onError?(error: Error): void;
 }
 
-/** As an audience: everybody. A legacy client hears what comes unasked only while it keeps its listening stream open. */
+/** As an audience: all clients. A legacy client gets notifications only while its listening stream is open. */
 export interface HttpHandler extends Audience {
   /** For one path of a node:http server. Checks neither token, Host nor Origin: put guards in front. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
@@ -73,7 +73,7 @@ export interface HttpHandler extends Audience {
   sessions(): number;
   /** One owner's clients only. */
   of(owner: string): Audience;
-  /** Ends the owner's sessions, calls and listening streams. Take its token away first: who still has one may come back. */
+  /** Ends the owner's sessions, calls and listening streams. Revoke its token first, or it can come back. */
   endSessions(owner: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -169,7 +169,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     handle: async (req, res) => {
       if (closed) return refuse(res, { status: 503, code: -32000, message: STOPPING });
       if (!METHODS.includes(req.method ?? '')) return refuse(res, WRONG_METHOD);
-      // Its access is taken before the body comes: if it ends meanwhile, the request ends with it.
+      // Taken before the body arrives: if the access ends meanwhile, the request ends with it.
       await serve(req, res, accesses.of(options.owner?.(req) ?? ''));
     },
     inFlight: () => unanswered.size,
@@ -179,7 +179,7 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
     endSessions: owner => accesses.end(owner, ENDED),
     close: async () => {
       closed = true;
-      // As if it had crashed: an error would be taken for an answer, by a model that asked for leave say.
+      // Like a crash: a model that asked for permission, say, would take an error for an answer.
       for (const res of unanswered) if (!res.writableEnded) res.destroy();
       await accesses.endAll(STOPPING);
     },

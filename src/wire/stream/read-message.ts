@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
-import type { Line } from '../line-splitter.ts';
+import type { LineEdges } from '../../base/lines.ts';
 
 const ID = String.raw`"id"\s*:\s*(-?\d{1,15}|"(?:[^"\\]|\\.){0,200}")`;
 const PLAIN_FIELD = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
@@ -10,17 +10,14 @@ const ANSWER_AT_HEAD = new RegExp(
   String.raw`^\s*\{\s*(?:(?:"jsonrpc"\s*:\s*"[^"\\]*"|${ID})\s*,\s*)*"(?:result|error)"\s*:`,
 );
 
-/** The edges of a message that was too long to keep. */
-export interface Edges {
-  head: Buffer;
-  tail: Buffer;
-}
+/** A line, or the edges of one that was too long to keep. */
+export type Line = { bytes: Buffer } | { tooLong: LineEdges };
 
 /**
  * The id of a message of which only the edges were kept. Ids inside `params` must not be taken for it, or another
  * request would be answered: only plain fields may stand between it and the message's own braces.
  */
-function topLevelId({ head, tail }: Edges): string | number | null {
+function topLevelId({ head, tail }: LineEdges): string | number | null {
   const found =
     ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
   if (found === undefined) return null;
@@ -31,11 +28,11 @@ function topLevelId({ head, tail }: Edges): string | number | null {
   }
 }
 
-/** Of an answer only: the other side numbers its own questions, and those numbers are none of ours. */
-export const answeredId = (edges: Edges): string | number | null =>
+/** Only for answers: the other side numbers its own requests, and those ids are not ours. */
+export const answeredId = (edges: LineEdges): string | number | null =>
   ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 
-/** What a line cannot be, in the words JSON-RPC has for it. */
+/** A JSON-RPC error that answers a line. */
 export interface Refusal {
   jsonrpc: '2.0';
   id: RequestId | null;
@@ -47,7 +44,7 @@ type Refused = { refusal: Refusal };
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
-/** The JSON of one line of the wire, or the refusal to send back, or nothing (a blank line). */
+/** The JSON of one line, or the refusal to send back, or null for a blank line. */
 export function readLine(line: Line, maxBytes: number): { value: unknown } | Refused | null {
   if ('tooLong' in line) {
     return { refusal: tooLarge(topLevelId(line.tooLong), maxBytes) };
@@ -61,7 +58,7 @@ export function readLine(line: Line, maxBytes: number): { value: unknown } | Ref
   }
 }
 
-/** What a line says, as a message, or the refusal to send back. */
+/** The value as a message, or the refusal to send back. */
 export function readMessage(value: unknown): { message: JSONRPCMessage } | Refused {
   if (Array.isArray(value)) return refused(INVALID_REQUEST, 'Invalid request: batches are not supported');
   try {

@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
+import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
 import type { DirectAnswer, DirectCall } from '../http/direct-answer.ts';
 import { type PlainRequest, plainRequest } from '../http/plain-request.ts';
-import { type Line, LineSplitter } from '../line-splitter.ts';
 import { LineWriter } from './line-writer.ts';
-import { type Refusal, readLine, readMessage } from './read-message.ts';
+import { type Line, type Refusal, readLine, readMessage } from './read-message.ts';
 
 export interface StreamTransportOptions {
   input: Readable;
@@ -12,14 +12,14 @@ export interface StreamTransportOptions {
   maxLineBytes: number;
   /** How long answers may still be given after the client ended its input. */
   drainMs: number;
-  /** The client said its last word: calls should come to an end. */
+  /** The client has closed its input: calls should end. */
   onInputEnd(): void;
-  /** Everything was answered after that. The connection stays open until this settles, within `drainMs`. */
+  /** Called when everything is answered after that. The connection stays open until it settles, within `drainMs`. */
   onAnswered(): Promise<void>;
   onInFlight(count: number): void;
   /** How to answer a request without handing it to `onmessage`; null if it is to be handed on. */
   direct(request: PlainRequest): ((call: DirectCall) => Promise<DirectAnswer>) | null;
-  /** What to say to a message that is not to be handed on at all; null if it is. */
+  /** Refusal of a message; null if the message is to be handed on. */
   refuse(message: JSONRPCMessage): Refusal | null;
 }
 
@@ -29,9 +29,9 @@ interface Direct {
   isCancelled: boolean;
 }
 
-/** A client that asks without reading is made to wait before its answers fill our memory. */
+/** Input of a client that does not read is paused before its answers fill our memory. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** Log messages are worth something only while they are new: nobody stores them up for a client that does not read. */
+/** Log messages for a client that does not read are dropped: only new ones are useful. */
 const MAX_UNREAD_LOG_BYTES = 1024 * 1024;
 
 /** Newline-delimited JSON over a pair of streams. It owns both: when the connection is over, they are closed. */
@@ -62,7 +62,15 @@ export class StreamTransport implements Transport {
 
   async start(): Promise<void> {
     const { input, output, maxLineBytes } = this.#options;
-    const lines = new LineSplitter(maxLineBytes, line => this.#take(line));
+    const lines = new LineSplitter(
+      { maxBytes: maxLineBytes },
+      {
+        line: bytes => this.#take({ bytes }),
+        piece: edgesOfLongLine((tooLong, isLast) => {
+          if (isLast) this.#take({ tooLong });
+        }),
+      },
+    );
     // Errors stay handled for good: a late EPIPE after closing must not become an uncaught exception.
     input.on('error', error => this.#fail(error));
     output.on('error', error => this.#fail(error));
@@ -133,7 +141,7 @@ export class StreamTransport implements Transport {
     this.#direct.set(id, direct);
     this.#asked(id);
     const notify = (text: string) => {
-      // Progress is only worth something when it is new; nobody is to store it up for a client that does not read.
+      // Progress for a client that does not read is dropped: only the newest is useful.
       if (this.#writer.unreadBytes <= MAX_UNREAD_BYTES) this.#send(text);
     };
     void answer({ signal: direct.stop.signal, notify }).then(({ text }) => {

@@ -1,7 +1,7 @@
+import { isObject } from '../../base/json.ts';
 import type { Era } from '../face/face.ts';
 import { type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
-import { isObject } from './parse-json.ts';
 
 const META = 'io.modelcontextprotocol/';
 export const VERSION_KEY = `${META}protocolVersion`;

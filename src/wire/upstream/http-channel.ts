@@ -1,3 +1,4 @@
+import { isObject, tryParseJson } from '../../base/json.ts';
 import { MODERN, VERSION_KEY } from './handshake.ts';
 import {
   type Answer,
@@ -11,7 +12,6 @@ import {
 import { type HttpSession, isType } from './http-session.ts';
 import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
-import { isObject, tryParse } from './parse-json.ts';
 import { readMessages, type StreamPosition } from './sse.ts';
 
 /** Which parameter says what the request is about. */
@@ -218,7 +218,7 @@ export class HttpChannel implements Channel {
   async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
     const { mux } = this.#options;
     const text = await readText(answer.body, MAX_REFUSAL_BYTES);
-    const received = isType(answer, 'application/json') ? tryParse(text) : null;
+    const received = isType(answer, 'application/json') ? tryParseJson(text) : null;
     const fault = this.#faultOf(answer, isObject(received) ? received.id : null, id);
     if (mux.fault) return;
     const isAnswer = fault.kind !== 'unauthorized' && !fault.isPassing && isObject(received);
@@ -252,7 +252,7 @@ export class HttpChannel implements Channel {
 }
 
 function parsed(text: string): unknown {
-  const value = tryParse(text);
+  const value = tryParseJson(text);
   if (value === undefined) throw new UpstreamFault('transport', 'The server answered with broken JSON.');
   return value;
 }

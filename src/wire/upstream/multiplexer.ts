@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json.ts';
 import { type UpstreamHandshake, withMeta } from './handshake.ts';
 import {
   type Channel,
@@ -8,7 +9,6 @@ import {
   UpstreamFault,
   type UpstreamLink,
 } from './link.ts';
-import { isObject } from './parse-json.ts';
 
 /** A request that waits for its answer. */
 interface Pending {

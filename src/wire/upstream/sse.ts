@@ -1,22 +1,26 @@
 import type { Readable } from 'node:stream';
+import { tryParseJson } from '../../base/json.ts';
 import { networkFault, readText, StatusFault, tooLarge, UnreachableFault } from './http-exchange.ts';
 import { type HttpSession, isType } from './http-session.ts';
 import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
-import { tryParse } from './parse-json.ts';
 
 export interface SseEvent {
-  /** `message` unless it says so. */
+  /** Default: `message`. */
   type: string;
   data: string;
 }
 
 const LF = 10;
 const CR = 13;
-/** What a line costs beside its text. */
+/** Memory of a line in addition to its text. */
 const LINE_COST = 8;
 
-/** Server-sent events out of bytes. Holds no more than one event, and throws when that is over the limit. */
+/**
+ * Parses server-sent events from bytes. Holds no more than one event and throws when that is over the limit. Own code, because
+ * `eventsource-parser` counts only the text of `data`, needs quadratic time for a chunk of LF lines with one CR, and holds back
+ * an event that ends with CR until the next chunk.
+ */
 export class SseParser {
   lastEventId: string | null = null;
   retryMs: number | null = null;
@@ -39,7 +43,7 @@ export class SseParser {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     let from = this.#afterCr && chunk[0] === LF ? 1 : 0;
-    // Each is looked for only once it was passed, or a chunk full of one would be searched for the other again and again.
+    // Each is searched again only after it was passed: a chunk full of one would otherwise be searched for the other each time.
     let lf = chunk.indexOf(LF, from);
     let cr = chunk.indexOf(CR, from);
     while (lf >= 0 || cr >= 0) {
@@ -51,7 +55,7 @@ export class SseParser {
       if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from);
     }
     this.#add(chunk.subarray(from));
-    // A line may end with both, and the second may be yet to come.
+    // The LF of a CRLF may come with the next chunk.
     this.#afterCr = chunk[chunk.length - 1] === CR;
   }
 
@@ -71,11 +75,11 @@ export class SseParser {
     this.#isFirst = false;
     if (line === '') this.#finishEvent();
     else if (this.#takeField(line)) this.#size += LINE_COST;
-    // What says nothing takes no room.
+    // Ignored lines do not count.
     else this.#size -= bytes.length;
   }
 
-  /** Whether something of it is kept until the end of the event. */
+  /** Whether the line is part of the event. */
   #takeField(line: string): boolean {
     const colon = line.indexOf(':');
     if (colon === 0) return false;
@@ -110,7 +114,7 @@ interface SseChannelOptions {
 
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** The HTTP of 2024: everything comes on one stream, whose first event says where to send to. Settles once that is known. */
+/** The HTTP+SSE transport of 2024: messages come on one stream, whose first event names the endpoint. Settles once that is known. */
 export async function openSseChannel(options: SseChannelOptions): Promise<Channel> {
   const { session, mux, over } = options;
   const answer = await session.ask('GET', { headers: { accept: 'text/event-stream' }, signal: over });
@@ -120,7 +124,7 @@ export async function openSseChannel(options: SseChannelOptions): Promise<Channe
   }
   if (!isType(answer, 'text/event-stream')) {
     answer.body.destroy();
-    throw new UpstreamFault('transport', 'The server answered with something that is no stream of events.');
+    throw new UpstreamFault('transport', 'The server answered with something other than an event stream.');
   }
   const url = await endpointOf(options, answer.body);
 
@@ -154,13 +158,13 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
   if (answer.status < 200 || answer.status > 299) throw new StatusFault(answer.status, answer.headers);
 }
 
-/** Reads the stream for as long as it lasts; the link lasts no longer. */
+/** Reads the stream to its end, which also ends the link. */
 function endpointOf(options: SseChannelOptions, body: NodeJS.ReadableStream): Promise<URL> {
   const { mux, session, events, maxFrameBytes } = options;
   return new Promise((resolve, reject) => {
     let isKnown = false;
     const parser = new SseParser(maxFrameBytes, ({ type, data }) => {
-      const message = type === 'message' ? tryParse(data) : undefined;
+      const message = type === 'message' ? tryParseJson(data) : undefined;
       if (type === 'endpoint' && !isKnown) {
         isKnown = true;
         resolve(endpoint(session.url, data));
@@ -183,10 +187,10 @@ function endpointOf(options: SseChannelOptions, body: NodeJS.ReadableStream): Pr
 function endpoint(from: URL, data: string): URL {
   const url = URL.canParse(data, from.href) ? new URL(data, from) : null;
   if (url?.origin === from.origin) return url;
-  throw new UpstreamFault('transport', 'The server wants its messages sent to another host.');
+  throw new UpstreamFault('transport', 'The server names an endpoint at another host.');
 }
 
-/** How far a stream was read, for asking for the rest of it. */
+/** How far a stream was read, to resume it. */
 export interface StreamPosition {
   lastEventId: string | null;
   retryMs: number | null;
@@ -197,23 +201,23 @@ interface MessageStreamOptions {
   events: LinkEvents;
   maxFrameBytes: number;
   position: StreamPosition;
-  /** Nothing more is expected. */
+  /** Whether no further message is expected. */
   isDone(): boolean;
   onMessage?: ((message: unknown) => void) | undefined;
-  /** What a message over the limit is; a fault of the connection unless it says so. */
+  /** Fault for a message over the limit (default: a fault of the connection). */
   excess?: (maxBytes: number) => UpstreamFault;
 }
 
-/** A server may have to close a stream that is done; one that goes on talking is cut off. */
-const AFTERWORD_MS = 1000;
+/** Time for a server to close a stream that is done. */
+const CLOSE_TIMEOUT_MS = 1000;
 
-/** Reads messages to the end of the stream, also a sudden one. Rejects only for what no server should send. */
+/** Reads messages until the stream ends or breaks. Rejects only for an invalid stream. */
 export async function readMessages(body: Readable, options: MessageStreamOptions): Promise<void> {
   const { mux, events, position, isDone, onMessage } = options;
   const parser = new SseParser(
     options.maxFrameBytes,
     ({ type, data }) => {
-      const message = type === 'message' ? tryParse(data) : undefined;
+      const message = type === 'message' ? tryParseJson(data) : undefined;
       if (message === undefined) {
         events.onStray();
         return;
@@ -229,11 +233,11 @@ export async function readMessages(body: Readable, options: MessageStreamOptions
       if (!isDone()) parser.push(chunk);
       position.lastEventId = parser.lastEventId ?? position.lastEventId;
       position.retryMs = parser.retryMs ?? position.retryMs;
-      if (isDone()) timer ??= setTimeout(() => body.destroy(), AFTERWORD_MS);
+      if (isDone()) timer ??= setTimeout(() => body.destroy(), CLOSE_TIMEOUT_MS);
     }
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
-    // It broke off. Whoever waits for an answer sees that there was none.
+    // The stream broke. Open requests see that there was no answer.
   } finally {
     clearTimeout(timer);
     body.destroy();

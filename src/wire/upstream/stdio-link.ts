@@ -1,7 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
-import { LineSplitter } from '../line-splitter.ts';
+import { tryParseJson } from '../../base/json.ts';
+import { edgesOfLongLine, type LineEdges, LineSplitter } from '../../base/lines.ts';
 import { asLine, gatherWrites } from '../stream/line-writer.ts';
-import { answeredId, type Edges } from '../stream/read-message.ts';
+import { answeredId } from '../stream/read-message.ts';
 import { subscribe } from './change-stream.ts';
 import {
   handshakeLegacy,
@@ -20,7 +21,6 @@ import {
   type UpstreamLink,
 } from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
-import { tryParse } from './parse-json.ts';
 
 interface ServiceEnd {
   code: number | null;
@@ -37,12 +37,12 @@ interface LineChannelOptions {
   events: LinkEvents;
 }
 
-/** What a server may leave unread before nothing more is given to it. */
+/** Unread bytes after which nothing more is sent to a server. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
-/** So many of the largest frames in one are none any more. */
+/** A line longer than this many maximal frames is endless. */
 const ENDLESS_FRAMES = 8;
-/** Between the end of a process and the last of its output, and the other way round. */
-const LAST_WORDS_MS = 250;
+/** Between the end of a process and the end of its output, in either order. */
+const LAST_OUTPUT_TIMEOUT_MS = 250;
 
 /** One message a line, over the streams of a process. */
 function openLineChannel(options: LineChannelOptions): Channel {
@@ -63,7 +63,7 @@ function openLineChannel(options: LineChannelOptions): Channel {
       if (write(message)) return;
       const fault = new UpstreamFault('transport', 'The server does not read what it is sent.');
       if (typeof message.method === 'string' && typeof message.id === 'number') mux.fail(message.id, fault);
-      // An answer that it does not read is one it did not want.
+      // The server does not read our answer.
       else events.onStray();
     },
     cancel(id, reason) {
@@ -73,18 +73,23 @@ function openLineChannel(options: LineChannelOptions): Channel {
 }
 
 function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): void {
+  const maxLongBytes = maxFrameBytes * ENDLESS_FRAMES;
   const lines = new LineSplitter(
-    maxFrameBytes,
-    line => {
-      if (mux.fault) return;
-      if ('bytes' in line) readLine(line.bytes);
-      else dropLine(line.tooLong);
+    { maxBytes: maxFrameBytes },
+    {
+      line(bytes) {
+        if (!mux.fault) readLine(bytes);
+      },
+      piece: edgesOfLongLine((edges, isLast) => {
+        if (mux.fault) return;
+        if (edges.bytes > maxLongBytes) giveUp(maxLongBytes);
+        else if (isLast) dropLine(edges);
+      }),
     },
-    { afterBytes: maxFrameBytes * ENDLESS_FRAMES, onEndless: () => giveUp(maxFrameBytes * ENDLESS_FRAMES) },
   );
 
-  /** Others share the link: what was asked with too large an answer fails, and nothing else does. */
-  function dropLine(edges: Edges): void {
+  /** Others share the link: only the request with the oversized answer fails. */
+  function dropLine(edges: LineEdges): void {
     const id = answeredId(edges);
     if (typeof id !== 'number') giveUp(maxFrameBytes);
     else if (mux.isPending(id)) mux.fail(id, answerTooLarge(maxFrameBytes));
@@ -97,10 +102,10 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
   }
 
   function readLine(bytes: Buffer): void {
-    // Blank lines say nothing, not even something wrong.
+    // Blank lines are not errors.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
-    const message = tryParse(bytes.toString());
-    // Servers print other things on their output, too.
+    const message = tryParseJson(bytes.toString());
+    // Servers print other text on their output, too.
     if (message === undefined) events.onStray();
     else mux.receive(message);
   }
@@ -124,7 +129,7 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
   });
 
   void ended.then(async end => {
-    // What it said before it ended still counts; a helper of it may hold the output open for ever.
+    // Output from before the end still counts, but a child process may hold the stream open for ever.
     await withinMoments(outputEnd);
     mux.end(exitFault(end));
   });
@@ -146,7 +151,7 @@ function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
 
 function withinMoments<T>(promise: Promise<T>): Promise<T | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), LAST_WORDS_MS);
+  const timer = setTimeout(() => resolve(null), LAST_OUTPUT_TIMEOUT_MS);
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
@@ -180,7 +185,7 @@ export async function openStdioLink(options: StdioLinkOptions): Promise<Upstream
   }
 }
 
-/** Nearly every server knows `initialize`, also those that know better; only one that does not is asked the modern way. */
+/** Nearly every server knows `initialize`, modern ones too. Only a server that does not gets the modern handshake. */
 async function greet(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   try {
     return await handshakeLegacy(mux, options);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { getNodeValue } from 'jsonc-parser';
 import { z } from 'zod';
+import { isObject } from '../../base/json.ts';
 import { literalSecrets, malformedVariable, namesIn } from '../../core/gateway/variables.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type McpConfig, Server, ServerId } from '../../schema/mcp-config.ts';
@@ -250,7 +251,4 @@ function freeId(name: string, known: ReadonlyMap<string, Server>): string {
   }
 }
 
-const asRecord = (value: unknown): Record<string, unknown> | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
+const asRecord = (value: unknown): Record<string, unknown> | null => (isObject(value) ? value : null);

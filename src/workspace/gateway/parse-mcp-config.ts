@@ -1,5 +1,6 @@
 import { getNodeValue, type Node } from 'jsonc-parser';
 import type { z } from 'zod';
+import { isObject } from '../../base/json.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type DisabledServer, McpConfig, SQUAD_ITSELF } from '../../schema/mcp-config.ts';
 import { type JsonProblem, parseJsonTree, problemsOf, problemText } from '../files/json-file.ts';
@@ -100,5 +101,4 @@ function typeOf(value: unknown, id: string): DisabledServer['type'] {
   return entry.type === 'sse' ? 'sse' : 'http';
 }
 
-const recordOf = (value: unknown): Json | null =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
+const recordOf = (value: unknown): Json | null => (isObject(value) ? value : null);

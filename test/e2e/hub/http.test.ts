@@ -283,7 +283,7 @@ describe('the port', () => {
 
   test('that was wished for and is none is told by whoever asks for it', async () => {
     await using other = new TestSquad({ MCP_SERVER_PORT: 'abc' });
-    const warning = 'MCP_SERVER_PORT is "abc", which is no port (1 to 65535): taken as not set';
+    const warning = 'MCP_SERVER_PORT is "abc", which is not a port (1 to 65535); it is ignored';
     await startedUrl(other);
     expect((await other.run(['hub', 'status'])).stdout).toContain(warning);
     expect((await other.run(['open', '--no-browser'])).stderr).toContain(warning);

@@ -192,7 +192,7 @@ test('a home that cannot be one is an error with a next step, in the terminal an
       const ran = await squad.run(args, { env: { SQUAD_HOME } });
       expect([args, ran.code, ran.stdout]).toEqual([args, 1, '']);
       expect(ran.stderr).toMatch(
-        new RegExp(`^squad: ${SQUAD_HOME} cannot be made: .*\\(HOME_UNUSABLE\\)\\n {2}Set SQUAD_HOME`),
+        new RegExp(`^squad: ${SQUAD_HOME} cannot be created: .*\\(HOME_UNUSABLE\\)\\n {2}Set SQUAD_HOME`),
       );
     }
   const status = await squad.run(['hub', 'status'], { env: { SQUAD_HOME: '/dev/null/x' } });
@@ -200,7 +200,7 @@ test('a home that cannot be one is an error with a next step, in the terminal an
   const env = { SQUAD_HOME: squad.write('file', '') };
   const { code, stderr } = await squad.run(['ls'], { env });
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^squad: .*file cannot be made: .*\(HOME_UNUSABLE\)\n {2}Set SQUAD_HOME/);
+  expect(stderr).toMatch(/^squad: .*file cannot be created: .*\(HOME_UNUSABLE\)\n {2}Set SQUAD_HOME/);
   const client = new RawMcp(squad, { env });
   const { error } = await client.ask('initialize', HANDSHAKE);
   expect(error).toMatchObject({

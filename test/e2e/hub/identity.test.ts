@@ -201,7 +201,7 @@ describe('an agent whose role grants nothing', () => {
     expect(said).toContain('(NOT_ALLOWED)');
     expect(said).not.toContain(`inside run ${other.id}`);
     const stolen = `try ${CLI} mcp --identity ${other.file} </dev/null; echo '{}' | ${CLI} mcp --identity ${other.file}`;
-    expect((await toRun('coder', stolen)).said).toContain("the identity is another run's");
+    expect((await toRun('coder', stolen)).said).toContain('the identity belongs to another run');
     await other.end();
   });
 });
@@ -471,7 +471,7 @@ test.each([
     () => identityFile('open.json', 0o644, '{"token":"t","home":"/"}'),
     'can be read by others',
   ],
-  ['says nothing', () => identityFile('empty.json', 0o600, '{}'), 'does not say who a run is'],
+  ['says nothing', () => identityFile('empty.json', 0o600, '{}'), 'holds no identity'],
 ])('an identity file that %s is wrong use, and said', async (_, file, words) => {
   const { code, stdout, stderr } = await squad.run(['mcp', '--identity', file()]);
   expect([code, stdout]).toEqual([2, '']);

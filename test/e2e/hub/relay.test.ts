@@ -83,7 +83,7 @@ test('started in a folder that is gone, it says so instead of falling over', () 
         input: '',
       },
     );
-  const words = 'The current folder does not exist any more';
+  const words = 'The current folder no longer exists';
   expect(shell('mcp')).toMatchObject({
     status: 2,
     stdout: '',

@@ -57,7 +57,7 @@ describe('a work tree that is gone when its run goes on', () => {
     const { run, result } = await answered(id);
     expect(run).toMatchObject({ status: 'completed', turn: 2 });
     expect(result.result).toContain('a');
-    const words = `Its work tree was gone and was made again from its branch ${worktree.branch}`;
+    const words = `The work tree was gone and was created again from its branch ${worktree.branch}`;
     expect(run.notes.join(' ')).toContain(words);
     expect(promptOf(id, 2)).toContain(words);
   });
@@ -73,7 +73,7 @@ describe('a work tree that is gone when its run goes on', () => {
     const { run, result } = await shown(id);
     expect(run).toMatchObject({ status: 'completed', turn: 2 });
     expect(result.result).toContain('a');
-    expect(run.notes.join(' ')).toContain('made again from the commit that was reviewed last');
+    expect(run.notes.join(' ')).toContain('created again from the commit that was reviewed last');
     expect(squad.git('show', `${worktree.branch}:a.txt`)).toBe('a');
   });
 

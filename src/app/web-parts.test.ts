@@ -4,7 +4,7 @@ import { withPageHint } from './web-parts.ts';
 
 const unset = new SquadError('ENGINE_NOT_SET', 'No engine is set', { suggestions: ['Install one.'] });
 
-test('who misses an engine at the page is told how to lend it the environment of a terminal', () => {
+test('an engine that the web UI cannot find: the error says how to lend it the environment of a terminal', () => {
   expect(withPageHint(unset, { client: 'page' })).toMatchObject({
     code: 'ENGINE_NOT_SET',
     message: 'No engine is set',
@@ -12,7 +12,7 @@ test('who misses an engine at the page is told how to lend it the environment of
   });
 });
 
-test('others have an environment of their own, and other refusals another reason', () => {
+test('other clients and other errors get no such hint', () => {
   expect(withPageHint(unset, { client: 'terminal' })).toBe(unset);
   const other = new SquadError('RUN_UNKNOWN', 'There is no run x');
   expect(withPageHint(other, { client: 'page' })).toBe(other);

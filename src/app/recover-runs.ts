@@ -1,0 +1,27 @@
+import { recover } from '../core/runs/recovery.ts';
+import { isSubagentCall } from '../core/subagents/plan-subagent.ts';
+import type { HubHome } from './open-home.ts';
+import { restoreTokens } from './run-endpoints.ts';
+import type { RunParts } from './wire-runs.ts';
+
+export type Recovered = Awaited<ReturnType<typeof recoverRuns>>;
+
+/** Phase 3: accounts for the runs of an earlier hub, and finishes what it had begun. */
+export async function recoverRuns(parts: HubHome, { runner, clients, servers, work, ...runs }: RunParts) {
+  const { clock, store, files, settings } = parts;
+  const { executor, engines } = runs;
+  await work.reviews.finishIntents();
+  const counts = await recover(runner, {
+    ...{ clock, store, files, executor, engines },
+    settings: () => settings.all(),
+  });
+  // Their callers got HUB_RESTARTED or are gone: nobody can receive an answer.
+  const lostCalls = runner.liveRuns().filter(isSubagentCall);
+  for (const { startedAt } of runner.liveRuns()) if (startedAt !== null) clients.runBegan(startedAt);
+  const canceller = { name: 'the next hub', folder: null };
+  await Promise.all(lostCalls.map(({ id }) => runner.stop(id, 'cancel', canceller)));
+  await restoreTokens(runner.liveRuns(), runs.endpoints);
+  await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
+  await work.recover();
+  return { counts, lostCalls };
+}

@@ -1,0 +1,123 @@
+import { HomeGuard } from '../hub/home-guard.ts';
+import { hubRecordPath, lockPath } from '../link/hub-record.ts';
+import type { HubHome } from './open-home.ts';
+import type { Recovered } from './recover-runs.ts';
+import type { RunParts } from './wire-runs.ts';
+import type { ViewParts } from './wire-views.ts';
+
+const STOP_TIMEOUT_MS = 10_000;
+/** The call that found the damage is answered first. */
+const DAMAGE_STOP_DELAY_MS = 100;
+/** The client that started this hub waits for an answer, and loading HTTP takes longer than giving it. */
+const HTTP_DELAY_MS = 60;
+
+export interface RunningHub {
+  /** Settles when the hub has closed everything. */
+  stop(reason: string): Promise<void>;
+  /** Settles after a stop: false when it took too long. */
+  ended: Promise<boolean>;
+  /** Logs an error that nobody caught. */
+  reportBug(error: unknown): void;
+}
+
+export interface HubStop extends RunningHub {
+  /** Calls back when a stop begins; at once if it has begun. */
+  onStop(close: () => void): void;
+}
+
+export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): HubStop {
+  const { log, warn } = parts;
+  const { runner, traces, work, team, hooks, servers, clients } = runs;
+  const { server, http, subagents, asking, teamUpdates, lifetime, stopped } = views;
+  const stopping = new AbortController();
+  const ended = Promise.withResolvers<boolean>();
+  let done: Promise<void> | null = null;
+
+  async function stop(reason: string): Promise<void> {
+    log.write('info', `Hub ${process.pid} stops: ${reason}`);
+    stopping.abort();
+    // A hub that does not end would keep the next one out.
+    const tooLate = setTimeout(() => ended.resolve(false), STOP_TIMEOUT_MS).unref();
+    // Without waiting where nobody is busy: the newer hub is to answer a newer client whose handshake was just accepted.
+    if (subagents.isBusy) await subagents.close();
+    if (asking.count > 0) await asking.end();
+    await Promise.all([server.close(clients.successor === null ? 'stop' : 'handover'), http.close()]);
+    lifetime.close();
+    runner.close();
+    traces.close();
+    await Promise.all([work.reviews.close(), work.inbox.close()]);
+    stopped.abort();
+    teamUpdates.close();
+    await Promise.all([team.flush(), hooks.close(), servers.close()]);
+    await parts
+      .record({ type: 'hub.stopped', reason })
+      .catch(thrown => warn('The stop was not recorded', thrown));
+    await parts.close();
+    clearTimeout(tooLate);
+    ended.resolve(true);
+  }
+
+  return {
+    ended: ended.promise,
+    reportBug: error => log.write('error', 'A bug', error),
+    stop(reason) {
+      done ??= stop(reason);
+      return done;
+    },
+    onStop(close) {
+      if (stopping.signal.aborted) close();
+      else stopping.signal.addEventListener('abort', close, { once: true });
+    },
+  };
+}
+
+/** Phase 4: opens the socket, then starts waiting runs once recovery is done. Clients that connect before are not served until then. */
+export async function serveHub(
+  parts: HubHome,
+  { runner, servers, traces, sessions }: RunParts,
+  { server, http, lostCallsGone, stopped }: ViewParts,
+  { stop, onStop }: HubStop,
+  recovered: Promise<Recovered>,
+): Promise<void> {
+  const { home, version, log, warn } = parts;
+  await server.listen();
+  const guard = new HomeGuard({
+    home,
+    files: [
+      { path: lockPath(home), restore: parts.lockAgain },
+      { path: hubRecordPath(home), restore: parts.writeRecord },
+      { path: parts.socket, restore: () => server.listen().then(() => true) },
+    ],
+    warn,
+    onLost: reason => void stop(reason),
+  });
+  onStop(() => guard.close());
+  log.write('info', `Hub ${version} started, pid ${process.pid}`);
+  for (const warning of parts.warnings) log.write('warning', warning);
+  const { counts, lostCalls } = await recovered.catch(async thrown => {
+    // Clients that connected meanwhile are told first.
+    await new Promise(settle => setImmediate(settle));
+    await server.close('stop');
+    throw thrown;
+  });
+  await parts.record({ type: 'hub.started', version, pid: process.pid });
+  if (Object.values(counts).some(count => count > 0)) {
+    await parts.record({ type: 'hub.recovered', ...counts });
+    log.write('info', `Recovered: ${JSON.stringify(counts)}`);
+  }
+  runner.pump();
+  const later = (ms: number, act: () => void) => {
+    const timer = setTimeout(act, ms);
+    stopped.signal.addEventListener('abort', () => clearTimeout(timer));
+  };
+  void parts.damaged.then(() =>
+    later(DAMAGE_STOP_DELAY_MS, () => void stop('the database is damaged; the next hub rebuilds it')),
+  );
+  later(HTTP_DELAY_MS, () => {
+    void http.open();
+    const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));
+    lostCallsGone.resolve(Promise.all([servers.sweep(), ...lostEnds]));
+    void traces.recover();
+    void sessions.sweep(id => runner.current(id) !== null);
+  });
+}

@@ -1,0 +1,141 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { messageReader, Traces } from '../core/conversations/recorder.ts';
+import { askForServer } from '../core/inbox/elicitation.ts';
+import { LastActivity } from '../core/runs/last-activity.ts';
+import { Runner } from '../core/runs/runner.ts';
+import { createEngines } from '../engines/create-engines.ts';
+import { callerOfRun } from '../hub/callers.ts';
+import { savedEnvironment } from '../link/environment-file.ts';
+import { pricesFile } from '../link/home.ts';
+import { recordToolCall } from '../operations/dispatch.ts';
+import type { UserServices } from '../operations/operation.ts';
+import { OPERATIONS } from '../operations/operations.ts';
+import { planReviewer } from '../operations/review/plan-reviewer.ts';
+import { childEnvironment } from '../process/programs/environment.ts';
+import { createSupervisor } from '../process/turns/supervisor.ts';
+import { createPrices } from '../workspace/cost/price-file.ts';
+import { createWorkTree } from '../workspace/evidence/changes.ts';
+import { keepPrivateGitIn } from '../workspace/git/private-git.ts';
+import { createSessions } from '../workspace/runs/tmux-sessions.ts';
+import { createWorkspaces } from '../workspace/settings/open-workspace.ts';
+import { createBranches } from '../workspace/worktrees/branches.ts';
+import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
+import { Clients } from './clients.ts';
+import { openGateway } from './gateway-parts.ts';
+import type { HubHome } from './open-home.ts';
+import { endpointOf } from './run-endpoints.ts';
+import { createPrepareFolder } from './run-folders.ts';
+import { TeamKeeper } from './team-keeper.ts';
+import { UserHooks } from './user-hooks.ts';
+import { openWork } from './work-parts.ts';
+
+/** Parts that are wired after the runs, which use them only while the hub serves. */
+interface LaterParts {
+  services(): UserServices;
+  /** Opens the HTTP port if needed; null when that fails. */
+  httpUrl(): Promise<string | null>;
+  /** Called when something ended that kept the hub from being idle. */
+  onIdler(): void;
+}
+
+export type RunParts = ReturnType<typeof wireRuns>;
+
+/** Phase 2, first half: everything that runs agents and decides what becomes of their work. */
+export function wireRuns(parts: HubHome, later: LaterParts) {
+  const { home, env, version, programs, clock, files, store, settings, log, warn } = parts;
+  const allSettings = () => settings.all();
+  const path = env.PATH ?? '';
+  const executor = createSupervisor({ runsDir: parts.runsDir, onTrouble: message => warn(message) });
+  const engines = createEngines({ node: process.execPath, programs, home });
+  keepPrivateGitIn(join(home, 'git'));
+  const workTree = createWorkTree();
+  const worktrees = createWorktrees({ folder: join(home, 'worktrees') });
+  const branches = createBranches();
+  const commandLine = [process.execPath, join(programs, '..', 'bin', 'squad.cjs')] as const;
+  const sessions = createSessions({
+    ...{ home, env, warn },
+    settings: allSettings,
+    command: id => [...commandLine, 'log', '-f', '--window', id],
+  });
+  const endpoints = { ...{ home, programs, files, store }, url: later.httpUrl };
+  const hooks = new UserHooks({
+    path,
+    savedEnvironment: () => savedEnvironment(home),
+    onDone: later.onIdler,
+    warn,
+  });
+  const traces = new Traces({
+    store,
+    run: id => store.run(id),
+    readMessages: messageReader({ files, engines }),
+    warn,
+  });
+  const runner = new Runner({
+    ...{ traces, clock, store, files, executor, engines, workTree, warn },
+    settings: allSettings,
+    endpoint: async (run, turn) => {
+      await servers.prepare([run]);
+      return endpointOf(run, turn, endpoints);
+    },
+    prices: createPrices(pricesFile(home), warn),
+    prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    isAsking: id => work.inbox.openOf(id).length > 0,
+    onTurnOver: run => work.reviews.onTurnOver(run),
+    onEnd: run => {
+      hooks.tellEnd(run);
+      work.reviews.onEnd(run);
+      traces.over(run);
+    },
+  });
+  const clients = new Clients({
+    ...{ home, version, clock, runOfProcess: parts.runOfProcess },
+    liveRuns: () => runner.liveRuns(),
+    run: async id => runner.current(id) ?? (await store.run(id)),
+    environment: id => files.environment(id),
+  });
+  const { identities } = clients;
+  const servers = openGateway({
+    ...{ home, version, clock, files },
+    pins: store,
+    current: id => runner.current(id),
+    rolesOf: async run => {
+      const workspace = await workspaces.open(await callerOfRun(run, identities));
+      return (await workspace.roles()).map(({ id }) => id);
+    },
+    note: (id, text) => runner.note(id, text),
+    ask: question => askForServer(question, work.inbox, runner, settings.all()['inbox.timeout_minutes']),
+    onDenied: async (run, tool, count) => {
+      const call = { services: later.services(), caller: await callerOfRun(run, identities) };
+      await recordToolCall(call, tool, 'NOT_ALLOWED', clock.now(), count);
+    },
+    log: (level, message) => log.write(level, message),
+  });
+  const work = openWork({
+    ...{ home, path, clock, store, files, worktrees, branches, sessions, runner, warn },
+    checkpoint: parts.checkpoint,
+    settings: allSettings,
+    planReviewer: async (coder, task) => {
+      const call = { services: later.services(), caller: await callerOfRun(coder, identities) };
+      return planReviewer(call, coder, task);
+    },
+    nextTag: () => servers.nextTag(),
+    log: message => log.write('info', message),
+  });
+  const workspaces = createWorkspaces({
+    home,
+    shippedRoles: join(programs, '..', 'roles'),
+    shippedTemplates: join(programs, '..', 'templates'),
+    ownTools: new Set(OPERATIONS.flatMap(({ name, tool }) => (tool ? name : []))),
+    engines,
+    environment: async (caller, keep) =>
+      childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
+    onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
+  });
+  return {
+    ...{ executor, engines, workTree, worktrees, branches, commandLine, sessions, endpoints, hooks, traces },
+    ...{ runner, clients, servers, work, workspaces },
+    activity: new LastActivity(store, id => runner.current(id) !== null),
+    team: new TeamKeeper({ store, clock, files, home, warn }),
+  };
+}
