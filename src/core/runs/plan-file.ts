@@ -52,8 +52,6 @@ export async function loadPlan(
   if (!kept.success) return null;
   const request = {
     ...kept.data.request,
-    ...(kept.data.engine.kind === 'native' &&
-      kept.data.engine.subagent && { subagent: kept.data.engine.subagent }),
     ...(run.roleId !== null && { roleId: run.roleId }),
     ...(run.title !== null && { title: run.title }),
     task: run.task,

@@ -87,7 +87,7 @@ async function requestAgain(
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
   if (run.chatIsNew) {
-    if (engine !== undefined) return { ...request, engine, subagent: undefined };
+    if (engine !== undefined) return { ...request, engine };
     const role = run.roleId === null ? null : await workspace.role(run.roleId);
     return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
   }

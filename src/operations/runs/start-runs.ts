@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { variablesIn } from '../../core/gateway/variables.ts';
 import { jsonLength } from '../../core/output/digest.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { type PlannedSquad, planSquad } from '../../core/runs/plan-run.ts';
+import type { PlannedSquad } from '../../core/runs/plan-run.ts';
+import { planSquad } from '../../core/runs/plan-squad.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { MAX_CHAT_ID_LENGTH } from '../../core/runs/turn-start.ts';
+import { isSubagentRequest } from '../../core/subagents/plan-subagent.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
@@ -70,7 +72,7 @@ export async function planRuns(
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
   // Read while the rest is planned: every agent's start waits for all of it.
-  const servers = asked.members.every(({ subagent }) => subagent)
+  const servers = asked.members.every(isSubagentRequest)
     ? Promise.resolve(NO_SERVERS)
     : mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {

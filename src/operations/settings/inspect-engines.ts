@@ -55,14 +55,7 @@ function advisoryFor({ engines }: Services, { cli, program, version }: Installed
   const engine = engines.create({ kind: 'cli', cli, program, version });
   const asked = (['read', 'edit'] as const).flatMap(permission => {
     const request = { task: '', permission, tools: ['Read'] };
-    return policyFor(engine, {
-      ...optionsOf(request, {}),
-      outputSchema: null,
-      setup: null,
-      onEnd: null,
-      onAsk: null,
-      takesUp: null,
-    });
+    return policyFor(engine, optionsOf(request, {}));
   });
   const words = asked
     .filter(({ heldBy }) => heldBy === 'advisory')

@@ -132,9 +132,7 @@ function requestFor(subagent: Subagent, prompt: string, inputs: string[], direct
   return {
     task: prompt,
     spec: { kind: 'native', subagent, inputs },
-    subagent,
     outputSchema,
-    context: false,
     stateMode: 'stateless',
     ...(timeoutMs !== null && { timeoutMs }),
     place: { directory, worktree: null },
