@@ -8,13 +8,13 @@ import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { stopDescendants, stopRuns } from './cancel-run.ts';
+import { stopRunsAndWait } from './cancel-run.ts';
 import { findRun } from './find-runs.ts';
 import { checkProgram, gone } from './reply-to-run.ts';
 import { waitForEnds } from './wait.ts';
 
-/** An agent has its grace to end in, and is killed after it. */
-const END_MS = 30_000;
+/** Longer than the grace period after which an agent is killed. */
+const END_TIMEOUT_MS = 30_000;
 const NOTE = 'taken over at a terminal';
 
 /**
@@ -109,16 +109,7 @@ async function end(call: Call, run: Run): Promise<void> {
   const { services } = call;
   if (!services.runner.current(run.id)) return;
   services.runner.note(run.id, NOTE);
-  const { asked, below } = await stopRuns(services, [run]);
-  const stopping = [...asked, ...below].map(stopped => stopped.run);
-  await waitForEnds(call, stopping, END_MS);
-  // What they started while they were being stopped.
-  const late = await stopDescendants(services, [run]);
-  await waitForEnds(
-    call,
-    late.map(stopped => stopped.run),
-    END_MS,
-  );
+  await stopRunsAndWait(services, [run], null, stopped => waitForEnds(call, stopped, END_TIMEOUT_MS));
   if (services.runner.current(run.id))
     throw busy(
       run,

@@ -11,7 +11,7 @@ import { isEnd, type Run, type RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Subagent } from '../../schema/subagent.ts';
 import { type Call, type Operation, operation, type Services } from '../operation.ts';
-import { stopDescendants, stopRuns } from '../runs/cancel-run.ts';
+import { stopRunsAndWait } from '../runs/cancel-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
@@ -171,12 +171,8 @@ async function workspaceOf({ services, caller }: Call, { file }: Subagent): Prom
 
 /** Nobody waits for it any more. Settles when it is gone, with all that it started. */
 async function stop(run: Run, ports: SubagentPorts): Promise<void> {
-  const { below } = await stopRuns(ports.services, [run]);
-  const family = [run, ...below.map(each => each.run)];
-  await untilEnded(family, ports);
-  // What it started while it was being stopped.
-  const late = await stopDescendants(ports.services, [run]);
-  await untilGone([...family, ...late.map(each => each.run)], ports);
+  const { below } = await stopRunsAndWait(ports.services, [run], null, stopped => untilEnded(stopped, ports));
+  await untilGone([run, ...below.map(stopped => stopped.run)], ports);
 }
 
 /** Its answer is out. Settles when nothing is left of it: its servers, and what others were called for it with theirs. */
