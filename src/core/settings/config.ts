@@ -2,16 +2,13 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type {
   Config,
   ConfigOrigin,
-  ContextSettings,
   EngineBlock,
-  ReviewSettings,
   Setting,
   UserFile,
   WorkspaceFile,
 } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { StateMode } from '../../schema/run.ts';
-import type { WorktreeSettings } from '../../schema/worktree.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 import { type ConfigSources, type TemplateFile, type TemplateKey, templatePath } from './config-sources.ts';
 
@@ -107,12 +104,12 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     agentsDir: pick<string | null>('agentsDir', agentsDirs(sources), null),
     processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
     engines: pick('engines', enginesOf(sources), {}),
-    context: pick('context', contexts(sources), {}),
-    onEnd: pick<string[] | null>('onEnd', programs(sources, 'onEnd'), null),
-    onAsk: pick<string[] | null>('onAsk', programs(sources, 'onAsk'), null),
-    worktree: pick('worktree', worktrees(sources), {}),
-    review: pick('review', reviews(sources), {}),
-    check: pick<string[] | null>('check', programs(sources, 'check'), null),
+    context: pick('context', fromFiles(sources, 'context', { needsTrust: false }), {}),
+    onEnd: pick<string[] | null>('onEnd', fromFiles(sources, 'onEnd', { needsTrust: true }), null),
+    onAsk: pick<string[] | null>('onAsk', fromFiles(sources, 'onAsk', { needsTrust: true }), null),
+    worktree: pick('worktree', fromFiles(sources, 'worktree', { needsTrust: true }), {}),
+    review: pick('review', fromFiles(sources, 'review', { needsTrust: false }), {}),
+    check: pick<string[] | null>('check', fromFiles(sources, 'check', { needsTrust: true }), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
@@ -200,34 +197,15 @@ function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBloc
   ];
 }
 
-function contexts(sources: ConfigSources): Candidates<ContextSettings> {
-  return [
-    fromWorkspace(sources, 'context', value => value, { needsTrust: false }),
-    fromUser(sources, 'context', value => value),
-  ];
-}
-
-/** A program and its arguments. */
-function programs(sources: ConfigSources, key: 'onEnd' | 'onAsk' | 'check'): Candidates<string[]> {
-  return [
-    fromWorkspace(sources, key, value => value, { needsTrust: true }),
-    fromUser(sources, key, value => value),
-  ];
-}
-
-function worktrees(sources: ConfigSources): Candidates<WorktreeSettings> {
-  return [
-    fromWorkspace(sources, 'worktree', value => value, { needsTrust: true }),
-    fromUser(sources, 'worktree', value => value),
-  ];
-}
-
-function reviews(sources: ConfigSources): Candidates<ReviewSettings> {
-  return [
-    fromWorkspace(sources, 'review', value => value, { needsTrust: false }),
-    fromUser(sources, 'review', value => value),
-  ];
-}
+/** A setting that only files give, taken as it stands there. */
+const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
+  sources: ConfigSources,
+  key: K,
+  trust: { needsTrust: boolean },
+): Candidates<NonNullable<WorkspaceFile[K]> | NonNullable<UserFile[K]>> => [
+  fromWorkspace(sources, key, value => value, trust),
+  fromUser(sources, key, value => value),
+];
 
 function allowedRoots(sources: ConfigSources): Candidates<string[]> {
   const { HOME: home } = sources.env;
