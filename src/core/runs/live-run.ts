@@ -75,14 +75,12 @@ export class LiveRun {
   overBudget: Spending | null = null;
   /** When it last gave a sign of life, on the monotonic clock. */
   lastSignAt: number | null = null;
-  readonly over: Promise<void>;
-  settle: () => void = () => {};
-  /** The run as it ends, known before that is on disk. */
-  readonly decided: Promise<Run>;
-  decide: (ended: Run) => void = () => {};
-  /** Settles when nothing more is written about the end of its current turn: the run is over, or waits. */
-  turnOver: Promise<void>;
-  settleTurn: () => void = () => {};
+  /** Resolved when the run has ended and its end is on disk. */
+  readonly ended = Promise.withResolvers<void>();
+  /** Resolved with the ended run before its end is on disk. */
+  readonly decided = Promise.withResolvers<Run>();
+  /** Resolved when nothing more is written about the end of its current turn: the run has ended, or waits for a review. */
+  turnOver = Promise.withResolvers<void>();
 
   /** The turn is over: what of it was not told one by one. */
   tellRest: () => void = () => {};
@@ -104,13 +102,6 @@ export class LiveRun {
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
     if (run.chatId !== null) this.chats.add(run.chatId);
     this.usageBefore = run.usage;
-    this.over = new Promise(settle => {
-      this.settle = settle;
-    });
-    this.decided = new Promise(settle => {
-      this.decide = settle;
-    });
-    this.turnOver = this.untilTurnOver();
   }
 
   /** A run that an earlier hub left in the queue is read only when its turn comes: there may be thousands. */
@@ -159,14 +150,8 @@ export class LiveRun {
     this.isActive = false;
     this.isEnding = false;
     this.starting = new AbortController();
-    this.settleTurn();
-    this.turnOver = this.untilTurnOver();
-  }
-
-  private untilTurnOver(): Promise<void> {
-    return new Promise(settle => {
-      this.settleTurn = settle;
-    });
+    this.turnOver.resolve();
+    this.turnOver = Promise.withResolvers();
   }
 
   /** Reads the agent's own events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */

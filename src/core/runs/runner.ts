@@ -78,7 +78,10 @@ export class Runner {
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
-    this.ledger = new RunLedger({ ...ports, onDecided: ended => this.live.get(ended.id)?.decide(ended) });
+    this.ledger = new RunLedger({
+      ...ports,
+      onDecided: ended => this.live.get(ended.id)?.decided.resolve(ended),
+    });
     this.queue = new RunQueue({
       live: () => this.live.values(),
       places: () => ports.settings()['limits.concurrency'],
@@ -227,14 +230,11 @@ export class Runner {
   async untilEnded(id: RunId, signal: AbortSignal): Promise<void> {
     const entry = this.live.get(id);
     if (!entry || signal.aborted) return;
-    await new Promise<void>(settle => {
-      const stop = () => settle();
-      signal.addEventListener('abort', stop, { once: true });
-      void entry.over.then(() => {
-        signal.removeEventListener('abort', stop);
-        settle();
-      });
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await Promise.race([entry.ended.promise, promise]);
+    signal.removeEventListener('abort', stop);
   }
 
   /**
@@ -243,7 +243,7 @@ export class Runner {
    */
   async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
     const onDisk = this.untilEnded(id, signal).then(() => null);
-    const decided = this.live.get(id)?.decided.then(async ended => {
+    const decided = this.live.get(id)?.decided.promise.then(async ended => {
       await waitBrieflyForWrite(onDisk);
       return ended;
     });
@@ -275,7 +275,7 @@ export class Runner {
     const turn = entry?.turnNumber;
     await entry?.changing;
     // A turn that ends may be the end of the run, or leave it waiting.
-    while (entry?.isEnding && this.live.has(id)) await entry.turnOver;
+    while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
     // What a turn took too much of is over with that turn.
     if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
@@ -450,8 +450,8 @@ export class Runner {
   private letGo(entry: LiveRun): void {
     entry.release();
     this.live.delete(entry.run.id);
-    entry.settle();
-    entry.settleTurn();
+    entry.ended.resolve();
+    entry.turnOver.resolve();
     entry.isActive = false;
     this.pump();
   }
