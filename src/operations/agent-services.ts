@@ -47,36 +47,37 @@ export async function servicesForAgent(
   action: Action,
 ): Promise<Services> {
   const { runner, store, traces } = services;
-  const sight = new RunVisibility(services, object => allowed(subject, action, object));
-  await Promise.all(runner.liveRuns().map(run => sight.look(run)));
+  const visibility = new RunVisibility(services, object => allowed(subject, action, object));
+  await Promise.all(runner.liveRuns().map(run => visibility.canSee(run)));
+  const current = (id: RunId) => visibility.visibleOrNull(runner.current(id));
+  const sees = (id: RunId) => current(id) !== null;
   return {
     ...services,
-    store: agentStore(store, subject, sight),
-    inbox: agentInbox(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
+    store: agentStore(store, subject, visibility),
+    inbox: agentInbox(services.inbox, subject, sees),
     traces: {
-      on: (id, listener) => (sight.ifSeen(runner.current(id)) ? traces.on(id, listener) : () => {}),
-      savedOf: id => (sight.ifSeen(runner.current(id)) ? traces.savedOf(id) : 0),
+      on: (id, listener) => (sees(id) ? traces.on(id, listener) : () => {}),
+      savedOf: id => (sees(id) ? traces.savedOf(id) : 0),
     },
     conversations: NO_CONVERSATIONS,
     runner: {
       submit: squad => runner.submit(squad),
       admit: (count, parent) => runner.admit(count, parent),
-      current: id => sight.ifSeen(runner.current(id)),
-      usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
-      isStopping: id => sight.ifSeen(runner.current(id)) !== null && runner.isStopping(id),
-      timeLeft: id => (sight.ifSeen(runner.current(id)) ? runner.timeLeft(id) : null),
-      silenceOf: id => (sight.ifSeen(runner.current(id)) ? runner.silenceOf(id) : null),
+      current,
+      usageOf: id => (sees(id) ? runner.usageOf(id) : null),
+      isStopping: id => sees(id) && runner.isStopping(id),
+      timeLeft: id => (sees(id) ? runner.timeLeft(id) : null),
+      silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
       // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
-      liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),
+      liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       moneyLeft: id => runner.moneyLeft(id),
       // Its own place is free for those it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
-      stop: async (id, reason, by) =>
-        sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason, by),
+      stop: async (id, reason, by) => sees(id) && runner.stop(id, reason, by),
       note: (id, text) => {
-        if (sight.ifSeen(runner.current(id))) runner.note(id, text);
+        if (sees(id)) runner.note(id, text);
       },
       pump: () => runner.pump(),
     },

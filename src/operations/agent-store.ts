@@ -10,14 +10,18 @@ import type { AgentStore, Services } from './operation.ts';
 const ALL_ROWS = 100_000;
 
 /** The store as one run has it: rows and events of others are not there. */
-export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: RunVisibility): AgentStore {
+export function agentStore(
+  store: AgentStore,
+  { id: self }: RunSubject,
+  visibility: RunVisibility,
+): AgentStore {
   async function run(id: RunId): Promise<Run | null> {
     const found = await store.run(id);
-    return found && (await sight.look(found)) ? found : null;
+    return found && (await visibility.canSee(found)) ? found : null;
   }
 
   const seen = async (found: Run[]) => {
-    const verdicts = await Promise.all(found.map(each => sight.look(each)));
+    const verdicts = await Promise.all(found.map(each => visibility.canSee(each)));
     return found.filter((_, i) => verdicts[i]);
   };
 
@@ -100,7 +104,7 @@ export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: R
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
     onEvents: listener =>
       store.onEvents(told => {
-        const own = told.filter(event => sight.seesNow(event));
+        const own = told.filter(event => visibility.seesNow(event));
         if (own.length > 0) listener(own);
       }),
   };
@@ -135,12 +139,12 @@ export class RunVisibility {
     return isSeen;
   }
 
-  ifSeen(run: Run | null): Run | null {
+  visibleOrNull(run: Run | null): Run | null {
     return run && this.sees(run) ? run : null;
   }
 
   /** The same, after looking up those above it. */
-  async look(run: Run): Promise<boolean> {
+  async canSee(run: Run): Promise<boolean> {
     let above = run.parentId;
     for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
       const parent: RunId | null = this.parents.get(above) ?? (await this.parentOf(above));
@@ -152,7 +156,7 @@ export class RunVisibility {
 
   seesNow({ runId, squadId }: Event): boolean {
     if (runId === null) return squadId !== null && this.seenSquads.has(squadId);
-    return this.seenRuns.has(runId) || this.ifSeen(this.services.runner.current(runId)) !== null;
+    return this.seenRuns.has(runId) || this.visibleOrNull(this.services.runner.current(runId)) !== null;
   }
 
   private async parentOf(id: RunId): Promise<RunId | null> {
