@@ -58,6 +58,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** At most `max` characters, then `…`; never half a character. */
+export const truncate = (text: string, max: number): string =>
+  text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
+
 /** Text of a description beyond this is not read by anybody. */
 const MAX_DESCRIPTION_LENGTH = 16_384;
 

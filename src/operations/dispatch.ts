@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
 import { waitBrieflyForWrite } from '../core/runs/run-ledger.ts';
 import { allFailed } from '../core/runs/run-state.ts';
+import { truncate } from '../core/text.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { describeZodIssue } from '../schema/zod-issue-text.ts';
@@ -59,7 +60,7 @@ export async function recordToolCall(
   const at = clock.now();
   const body = {
     type: 'tool.called' as const,
-    tool: cut(tool, MAX_NAME_LENGTH),
+    tool: truncate(tool, MAX_NAME_LENGTH),
     client: caller.client,
     ok: code === null,
     code,
@@ -80,8 +81,8 @@ const MAX_PROBLEMS = 5;
 function shortened(error: SquadError): SquadError {
   const { code, message, suggestions, details } = error;
   if ([message, ...suggestions].every(text => text.length <= MAX_MESSAGE_LENGTH)) return error;
-  return new SquadError(code, cut(message, MAX_MESSAGE_LENGTH), {
-    suggestions: suggestions.map(text => cut(text, MAX_MESSAGE_LENGTH)),
+  return new SquadError(code, truncate(message, MAX_MESSAGE_LENGTH), {
+    suggestions: suggestions.map(text => truncate(text, MAX_MESSAGE_LENGTH)),
     details,
     cause: error,
   });
@@ -107,9 +108,6 @@ function problem({ path, message }: z.core.$ZodIssue): string {
       ? `${what}: ${message}`
       : message;
 }
-
-const cut = (text: string, length: number) =>
-  text.length > length ? `${text.slice(0, length).toWellFormed()}…` : text;
 
 export function reportFailure(call: Pick<Call, 'onFailed'>, runs: readonly Run[]): void {
   if (allFailed(runs.map(({ status }) => status))) call.onFailed?.();

@@ -84,7 +84,7 @@ export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   };
 }
 
-/** Null: no figure is known. That is not 0. */
+/** Null: no figure is known, which is not 0. Rounded, because 0.1 + 0.2 must not be shown as 0.30000000000000004. */
 function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
@@ -131,6 +131,7 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
   const completed = ended.filter(({ status }) => status === 'completed').length;
   const failed = ended.filter(({ status }) => isFailure(status)).length;
   const queued = runs.filter(({ status }) => status === 'queued').length;
+  const usage = usageTogether(runs.map(run => run.usage));
   return {
     runs: runs.length,
     running: runs.length - ended.length - queued,
@@ -138,23 +139,17 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
     completed,
     failed,
     stopped: ended.length - completed - failed,
-    input_tokens: sum(runs.map(({ usage }) => usage?.input ?? null)),
-    output_tokens: sum(runs.map(({ usage }) => usage?.output ?? null)),
-    cost_usd: sum(runs.map(({ usage }) => usage?.costUsd ?? null)),
-    cost_is_estimated: runs.some(({ usage }) => usage?.costIsEstimated === true),
-    duration_seconds: sum(
+    input_tokens: usage?.input ?? null,
+    output_tokens: usage?.output ?? null,
+    cost_usd: usage?.costUsd ?? null,
+    cost_is_estimated: usage?.costIsEstimated ?? false,
+    duration_seconds: sumOfKnown(
       runs.map(({ startedAt, endedAt }) =>
         startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000,
       ),
     ),
     unreported: ended.filter(({ usage }) => usage === null).length,
   };
-}
-
-/** Nothing reported is not nothing used. */
-function sum(values: readonly (number | null)[]): number | null {
-  const known = values.filter(value => value !== null);
-  return known.length === 0 ? null : Number(known.reduce((total, value) => total + value, 0).toFixed(6));
 }
 
 /** The days up to today in the user's own time, oldest first, each by its first moment. Not every day has 24 hours. */

@@ -3,6 +3,7 @@ import type { EventBody } from '../../schema/event.ts';
 import type { Usage } from '../../schema/run.ts';
 import { dropUnseenTotals, isEmpty, sinceLastTurn, totalsAfter } from '../cost/usage.ts';
 import type { ApiRetry, EngineEnd, EngineEvent, EngineReader, UsageFigure } from '../ports/engine.ts';
+import { truncate } from '../text.ts';
 
 /** Counts what an engine reports about its tools. */
 export class ToolCounts {
@@ -184,5 +185,4 @@ function describe(event: EngineEvent): Activity | null {
   return null;
 }
 
-const cut = (text: string) =>
-  text.length > MAX_ACTIVITY_LENGTH ? `${text.slice(0, MAX_ACTIVITY_LENGTH).toWellFormed()}…` : text;
+const cut = (text: string) => truncate(text, MAX_ACTIVITY_LENGTH);

@@ -7,6 +7,7 @@ import type { EngineEnd } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { limitReached, roundsOf } from '../review/rounds.ts';
+import { truncate } from '../text.ts';
 import type { EngineReport } from './engine-report.ts';
 import type { LiveRun } from './live-run.ts';
 import type { RunTransition } from './run-state.ts';
@@ -123,11 +124,10 @@ const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 /** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
-function failed(code: string, text: string): Outcome {
-  const message =
-    text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…` : text;
-  return { step: 'fail', error: { code, message } };
-}
+const failed = (code: string, text: string): Outcome => ({
+  step: 'fail',
+  error: { code, message: truncate(text, MAX_MESSAGE_LENGTH) },
+});
 
 function exitWords(code: number): string {
   return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;

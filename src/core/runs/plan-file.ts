@@ -7,7 +7,7 @@ import { isOrdinaryVariable, looksSecretName } from '../gateway/variables.ts';
 import type { TurnInput } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Command, TurnRef } from '../ports/turns.ts';
-import { parseJson } from '../text.ts';
+import { parseJson, truncate } from '../text.ts';
 import type { RunRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
@@ -126,4 +126,4 @@ function withoutPrompt(argument: string, { prompt, task }: Given): string {
 const cut = (text: string): string =>
   text.length <= MAX_ARGUMENT_LENGTH
     ? text
-    : `${text.slice(0, MAX_ARGUMENT_LENGTH).toWellFormed()}… (${text.length} characters)`;
+    : `${truncate(text, MAX_ARGUMENT_LENGTH)} (${text.length} characters)`;

@@ -2,7 +2,7 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import { newSquadId } from '../../schema/ids.ts';
 import type { Squad } from '../../schema/run.ts';
 import { isSubagentRequest, planSubagent } from '../subagents/plan-subagent.ts';
-import { checkTask, checkText } from '../text.ts';
+import { checkTask, checkText, truncate } from '../text.ts';
 import { chatBusy, type PlanContext, type PlannedRun, type PlannedSquad, planRun } from './plan-run.ts';
 import type { RunRequest, SquadRequest } from './run-request.ts';
 
@@ -51,7 +51,7 @@ function refuseSharedChats(runs: PlannedRun[]): void {
 function inMember(thrown: unknown, { roleId, form }: RunRequest, position: number, of: number): SquadError {
   const error = asSquadError(thrown);
   if (of === 1) return error;
-  const role = roleId === undefined ? '' : ` (${roleId.length > 80 ? `${roleId.slice(0, 80)}…` : roleId})`;
+  const role = roleId === undefined ? '' : ` (${truncate(roleId, 80)})`;
   const list = form === 'spawn' ? 'agents' : 'members';
   return new SquadError(error.code, `${list}[${position}]${role}: ${error.message}`, {
     suggestions: [...error.suggestions, 'Nothing was started.'],

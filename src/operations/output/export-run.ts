@@ -3,14 +3,14 @@ import { formatBytes } from '../../base/text.ts';
 import type { OutputStream } from '../../core/ports/run-files.ts';
 import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
-import { EventBody } from '../../schema/event.ts';
-import { RunId, SquadId } from '../../schema/ids.ts';
+import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { getConversation } from '../conversations/get-conversation.ts';
 import { diffRun } from '../evidence/diff-run.ts';
 import { type Call, operation, type Services, type UserServices } from '../operation.ts';
 import { diffReview } from '../review/diff-review.ts';
 import { showReview } from '../review/show-review.ts';
+import { ShownEvent } from '../runs/events.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
@@ -170,15 +170,7 @@ export const exportRun = operation({
     /** What a page would ask, and what it would be told. */
     answers: z.array(AnsweredQuestion),
     /** Newest first. */
-    events: z.array(
-      z.object({
-        seq: z.number(),
-        at: z.number(),
-        runId: RunId.nullable(),
-        squadId: SquadId.nullable(),
-        body: EventBody,
-      }),
-    ),
+    events: z.array(ShownEvent),
     outputs: z.array(SavedOutput),
     /** What was too much, each in a sentence. */
     leftOut: z.array(z.string()),

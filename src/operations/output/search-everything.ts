@@ -14,28 +14,31 @@ const MAX_MS = 2_000;
 const MAX_LINES = 3;
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
-interface FoundOutput {
-  runId: string;
-  title: string;
-  roleId: string | null;
-  subagent: string | null;
-  engine: string;
-  turn: number;
-  stream: OutputStream;
-  matches: { line: number; text: string; column: number }[];
-  isMore: boolean;
-}
+const FoundOutput = z.object({
+  runId: z.string(),
+  title: z.string(),
+  roleId: z.string().nullable(),
+  subagent: z.string().nullable(),
+  engine: z.string(),
+  turn: z.number(),
+  stream: z.enum(['stdout', 'stderr']),
+  matches: z.array(z.object({ line: z.number(), text: z.string(), column: z.number() })),
+  isMore: z.boolean(),
+});
+type FoundOutput = z.infer<typeof FoundOutput>;
+
+/** How many of the newest runs were searched to the end of their output, and why no more. */
+const Searched = z.object({
+  runs: z.number(),
+  /** Creation time of the oldest of them; null: there is none. */
+  since: z.number().nullable(),
+  /** Null: there was nothing more to search. */
+  stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
+});
 
 interface FoundOutputs {
   found: FoundOutput[];
-  /** How far back it was looked. */
-  searched: {
-    runs: number;
-    /** When the oldest of them was asked for; null: none was. */
-    since: number | null;
-    /** Why it went no further; null: there was nothing more. */
-    stoppedBy: 'time' | 'count' | 'enough' | null;
-  };
+  searched: z.infer<typeof Searched>;
 }
 
 interface Wanted {
@@ -123,25 +126,8 @@ export const searchEverything = operation({
         notes: z.array(z.string()),
       })
       .nullable(),
-    outputs: z.array(
-      z.object({
-        runId: z.string(),
-        title: z.string(),
-        roleId: z.string().nullable(),
-        subagent: z.string().nullable(),
-        engine: z.string(),
-        turn: z.number(),
-        stream: z.enum(['stdout', 'stderr']),
-        matches: z.array(z.object({ line: z.number(), text: z.string(), column: z.number() })),
-        isMore: z.boolean(),
-      }),
-    ),
-    /** Of which runs the output was read to its end, newest first, and why no more. */
-    searched: z.object({
-      runs: z.number(),
-      since: z.number().nullable(),
-      stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
-    }),
+    outputs: z.array(FoundOutput),
+    searched: Searched,
   }),
   async run(call, { q, workspace, limit }) {
     const [board, decisions, { found, searched }] = await Promise.all([

@@ -6,7 +6,15 @@ import { findRun, findSquad } from './find-runs.ts';
 
 const EventType = z.enum(EventBody.options.map(option => option.shape.type.value));
 
-/** What happened, newest first. */
+export const ShownEvent = z.object({
+  seq: z.number(),
+  at: z.number(),
+  runId: RunId.nullable(),
+  squadId: SquadId.nullable(),
+  body: EventBody,
+});
+
+/** Events, newest first. */
 export const listEvents = operation({
   name: 'list_events',
   route: 'GET /events',
@@ -24,15 +32,7 @@ export const listEvents = operation({
     limit: z.number().int().min(1).max(1000).default(200),
   }),
   output: z.object({
-    events: z.array(
-      z.object({
-        seq: z.number(),
-        at: z.number(),
-        runId: RunId.nullable(),
-        squadId: SquadId.nullable(),
-        body: EventBody,
-      }),
-    ),
+    events: z.array(ShownEvent),
     /** Null: there is nothing older. */
     next: z.number().nullable(),
   }),

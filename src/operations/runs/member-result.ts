@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   EMPTY,
   fitItems,
@@ -8,7 +9,6 @@ import {
 } from '../../core/output/digest.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../../core/runs/run-state.ts';
-import type { Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -30,23 +30,26 @@ const MAX_NOTE = 400;
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
-export type MemberResult = {
-  memberId: string;
-  roleId: string;
-  cwd: string;
-  chatId?: string;
-  status: string;
-  engine: string;
-  rawStdout: string;
-  rawStderr: string;
-  /** The short of it; `get_result` of the member has all. */
-  evidence?: { verdict: Verdict; files_changed: number | null; tool_calls: number | null };
-  error?: { code: string; message: string; tool_name?: string };
-  /** What a reader should know about this run, such as a server that it had to do without. */
-  note?: string;
-  truncated?: true;
-  outputFile?: string;
-};
+export const MemberResult = z.object({
+  memberId: z.string(),
+  roleId: z.string(),
+  cwd: z.string(),
+  status: z.string(),
+  engine: z.string(),
+  rawStdout: z.string(),
+  rawStderr: z.string(),
+  /** In short; `get_result` of the member has all of it. */
+  evidence: z
+    .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
+    .optional(),
+  error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  /** Notes about this run, for example a server that was unavailable. */
+  note: z.string().optional(),
+  truncated: z.boolean().optional(),
+  outputFile: z.string().optional(),
+  chatId: z.string().optional(),
+});
+type MemberResult = z.infer<typeof MemberResult>;
 
 /** How a call is answered, as far as results depend on it. */
 export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;

@@ -11,18 +11,13 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
 import { gone, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
-import { Started, started, startRuns } from './start-runs.ts';
+import { Started, started, startRuns, TimeoutMs } from './start-runs.ts';
 import { workspaceOfRun } from './workspace-of-run.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),
   model: z.string().min(1).optional(),
-  timeoutMs: z
-    .number()
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1)
-    .optional(),
+  timeoutMs: TimeoutMs.optional(),
 });
 type Overrides = z.infer<typeof Overrides>;
 

@@ -94,7 +94,11 @@ export async function workNotes(services: Pick<Services, 'store'>, run: Run): Pr
   ];
 }
 
-async function lastReview(store: Services['store'], { id, reviewOf }: Run): Promise<Review | undefined> {
+/** The last review of the work of a run, or the one that it was started for. */
+export async function lastReview(
+  store: Services['store'],
+  { id, reviewOf }: Run,
+): Promise<Review | undefined> {
   const whose = reviewOf === null ? { coderId: id } : { reviewerId: id };
   return (await store.reviews({ ...whose, limit: MAX_ROUNDS })).at(-1);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { usageTogether } from '../../core/cost/usage.ts';
 import {
   EMPTY,
   fitItems,
@@ -41,18 +42,18 @@ function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
   const starts = runs.flatMap(({ startedAt }) => startedAt ?? []);
   const ends = ended.flatMap(({ endedAt }) => endedAt ?? []);
   const isOver = ended.length === runs.length && starts.length > 0;
-  const used = runs.flatMap(({ usage }) => usage ?? []);
-  const costs = used.flatMap(({ costUsd }) => costUsd ?? []);
-  const sum = (figure: 'input' | 'output' | 'cached') => total(used.flatMap(usage => usage[figure] ?? []));
+  const usage = usageTogether(runs.map(run => run.usage));
+  const costUnknown = runs.filter(run => run.usage?.costUsd == null).length;
+  const tokensUnknown = runs.filter(run => run.usage === null).length;
   return {
     ok,
     failed: ended.length - ok,
     ...(ended.length < runs.length && { running: runs.length - ended.length }),
     duration_seconds: isOver ? (Math.max(...ends) - Math.min(...starts)) / 1000 : null,
-    cost_usd: total(costs),
-    ...(costs.length < runs.length && { cost_unknown: runs.length - costs.length }),
-    tokens: used.length === 0 ? null : { input: sum('input'), output: sum('output'), cached: sum('cached') },
-    ...(used.length < runs.length && { tokens_unknown: runs.length - used.length }),
+    cost_usd: usage?.costUsd ?? null,
+    ...(costUnknown > 0 && { cost_unknown: costUnknown }),
+    tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
+    ...(tokensUnknown > 0 && { tokens_unknown: tokensUnknown }),
   };
 }
 
@@ -66,10 +67,6 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   const texts = fitToLength(samples, room - taken);
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
-
-/** Money in floating point: 0.1 + 0.2 is not shown as 0.30000000000000004. */
-const total = (values: number[]): number | null =>
-  values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(6));
 
 /** A longer value is left out. */
 const MAX_STRUCTURED_LENGTH = 300;

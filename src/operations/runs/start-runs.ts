@@ -31,6 +31,13 @@ const request = <T extends z.ZodType>(members: T) =>
     metadata: z.record(z.string(), z.unknown()).optional(),
   });
 
+/** At most what a timer can wait. */
+export const TimeoutMs = z
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
+
 export const StatelessRequest = request(member);
 export const StatefulRequest = request(chatMember);
 

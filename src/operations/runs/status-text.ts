@@ -1,5 +1,6 @@
 import { oneLine, visibleText } from '../../base/text.ts';
 import type { Store } from '../../core/ports/store.ts';
+import { truncate } from '../../core/text.ts';
 import type { Event } from '../../schema/event.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
@@ -18,9 +19,7 @@ export async function latestActivity(
   if (status === 'queued') return null;
   const [event] = await store.events({ runId: id, types: TOLD, limit: 1, reverse: true });
   if (!event) return null;
-  const words = sentence(event).replace(/\s+/g, ' ').trim();
-  const shown =
-    words.length > MAX_ACTIVITY_CHARS ? `${words.slice(0, MAX_ACTIVITY_CHARS).toWellFormed()}…` : words;
+  const shown = truncate(sentence(event).replace(/\s+/g, ' ').trim(), MAX_ACTIVITY_CHARS);
   return `${shown} (${Math.max(0, Math.round((now - event.at) / 1000))} s ago)`;
 }
 

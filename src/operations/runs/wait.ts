@@ -4,6 +4,7 @@ import type { InboxId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Call, Services } from '../operation.ts';
+import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
 /** Clients drop a call that is silent for too long; every one measured stays with a sign of life this often. */
@@ -137,7 +138,6 @@ export async function settledBy(
 
 /** Results have a size to keep. */
 const MAX_NAMED = 3;
-const MAX_ROUNDS = 10_000;
 
 /** What runs wait for that have asked for a review, in words. */
 export async function waitingFor(
@@ -149,7 +149,7 @@ export async function waitingFor(
 }
 
 async function wordsFor({ store, reviews }: Pick<Services, 'store' | 'reviews'>, run: Run): Promise<string> {
-  const last = (await store.reviews({ coderId: run.id, limit: MAX_ROUNDS })).at(-1);
+  const last = await lastReview(store, run);
   if (!last) return `${run.id} waits for a review.`;
   const { max } = await reviews.rounds(run.lineageId);
   return last.outcome === null

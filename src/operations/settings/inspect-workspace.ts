@@ -46,22 +46,12 @@ export const inspectWorkspace = operation({
     const roles = await workspace.roles();
     return {
       root: workspace.root,
-      settings: Object.entries(workspace.config).map(([key, { value, origin, source }]) => ({
-        key,
-        value,
-        origin,
-        source,
-      })),
+      settings: Object.entries(workspace.config).map(([key, setting]) => ({ key, ...setting })),
       untrusted: await workspace.untrusted(),
       ignored: workspace.ignored,
       rolesFolder: workspace.rolesFolder,
       roles: roles.map(({ id, name, description, file, fault, warnings }) => ({
-        id,
-        name,
-        description,
-        file,
-        fault,
-        warnings,
+        ...{ id, name, description, file, fault, warnings },
       })),
       engine: await chosenEngine(async () => {
         const env = await services.workspaces.environment(caller);
