@@ -9,7 +9,7 @@ import { type RunRecord, readRecord } from './run-record.ts';
 import { optionsOf } from './run-request.ts';
 
 const Plan = z.object({ engine: EngineSpec });
-/** The wrapper ends the turn at the limit that it was given; this one only has to be later. */
+/** The wrapper ends the turn at its own limit; this value only has to be later. */
 const UNKNOWN_TIMEOUT_MS = 7 * 86_400_000;
 
 /** Reads run folders for a database that lost its rows. */
@@ -24,7 +24,7 @@ export function recordedRuns(files: RunFiles): RunSource {
   };
 }
 
-/** The environment goes with a run's end. A run that waits for its start and has none has ended, and its last record was not written. */
+/** The environment is removed at the end of a run. A queued run without one has ended, but its last record was not written. */
 async function safeToQueue(record: RunRecord, files: RunFiles): Promise<RunRecord> {
   const { run, events } = record;
   const first = { runId: run.id, number: 1 };
@@ -76,7 +76,7 @@ async function unrecorded(id: RunId, changedAt: number, files: RunFiles): Promis
       'Its record was lost before it was started.',
       at,
     );
-  // Without an exit record it may be running still: recovery finds that out.
+  // Without an exit record it may still be running: recovery finds out.
   if (exit === null) return record;
   return lost(
     record,

@@ -34,11 +34,10 @@ import { watchOutput } from './turn-limits.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
-/** The client that asked for a cancel. */
 export interface Canceller {
-  /** A client by its name, a run by its id. */
+  /** Name of a client, or id of a run. */
   name: string;
-  /** The workspace it works in; null: not known, or no matter. */
+  /** The workspace it works in; null: unknown or irrelevant. */
   folder: string | null;
 }
 
@@ -55,13 +54,13 @@ export interface RunnerPorts extends TurnStartPorts {
   settings(): HubSettings;
   prices(): PriceList;
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
-  /** It has a question open. */
+  /** It has an open question. */
   isAsking(id: RunId): boolean;
-  /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
+  /** The turn of a run that waits for a review has ended, and that is on disk. Not awaited. */
   onTurnOver(run: Run): void;
 }
 
-/** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
+/** Owns every run that has not ended: the queue, the running turns, and the one way a run ends. */
 export class Runner {
   private readonly ports: RunnerPorts;
   private readonly live = new Map<RunId, LiveRun>();
@@ -72,7 +71,6 @@ export class Runner {
   private readonly money: BudgetWatch;
   private readonly quiet: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
-  /** Runs that an earlier hub left. */
   readonly found: RecoveredRuns;
   private closed = false;
 
@@ -117,8 +115,8 @@ export class Runner {
   }
 
   /**
-   * Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. With it,
-   * or not at all, comes what is to be true `along` with it: a run at work that waits for it from now on, and anything else.
+   * Saves the squad and queues its runs. Afterwards every member is on disk and will be accounted for. `along` is committed in
+   * the same transaction: the run that waits for the squad from now on, and any other change.
    */
   async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
     const { clock, settings } = this.ports;
@@ -145,13 +143,13 @@ export class Runner {
     }
   }
 
-  /** A run and those above it that are still live. */
+  /** A run and its ancestors that have not ended. */
   private callers(id: RunId | null): Run[] {
     const run = id === null ? undefined : this.live.get(id)?.run;
     return run ? [run, ...this.callers(run.parentId)] : [];
   }
 
-  /** Throws what `submit` would refuse that many runs with, before anything is planned: a refusal must cost little. */
+  /** Throws what `submit` would throw for that many runs, before anything is planned: a refusal must be cheap. */
   async admit(count: number, parent: RunIdentity | null): Promise<void> {
     const { clock, settings } = this.ports;
     await this.money.admit();
@@ -160,8 +158,8 @@ export class Runner {
   }
 
   /**
-   * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
-   * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
+   * Queues the next turn of a run that waits for a review: on its chat, with this text; `change` is committed with it. False
+   * while the last turn is still running: `onTurnOver` reports its end.
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
@@ -176,7 +174,7 @@ export class Runner {
     return isQueued;
   }
 
-  /** Ends a run that waits and has no turn at work; one that has is left to it. */
+  /** Ends a run that waits for a review. False while it has a running turn. */
   async endWaiting(id: RunId, step: 'complete' | 'abandon', change: Change): Promise<boolean> {
     const entry = this.live.get(id);
     await entry?.changing;
@@ -185,24 +183,24 @@ export class Runner {
     return true;
   }
 
-  /** The run as it is now, if it has not ended; ended ones are in the store. */
+  /** Null: it has ended, and is in the store. */
   current(id: RunId): Run | null {
     return this.live.get(id)?.run ?? null;
   }
 
-  /** For its result: what a reader should know of it. Said once, however often it happens. */
+  /** Adds a note to its result, once. */
   note(id: RunId, text: string): void {
     const notes = this.live.get(id)?.run.notes;
     if (notes && !notes.includes(text)) notes.push(text);
   }
 
-  /** What a run at work has reported so far. */
+  /** Usage of a run so far. */
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);
     return entry ? this.money.usageOf(entry) : null;
   }
 
-  /** Milliseconds that its turn has left; null: it has none. */
+  /** Milliseconds that its turn has left; null: it has no turn. */
   timeLeft(id: RunId): number | null {
     const entry = this.live.get(id);
     return entry?.turn ? entry.timeLeft(this.ports.clock) : null;
@@ -212,12 +210,12 @@ export class Runner {
     return [...this.live.values()].map(entry => entry.run);
   }
 
-  /** How quiet a run at work is; null while it gives signs of life. */
+  /** Null: it shows signs of life. */
   silenceOf(id: RunId): Silence | null {
     return this.quiet.of(id);
   }
 
-  /** It was told to stop, and has not ended yet. */
+  /** It was asked to stop and has not ended yet. */
   isStopping(id: RunId): boolean {
     return (this.live.get(id)?.stop ?? null) !== null;
   }
@@ -226,7 +224,7 @@ export class Runner {
     return this.live.size > 0;
   }
 
-  /** Settles when the run has ended and its end is on disk, or when the signal fires. */
+  /** Resolves when the run has ended and its end is on disk, or when the signal fires. */
   async untilEnded(id: RunId, signal: AbortSignal): Promise<void> {
     const entry = this.live.get(id);
     if (!entry || signal.aborted) return;
@@ -238,8 +236,8 @@ export class Runner {
   }
 
   /**
-   * The same for who only wants the answer, which is in its files: a database that is held by somebody is not waited for
-   * longer than a moment. The run as it ends, where that is not on disk yet.
+   * The same for a caller who only needs the answer, which is in files: waits only briefly for a locked database. Returns the
+   * ended run if its end is not on disk yet.
    */
   async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
     const onDisk = this.untilEnded(id, signal).then(() => null);
@@ -250,7 +248,7 @@ export class Runner {
     return Promise.race([onDisk, decided ?? null]);
   }
 
-  /** A run that waits for others must not keep them from starting: it has no place meanwhile, and has one again at once. */
+  /** A run that waits for others gives up its slot, so that they can start, and has it back at once afterwards. */
   async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
     const entry = this.live.get(id);
     if (!entry) return wait();
@@ -263,28 +261,28 @@ export class Runner {
     }
   }
 
-  /** What a run may still spend on runs of its own; null: no budget holds it. */
+  /** What a run may still spend on runs that it starts; null: no budget limits it. */
   moneyLeft(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
     return remainingBudget(id, { store: this.ports.store, spentBy });
   }
 
-  /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
+  /** False: there is nothing left to stop. Resolves when the request and its author are on disk. */
   async stop(id: RunId, reason: StopReason, by: Canceller | null = null): Promise<boolean> {
     const entry = this.live.get(id);
     const turn = entry?.turnNumber;
     await entry?.changing;
-    // A turn that ends may be the end of the run, or leave it waiting.
+    // The turn that ends may end the run, or leave it waiting for a review.
     while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
-    // What a turn took too much of is over with that turn.
+    // A limit of a turn no longer matters once that turn is over.
     if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.monotonic();
       if (entry.turn) entry.turn.stop = reason;
       if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
-      // On disk before the first signal: whoever reads the exit record later must know that it was us.
+      // On disk before the first signal, so that whoever reads the exit record later knows that Squad stopped it.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
         events: [
@@ -299,7 +297,7 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    // It may have been about to go on; from the wish on it does not.
+    // It may have been about to continue; from the request on it does not.
     await entry.changing;
     if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
     else {
@@ -316,17 +314,17 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** Starts that an earlier hub let through: the count goes on where that one was. */
+  /** Counts starts of an earlier hub. */
   recall(starts: readonly number[]): void {
     this.fuse.recall(starts);
   }
 
-  /** Starts what may start. Also called when the limit was raised. */
+  /** Starts queued runs. Also called when the limit was raised. */
   pump(): void {
     this.queue.pump();
   }
 
-  /** Lets go of everything; agents at work go on and the next hub finds them. */
+  /** Releases everything. Agents keep running, and the next hub finds them. */
   close(): void {
     this.closed = true;
     this.queue.close();
@@ -377,7 +375,7 @@ export class Runner {
     entry.atDeadline(this.ports.clock, () => void this.stop(entry.run.id, 'timeout'));
   }
 
-  /** News that nobody waits for. */
+  /** Records an event without waiting. */
   private tell(run: Run, body: EventBody): void {
     const { store, warn } = this.ports;
     void store
@@ -391,7 +389,7 @@ export class Runner {
     if (this.closed) return;
     const outcome = await this.settleTurn(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
-      // A bug must not leave a run at work for ever whose agent has ended.
+      // A bug must not leave a run running for ever whose agent has ended.
       this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
@@ -401,7 +399,7 @@ export class Runner {
     else await this.finish(entry, inReview.step, inReview.error, end);
   }
 
-  /** The turn is over, the run is not: it waits for its review without a place. */
+  /** The turn is over, the run is not: it waits for its review without a slot. */
   private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
     const { run } = entry;
     run.usage = this.money.usageOf(entry);
@@ -456,12 +454,12 @@ export class Runner {
     this.pump();
   }
 
-  /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
+  /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
   private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
     return (
       runs
         .slice(0, this.queue.free)
-        // A work tree is not there yet, and nobody else is at work in it.
+        // A work tree does not exist yet, and nobody else works in it.
         .map(({ run }) => (run.worktree ? null : takeBaseline(run.directory, this.ports.workTree)))
     );
   }

@@ -7,23 +7,22 @@ import { monotonicOf, wallTimeOf } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 
 /**
- * A run at work, by what it shows. None of these is an end.
+ * State of a running turn, as seen from outside. None of these is an end.
  *
- * | State      | No sign                  | Its processes                                   |
+ * | State      | No sign of life          | Its processes                                   |
  * | ---------- | ------------------------ | ----------------------------------------------- |
  * | working    | for less than below      | anything                                        |
  * | slow_start | since the start, 30 s    | there                                           |
- * | silent     | for 60 s                 | there; at work, or still for less than `stall`  |
+ * | silent     | for 60 s                 | there; moving, or still for less than the stall limit |
  * | stalled    | for the stall limit      | there, and neither computed, read nor wrote for the stall limit |
- * | dead       | since it was found so    | gone, or held by a signal, with no exit record  |
+ * | dead       | since it was found so    | gone, or stopped by a signal, with no exit record |
  *
- * A sign is a whole line of output, growth of the output, or an event of the engine.
+ * A sign of life is a whole line of output, growth of the output, or an event of the engine.
  */
 export type SilenceState = 'working' | 'slow_start' | 'silent' | 'stalled' | 'dead';
 
 export interface Silence {
   state: SilenceState;
-  /** When it began to be so. */
   since: number;
   sentence: string;
 }
@@ -32,9 +31,9 @@ const DEFAULT_STALL_MS = 300_000;
 const SLOW_START_MS = 30_000;
 const SILENT_MS = 60_000;
 const FIRST_LOOK_MS = 20_000;
-/** A dying agent's exit record is written within moments: one look is not enough to call it dead. */
+/** A dying agent's exit record is written within moments, so one sample is not enough to call it dead. */
 const DEAD_FOR_MS = 2_000;
-/** Below these a process only keeps its timers and connections alive. */
+/** Below these, a process only keeps its timers and connections alive. */
 const BUSY_CPU_SHARE = 0.01;
 const BUSY_BYTES_PER_SECOND = 256;
 
@@ -42,21 +41,21 @@ interface Sample extends ProcessStats {
   at: number;
 }
 
-/** How long a turn is left alone before its processes are looked at. */
+/** How long a turn may be silent before its processes are checked. */
 export const silenceBeforeCheckMs = (stallMs: number | null): number =>
   Math.min(FIRST_LOOK_MS, (stallMs ?? DEFAULT_STALL_MS) / 2);
 
-/** One turn's silence. Told of signs and samples as they come; asked at any time. */
+/** The silence of one turn. Gets signs of life and process samples as they come. */
 export class OutputSilence {
   private readonly startedAt: number;
   private readonly stallMs: number;
   private lastSignAt: number | null = null;
   private sample: Sample | null = null;
-  /** Nothing is known to have moved since; null while nobody has looked. */
+  /** No movement has been seen since; null: no sample yet. */
   private stillSince: number | null = null;
   private lifelessSince: number | null = null;
 
-  /** `stallMs` null: the default names the state. Whether a stall also stops the run is not decided here. */
+  /** `stallMs` null: the default applies. Whether a stall also stops the run is not decided here. */
   constructor(startedAt: number, stallMs: number | null) {
     this.startedAt = startedAt;
     this.stallMs = stallMs ?? DEFAULT_STALL_MS;
@@ -104,7 +103,7 @@ export class OutputSilence {
     return { state: 'dead', since: lifelessSince, sentence };
   }
 
-  /** Only what was seen to be still counts: time before the first look does not. */
+  /** Only observed stillness counts, not the time before the first sample. */
   private stalled(now: number, quietSince: number): Silence | null {
     if (this.stillSince === null || !this.sample) return null;
     if (now - quietSince < this.stallMs || now - this.stillSince < this.stallMs) return null;
@@ -119,7 +118,7 @@ export class OutputSilence {
   }
 }
 
-/** A process more or less is movement too: something was started, or came to its end. */
+/** A change of the number of processes is movement too: something was started, or ended. */
 function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
   if (now.processes !== before.processes) return true;
   const seconds = Math.max(1, at - before.at) / 1000;
@@ -139,9 +138,9 @@ function words(ms: number): string {
 interface QuietPorts {
   clock: Clock;
   live(): Iterable<LiveRun>;
-  /** It has a question open: whether or not a call waits for the answer just now. */
+  /** It has an open question, whether or not a call waits for the answer now. */
   isAsking(id: RunId): boolean;
-  /** Stops a run whose role allows no longer silence. */
+  /** Stops a run that was silent for longer than its role allows. */
   stop(id: RunId): void;
   tell(run: Run, body: EventBody): void;
   warn(message: string, cause: unknown): void;
@@ -159,7 +158,7 @@ interface Watched {
   lookedAt: number;
 }
 
-/** Looks at runs that say nothing, and tells slow, silent, stalled and dead ones apart. None of it is an end. */
+/** Watches runs without output, and tells slow, silent, stalled and dead ones apart. None of these is an end. */
 export class StallWatch {
   private readonly ports: QuietPorts;
   private readonly watched = new Map<RunId, Watched>();
@@ -171,7 +170,7 @@ export class StallWatch {
     this.timer = setInterval(() => void this.tick(), TICK_MS).unref();
   }
 
-  /** How quiet a run is; null while it gives signs, or when it is not at work. */
+  /** Null: it shows signs of life, or is not running. */
   of(id: RunId): Silence | null {
     const told = this.watched.get(id)?.told;
     if (!told || told.state === 'working') return null;
@@ -196,7 +195,7 @@ export class StallWatch {
   }
 
   private async look(entry: LiveRun): Promise<void> {
-    // Who waits for a run of its own, or for an answer, is not idle.
+    // A run that waits for another run or for an answer is not idle.
     const { waits, run: asker } = entry;
     if (waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
       entry.lastSignAt = this.ports.clock.monotonic();
@@ -212,7 +211,7 @@ export class StallWatch {
     if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.lookedAt >= lookEvery) {
       watched.lookedAt = now;
       const vitals = await process!.vitals();
-      // A sign that came meanwhile counts more than what was seen before it.
+      // A sign of life that came meanwhile outranks the sample.
       if (entry.lastSignAt === lastSignAt) watched.silence.look(vitals, clock.monotonic());
     }
     const silence = watched.silence.state(clock.monotonic());
@@ -246,6 +245,6 @@ export class StallWatch {
   }
 }
 
-/** One that is held by a signal shows no sign either, and will not by itself. */
+/** A stopped process shows no sign either, and will not by itself. */
 const isOver = ({ state, since }: Silence, stallMs: number, now: number): boolean =>
   state === 'stalled' || (state === 'dead' && now - since >= stallMs);

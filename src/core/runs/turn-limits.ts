@@ -9,15 +9,14 @@ const LOOK_EVERY_MS = 1_000;
 interface OutputWatchOptions {
   files: Pick<RunFiles, 'size'>;
   settings(): HubSettings;
-  /** Those at work now. */
   turns(): TurnRef[];
-  /** It has written more since the last look. */
+  /** It has written more since the last check. */
   onGrowth(runId: RunId): void;
   onTooMuch(runId: RunId): Promise<unknown>;
   warn(message: string, cause: unknown): void;
 }
 
-/** Looks at how much live turns have written, once a second: a fast writer is over the limit by what a second holds. */
+/** Checks once a second how much running turns have written. A fast writer exceeds the limit by what it writes in a second. */
 export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn }: OutputWatchOptions): {
   close(): void;
 } {
@@ -44,7 +43,7 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
   }
 }
 
-/** Bytes written by this turn and those before it: the limit is the run's, and earlier output is still on disk. */
+/** Bytes written by this turn and earlier ones: the limit is per run, and earlier output is still on disk. */
 export async function outputSize(files: Pick<RunFiles, 'size'>, turn: TurnRef): Promise<number> {
   const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
   const sizes = await Promise.all(
@@ -53,7 +52,7 @@ export async function outputSize(files: Pick<RunFiles, 'size'>, turn: TurnRef): 
   return sizes.reduce((sum, each) => sum + each, 0);
 }
 
-/** Stored deadlines on the monotonic clock, so that a clock that is set neither brings them nearer nor puts them off. */
+/** Stored deadlines on the monotonic clock, so that setting the wall clock does not move them. */
 export class Deadlines<K> {
   private readonly clock: Clock;
   private readonly due = new Map<K, number>();
@@ -62,7 +61,7 @@ export class Deadlines<K> {
     this.clock = clock;
   }
 
-  /** Milliseconds left, by the wall clock only the first time, and never more than there were in all. */
+  /** Milliseconds left. Uses the wall clock only the first time, and never returns more than the whole duration. */
   left(key: K, { from, until }: { from: number; until: number }): number {
     const now = this.clock.monotonic();
     const due = this.due.get(key) ?? now + Math.min(until - this.clock.now(), until - from);
