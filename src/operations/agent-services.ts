@@ -5,7 +5,7 @@ import type { Run } from '../schema/run.ts';
 import { agentStore, RunVisibility } from './agent-store.ts';
 import type { Call, Services } from './operation.ts';
 
-/** The inbox as one run has it: what it asked, what it was asked, and that runs it sees have something open. */
+/** The inbox as one run sees it: its own questions, questions to it, and open questions of runs that it can see. */
 function agentInbox(
   inbox: Services['inbox'],
   { id: self }: RunSubject,
@@ -38,8 +38,8 @@ export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'
 }
 
 /**
- * The services as one run has them for one action: what is none of its business is not there, so that no operation has to
- * think of it and a run that may not be asked about cannot be told from one that does not exist.
+ * The services as one run sees them for one action. Runs that it may not see do not exist in them, so no operation has to
+ * check, and a hidden run looks the same as one that does not exist.
  */
 export async function servicesForAgent(
   services: Services,
@@ -68,10 +68,10 @@ export async function servicesForAgent(
       isStopping: id => sees(id) && runner.isStopping(id),
       timeLeft: id => (sees(id) ? runner.timeLeft(id) : null),
       silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
-      // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
+      // Without itself: otherwise `cancel_run {all}` would end the caller.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
       moneyLeft: id => runner.moneyLeft(id),
-      // Its own place is free for those it waits for.
+      // Its own slot is free for the runs it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
@@ -84,7 +84,7 @@ export async function servicesForAgent(
   };
 }
 
-/** What agents said to their models is the user's to read. */
+/** Only the user may read conversations. */
 const NO_CONVERSATIONS: Services['conversations'] = {
   messages: async () => [],
   message: async () => null,
@@ -93,7 +93,7 @@ const NO_CONVERSATIONS: Services['conversations'] = {
   talkers: async () => [],
 };
 
-/** The run that asks, for tools that agents alone have. Nobody names a run: each speaks for itself. */
+/** The calling run, for tools that only agents have. The caller cannot name another run. */
 export function ownRun({ services, caller }: Pick<Call, 'services' | 'caller'>): Run {
   const run = caller.parent && services.runner.current(caller.parent.id);
   if (run) return run;

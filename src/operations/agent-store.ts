@@ -9,7 +9,7 @@ import type { AgentStore, Services } from './operation.ts';
 
 const ALL_ROWS = 100_000;
 
-/** The store as one run has it: rows and events of others are not there. */
+/** The store as one run sees it: without rows and events of others. */
 export function agentStore(
   store: AgentStore,
   { id: self }: RunSubject,
@@ -57,7 +57,7 @@ export function agentStore(
     return squadId !== null && squadIsSeen(squadId);
   }
 
-  /** As many as were asked for, however many others lie between them. */
+  /** As many as requested, however many hidden events lie between them. */
   async function events(filter: EventFilter): Promise<Event[]> {
     const kept: Event[] = [];
     for (let { after } = filter; ; ) {
@@ -110,7 +110,7 @@ export function agentStore(
   };
 }
 
-/** Which runs somebody may see. Who started whom never changes, so what was once found out is kept. */
+/** Which runs a caller may see. Parents never change, so results are kept. */
 export class RunVisibility {
   private readonly services: Pick<Services, 'runner' | 'store'>;
   private readonly permits: (object: Asked) => boolean;
@@ -123,7 +123,7 @@ export class RunVisibility {
     this.permits = permits;
   }
 
-  /** As far as memory goes: enough for a run that was looked at before, and for one whose parents live. */
+  /** From memory: enough for a run that was checked before, and for one whose ancestors are live. */
   sees(run: Run): boolean {
     const line: RunId[] = [run.id];
     let above = run.parentId;
@@ -143,7 +143,7 @@ export class RunVisibility {
     return run && this.sees(run) ? run : null;
   }
 
-  /** The same, after looking up those above it. */
+  /** The same, after reading the ancestors from the store. */
   async canSee(run: Run): Promise<boolean> {
     let above = run.parentId;
     for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {

@@ -22,7 +22,6 @@ export interface MoneyPorts {
   settings(): HubSettings;
   prices(): PriceList;
   live(): Iterable<LiveRun>;
-  /** Stops a run for its money. */
   stop(id: RunId): void;
   tell(run: Run, body: EventBody): void;
   warn(message: string, cause: unknown): void;
@@ -30,7 +29,7 @@ export interface MoneyPorts {
 
 const AT_MOST_EVERY_MS = 1_000;
 
-/** Holds runs to their budgets as soon as they report what they used: the run's own, its squad's and the day's. */
+/** Enforces budgets as soon as runs report usage: those of the run, its squad and the day. */
 export class BudgetWatch {
   private readonly ports: MoneyPorts;
   private readonly lookedAt = new Map<RunId, number>();
@@ -41,7 +40,7 @@ export class BudgetWatch {
     this.ports = ports;
   }
 
-  /** What a run has used so far, with the money estimated where only tokens are known. */
+  /** Usage of a run so far, with estimated cost where only tokens are known. */
   usageOf(entry: LiveRun): Usage | null {
     return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
   }
@@ -56,7 +55,7 @@ export class BudgetWatch {
     if (settings['budget.day_usd'] !== undefined) checkDailyBudget(await this.today(), settings);
   }
 
-  /** It reported something: looked at now, or as soon as the last look is long enough ago. */
+  /** Checks the budgets now, or as soon as the last check is long enough ago. */
   onUsage(entry: LiveRun): void {
     const { id } = entry.run;
     if (this.waiting.has(id)) return;
@@ -72,7 +71,7 @@ export class BudgetWatch {
     );
   }
 
-  /** It has ended: what it reported last is looked at in any case, and then it is forgotten. */
+  /** Checks the last report in any case, then forgets the run. */
   async atEnd(entry: LiveRun): Promise<void> {
     const { id } = entry.run;
     clearTimeout(this.waiting.get(id));
@@ -83,7 +82,7 @@ export class BudgetWatch {
     this.told.delete(id);
   }
 
-  /** A budget that could not be checked does not hold the run: the result says so, and why. */
+  /** A budget that could not be checked does not stop the run: the result says why. */
   private tellUnknown(entry: LiveRun): void {
     const { run } = entry;
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
@@ -111,7 +110,7 @@ export class BudgetWatch {
     }
   }
 
-  /** Whoever shares the money that is gone. */
+  /** The runs that share the exceeded budget. */
   private spendersOf(scope: BudgetScope, entry: LiveRun): LiveRun[] {
     if (scope === 'run') return [entry];
     const live = [...this.ports.live()];
@@ -145,7 +144,7 @@ export class BudgetWatch {
     );
   }
 
-  /** Of turns at work: their money is in the database only when they have ended. */
+  /** Cost of running turns, which is in the database only after their end. */
   private unwritten(belongs: (run: Run) => boolean): number {
     let sum = 0;
     for (const entry of this.ports.live())
@@ -154,7 +153,7 @@ export class BudgetWatch {
   }
 }
 
-/** Nothing can be saved on a turn that has ended by itself: its process is only on its way out. */
+/** Stopping a turn that has ended by itself saves nothing: its process is only shutting down. */
 function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
   if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
   // A turn whose end is being written may leave a run that waits for a review: that run is stopped.

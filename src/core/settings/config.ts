@@ -12,7 +12,7 @@ import { StateMode } from '../../schema/run.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 import { type ConfigSources, type TemplateFile, type TemplateKey, templatePath } from './config-sources.ts';
 
-/** One place a setting is given. It is read only if it wins: what is wrong in a place that is overruled does no harm. */
+/** One place that sets a value. It is read only if it wins: an error in a place that is overruled does no harm. */
 interface Candidate<T> {
   origin: ConfigOrigin;
   source: string;
@@ -70,7 +70,7 @@ function wrongValue(source: string, value: unknown, allowed: string): never {
   });
 }
 
-/** Clients' config files leave a variable empty to say "not set". */
+/** Config files of clients leave a variable empty to say "not set". */
 function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '');
 }
@@ -80,7 +80,7 @@ interface ResolvedConfig {
   ignored: IgnoredSetting[];
 }
 
-/** Environment, then workspace, then user, then default: the first that is set wins, and says where it stood. */
+/** Environment, then workspace, then user, then default: the first that is set wins, and its source is recorded. */
 export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const ignored: IgnoredSetting[] = [];
   const pick = <T>(key: keyof Config, candidates: Candidates<T>, otherwise: T): Setting<T> => {
@@ -116,7 +116,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
-/** Timers cannot be set further ahead. */
+/** The maximum of a timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Candidates<T> = (Candidate<T> | null)[];
@@ -188,7 +188,7 @@ function timeouts(sources: ConfigSources): Candidates<number> {
   ];
 }
 
-/** The workspace's own and the user's together; where both have a name, the workspace's counts. */
+/** Engines of the workspace and the user together; for the same name the workspace wins. */
 function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBlock>> {
   const ofUser = sources.userFile?.settings.engines;
   return [
@@ -197,7 +197,7 @@ function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBloc
   ];
 }
 
-/** A setting that only files give, taken as it stands there. */
+/** A setting that only files set, without conversion. */
 const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
   sources: ConfigSources,
   key: K,

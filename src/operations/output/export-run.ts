@@ -16,7 +16,7 @@ import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
 import { engineText, readerOf } from './search-output.ts';
 
-/** What a page would ask, and the answer or the refusal. */
+/** A request of the web UI, and its result or error. */
 const AnsweredQuestion = z.object({
   name: z.string(),
   input: z.record(z.string(), z.unknown()),
@@ -26,10 +26,10 @@ const AnsweredQuestion = z.object({
 type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
 
 const MAX_MESSAGES = 500;
-/** Of all rounds of a review together. A run's own diff has the limit of its operation. */
+/** For all rounds of a review together. A run's own diff has the limit of its operation. */
 const MAX_IN_ROUNDS = 16 * 1024 * 1024;
 
-/** Each question of the pages of a run and of its squad, asked as they ask it. */
+/** The results of all requests that the web UI makes for a run and its squad. */
 async function answersAbout(
   call: Call<UserServices>,
   { id, squadId, engine }: Run,
@@ -73,7 +73,7 @@ async function answered<I extends Record<string, unknown>>(
   }
 }
 
-/** Commands of the user's that no page shows are not for whoever gets the file. */
+/** The web UI does not show these commands of the user, so they are not for readers of the file. */
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   return {
     ...shown,
@@ -82,16 +82,16 @@ function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   };
 }
 
-/** What a turn wrote, or its end. */
+/** The output of a turn, or the end of it. */
 const SavedOutput = z.object({
   turn: z.number(),
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
-  /** Which line it begins with, from 1; null: so far into it that nobody counted. */
+  /** Number of its first line, from 1; null: unknown, because it begins far into the output. */
   firstLine: z.number().nullable(),
   /** Bytes before it. */
   leftOut: z.number(),
-  /** What each of its lines says to people, if anything; null: the lines themselves are words. */
+  /** Text for people of each line, if any; null: the lines themselves are text. */
   words: z.array(z.string().nullable()).nullable(),
 });
 type SavedOutput = z.infer<typeof SavedOutput>;
@@ -100,7 +100,7 @@ const MAX_OF_ONE = 5 * 1024 * 1024;
 const MAX_OF_ALL = 40 * 1024 * 1024;
 const COUNT_MS = 2_000;
 
-/** Of every turn, the newest first: when there is no more room, it is older ones that are left out. */
+/** The newest turn first: when there is no more room, older ones are left out. */
 async function savedOutputs(
   services: Services,
   run: Run,
@@ -154,7 +154,7 @@ const wordsOf = (text: string, words: (line: string) => string[]): (string | nul
 
 const MAX_EVENTS = 20_000;
 
-/** A run with all that its pages show, bounded, for one file that needs no hub. */
+/** A run with everything that the web UI shows of it, limited in size, for one file that needs no hub. */
 export const exportRun = operation({
   name: 'export_run',
   route: 'GET /runs/{run}/export',
@@ -165,19 +165,18 @@ export const exportRun = operation({
     run: RunId,
     title: z.string(),
     savedAt: z.number(),
-    /** Of Squad. */
+    /** Squad's version. */
     version: z.string(),
-    /** What a page would ask, and what it would be told. */
     answers: z.array(AnsweredQuestion),
     /** Newest first. */
     events: z.array(ShownEvent),
     outputs: z.array(SavedOutput),
-    /** What was too much, each in a sentence. */
+    /** What did not fit. */
     leftOut: z.array(z.string()),
   }),
   async run(call, { run: given }) {
     const { services } = call;
-    // As it is now: it may end while it is being saved, and then half of it would be from before.
+    // A snapshot: the run may end while it is being saved.
     const run = { ...(await findRun(services, given)) };
     const [answers, outputs, events] = await Promise.all([
       answersAbout(call, run),

@@ -10,7 +10,7 @@ import { searchTurn } from './search-output.ts';
 
 const MAX_RUNS = 50;
 const MAX_MS = 2_000;
-/** Of one output: whoever wants more looks into it. */
+/** Per output. */
 const MAX_LINES = 3;
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
@@ -44,12 +44,12 @@ interface FoundOutputs {
 interface Wanted {
   q: string;
   workspace: string | undefined;
-  /** So many outputs with something in them are enough. */
+  /** Number of outputs with matches that is enough. */
   limit: number;
   signal: AbortSignal;
 }
 
-/** Output of the newest runs with these words in it, newest first. It says what it left out: all output there is may be any size. */
+/** Searches the output of the newest runs, newest first. Says what was left out: all output together may have any size. */
 export async function searchNewest(services: Services, wanted: Wanted): Promise<FoundOutputs> {
   const { q, workspace, limit, signal } = wanted;
   const { clock, store } = services;
@@ -93,16 +93,15 @@ function foundIn(run: Run, place: Place, matches: FoundOutput['matches'], isMore
   };
 }
 
-/** Runs by what they are about, decisions of the caller's folder, and what the newest runs wrote: one answer for words somebody remembers. */
+/** Searches runs by their task, decisions of the caller's workspace, and the output of the newest runs. */
 export const searchEverything = operation({
   name: 'search_everything',
   route: 'GET /search',
   agents: null,
   tool: null,
   input: z.strictObject({
-    /** Of runs all of its words, of decisions as its own search has it, of output exactly this, upper and lower case alike. */
+    /** Runs must have all of its words; decisions have a search of their own; output must contain exactly this text, in any case. */
     q: z.string().trim().min(1).max(400),
-    /** Only runs of this one. */
     workspace: z.string().optional(),
     /** Of each kind. */
     limit: z.number().int().min(1).max(100).default(20),
@@ -110,7 +109,7 @@ export const searchEverything = operation({
   output: z.object({
     runs: z.array(RunCard),
     runsTotal: z.number(),
-    /** Null: the caller is in no folder. */
+    /** Null: the caller is in no workspace. */
     decisions: z
       .object({
         found: z.array(

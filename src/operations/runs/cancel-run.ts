@@ -13,7 +13,7 @@ import { waitForEnds } from './wait.ts';
 
 interface Stopped {
   run: Run;
-  /** False: there was nothing left to stop. */
+  /** False: it had already ended. */
   wasRunning: boolean;
 }
 
@@ -24,7 +24,7 @@ export async function cancellerOf({
   const { parent, client } = caller;
   if (parent) return { name: parent.id, folder: null };
   if (client === null) return null;
-  // The web UI belongs to no folder.
+  // The web UI has no folder.
   return { name: client, folder: await services.workspaces.root(caller).catch(() => null) };
 }
 
@@ -39,7 +39,7 @@ export async function stopRuns(
   return { asked, below: await stopDescendants(services, runs, by) };
 }
 
-/** The same, until all have ended: also runs that were started while their parents were being stopped. */
+/** The same, and waits until all have ended: also runs that were started while their parents were being stopped. */
 export async function stopRunsAndWait(
   services: Services,
   runs: Run[],
@@ -150,7 +150,7 @@ function elsewhere(others: Run[]): string {
   return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
 }
 
-/** The beginning of an id is enough to look at something, not to stop it. */
+/** A unique prefix of an id is enough for reading, not for stopping. */
 function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
   throw new SquadError(code, `${given} is not a whole id, and cancel_run takes no less`, {

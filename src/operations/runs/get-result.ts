@@ -21,7 +21,7 @@ const Page = z.object({
   text: z.string(),
 });
 
-/** One page of what a run wrote, sized so that the reply fits. Offsets count bytes, and pages meet without gap or overlap. */
+/** One page of a run's output that fits into the reply. Offsets count bytes, and pages meet without gap or overlap. */
 async function outputPage(
   { files }: Services,
   run: Run,
@@ -36,7 +36,7 @@ async function outputPage(
   const source = stream === 'result' ? 'stdout' : stream;
   let bytes = PAGE_BYTES;
   let page = await pageOverTurns(files, run, source, offset, bytes);
-  // Control characters take six characters of JSON each: a page full of them has to be shorter.
+  // A control character takes six characters of JSON: a page full of them has to be shorter.
   while (jsonLength(page.text) > RESULT_LIMIT - 1_000 && bytes > 64) {
     bytes = Math.floor(bytes / 2);
     page = await pageOverTurns(files, run, source, offset, bytes);
@@ -44,7 +44,7 @@ async function outputPage(
   return { stream, offset: page.offset, next_offset: page.nextOffset, size: page.size, text: page.text };
 }
 
-/** As if its turns had written one after the other into one file: whoever follows the offsets misses none. */
+/** Pages as if all turns had written into one file, so that consecutive offsets miss nothing. */
 async function pageOverTurns(
   files: RunFiles,
   { id: runId, turn: last }: Run,
@@ -81,7 +81,7 @@ function answerPage(answer: string, offset: number): z.infer<typeof Page> {
 }
 
 const loose = z.looseObject({});
-/** Whichever was asked for, so nothing is always there: a run's result, a page of it, or a squad's. */
+/** A run's result, a page of it, or a squad's result: so no field is always there. */
 const either = {
   page: Page.partial().optional(),
   squadId: z.string().optional(),

@@ -11,7 +11,7 @@ import { RESULT_LIMIT } from './member-result.ts';
 import { stallOf } from './run-card.ts';
 import { undecidedAmong } from './run-notes.ts';
 
-/** Runs, newest first: what `squad ls` and the page show. */
+/** Runs, newest first, for `squad ls` and the web UI. */
 export const listRuns = operation({
   name: 'list_runs',
   route: 'GET /runs',
@@ -39,8 +39,8 @@ export const listRuns = operation({
 });
 
 /**
- * The runs that have not ended in the caller's workspace, or everywhere. `others`: those elsewhere.
- * An agent sees only runs of its own, wherever they work. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
+ * The runs that have not ended in the caller's workspace, or everywhere. `others`: those in other workspaces. An agent sees
+ * only runs of its own, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
  */
 export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,

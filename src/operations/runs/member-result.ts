@@ -17,11 +17,11 @@ import type { Call, Services } from '../operation.ts';
 import { fitNotes, notesOfRun, runError } from './run-notes.ts';
 import { waitingCall, waitingFor } from './wait.ts';
 
-/** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
+/** Limit of the whole result of a call, in characters of JSON: every client that was tested passes this on uncut. */
 export const RESULT_LIMIT = 12_000;
-/** Read at most this much of each end of an output: more could not be shown. */
+/** Bytes to read from each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
-/** For saying that there are more members, and where. */
+/** Room for the note that there are more members. */
 const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
@@ -51,23 +51,23 @@ export const MemberResult = z.object({
 });
 type MemberResult = z.infer<typeof MemberResult>;
 
-/** How a call is answered, as far as results depend on it. */
+/** Facts about the call that results depend on. */
 export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
 
 export interface SquadResult {
   squadId: string;
   status: SquadStatus;
-  /** What the caller gave along, for whoever asks later. */
+  /** The caller's own metadata. */
   metadata?: Record<string, unknown>;
   members: MemberResult[];
-  /** What members wait for an answer to. */
+  /** Open questions of members. */
   asks?: ShownAsk[];
-  /** Members that did not fit: `get_result` with this offset goes on with them. */
+  /** Members that did not fit: `get_result` with this offset continues with them. */
   nextOffset?: number;
   note?: string;
 }
 
-/** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
+/** A squad's members and their output, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
   services: Pick<Services, 'engines' | 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
@@ -159,11 +159,11 @@ const handlesOf = (run: Run, files: RunFiles) => ({
   outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
 });
 
-/** An id that was chosen for a run that never started names no chat. */
+/** The id that was chosen for a run that never started names no chat. */
 const hasChat = (run: Run): run is Run & { chatId: string } =>
   run.chatId !== null && (run.startedAt !== null || !run.chatIsNew);
 
-/** What the agent said: an engine's own final answer where there is one, otherwise its output. */
+/** The agent's answer: the engine's final answer if there is one, otherwise its output. */
 export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
   const answer = await files.answer(run.id);
   if (answer === null) return run.outputIsEvents ? EMPTY : outputSample(files, run, 'stdout');
@@ -195,7 +195,7 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   return { head: head.text, tail: rest.text, bytes: head.size, readOn };
 }
 
-/** `get_result` pages through the output of all turns, `before` bytes of which were written before this one. */
+/** `get_result` pages through the output of all turns; `before` bytes were written by earlier turns. */
 const pagesFrom =
   ({ id }: Run, stream: 'stdout' | 'stderr', before: number) =>
   (offset: number) =>

@@ -28,7 +28,7 @@ export function refuseReviewer({ id, reviewOf }: Run): void {
   );
 }
 
-/** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
+/** Starts a new run on the chat of an ended one, with the same role, folder, engine, model and limits. */
 export const replyToRun = operation({
   name: 'reply_to_run',
   route: 'POST /runs/{run}/reply',
@@ -43,7 +43,7 @@ export const replyToRun = operation({
   },
 });
 
-/** What a reply asks for, and where. Throws why there cannot be one. */
+/** The request of a reply. Throws why there cannot be one. */
 export async function replyTo(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   run: Run,
@@ -73,7 +73,7 @@ export async function replyTo(
   return { asked: { members: [request] }, workspace };
 }
 
-/** The runner would say the same, but only after everything was planned. */
+/** The runner would refuse it too, but only after everything was planned. */
 export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
   const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
   if (holder) throw chatBusy(chatId, `run ${holder.id}`);
@@ -86,7 +86,7 @@ const atWork = ({ id, status }: Run): SquadError =>
     ],
   });
 
-/** Its own files are gone, or somebody wrote into them. */
+/** Its files are gone or damaged. */
 export const gone = ({ id }: Run): SquadError =>
   new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
     suggestions: [
@@ -113,7 +113,7 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
   });
 }
 
-/** A chat belongs to one engine, so its program has to be there and not be too old. */
+/** A chat belongs to one engine, so its program must exist and not be too old. */
 export async function checkProgram(
   { engines }: Pick<Services, 'engines'>,
   { id }: Run,

@@ -22,8 +22,8 @@ const Overrides = z.strictObject({
 type Overrides = z.infer<typeof Overrides>;
 
 /**
- * The same request once more. What the caller had said is said again; what it had left to the role and the project's files
- * comes from these as they are today. A run that went on with a chat goes on with it again, since its task makes no sense without.
+ * Repeats a request. What the caller had set is set again; the rest comes from the role and the project's files as they are
+ * now. A run that continued a chat continues it again, since its task makes no sense without.
  */
 export const retryRuns = operation({
   name: 'retry_runs',
@@ -39,7 +39,7 @@ export const retryRuns = operation({
   },
 });
 
-/** What a retry asks for, and where. Throws why there cannot be one. */
+/** The request of a retry. Throws why there cannot be one. */
 export async function askAgain(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   found: { squad: Squad | null; runs: Run[] },
@@ -99,7 +99,7 @@ async function requestAgain(
   );
 }
 
-/** By its name, so that its program is looked for anew; a template is the one of today. */
+/** By name, so that its program is searched for again; a template as it is configured now. */
 async function sameEngine(
   spec: EngineSpec,
   asked: string | undefined,
@@ -108,7 +108,7 @@ async function sameEngine(
 ): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
   const { config, ignored } = workspace;
   if (spec.kind === 'cli') {
-    // Whoever gave the path of a program means that one, not another of the same name.
+    // A path to a program means that program, not another of the same name.
     const names = [asked, role?.meta.engine, config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }

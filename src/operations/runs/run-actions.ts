@@ -19,7 +19,7 @@ import { interactiveCommand } from './take-over.ts';
 
 const MAX_RUNS = 1_000;
 
-/** Whether there is anything of it to merge; conflicts are what the plan is for. */
+/** Whether there is anything to merge. Conflicts are for the plan to show. */
 async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
   const rows = await store.runs({ lineageId: run.lineageId, limit: MAX_RUNS });
@@ -56,7 +56,7 @@ interface Action {
   label: string;
   effect: string;
   command: string;
-  /** Throws what carrying it out would be refused with. May know better what it would do. */
+  /** Throws the error that the action would fail with. May return a more precise effect. */
   check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
 }
 
@@ -222,7 +222,7 @@ const RunAction = z.enum([
 ]);
 export type RunAction = z.infer<typeof RunAction>;
 
-/** What can be done with a run now, what it would do, and why something cannot be: asked of whatever would refuse it. */
+/** The actions on a run, what each would do, and why it is not possible, as checked by the code that would refuse it. */
 export const runActions = operation({
   name: 'run_actions',
   route: 'GET /runs/{run}/actions',
@@ -234,14 +234,14 @@ export const runActions = operation({
       z.object({
         action: RunAction,
         label: z.string(),
-        /** In a sentence, to be read before. */
+        /** One sentence, shown before the action. */
         effect: z.string(),
         /** The same in a terminal. */
         command: z.string(),
         isPossible: z.boolean(),
         /** Null: it is possible. */
         why: z.string().nullable(),
-        /** Why the user has to type the command themselves; null: it can be asked for. */
+        /** Why the user has to run the command in a terminal; null: it can be requested. */
         byHand: z.string().nullable(),
       }),
     ),

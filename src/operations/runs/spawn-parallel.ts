@@ -23,7 +23,7 @@ import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks, waitingCall } from './wait.ts';
 
-/** Several runs as one. A sum of what only some reported says how many did not; of nothing at all it is null. */
+/** Sums over several runs. A sum that only some runs reported comes with the number of those that did not; if none did, it is null. */
 const Aggregate = z.object({
   ok: z.number(),
   failed: z.number(),
@@ -57,7 +57,7 @@ function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
   };
 }
 
-/** What each said under a heading, at most `room` characters of JSON in all. */
+/** The answer of each run below a heading, at most `room` characters of JSON in all. */
 function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   const headings = runs.map(
     (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${shownStatus(run)})\n\n`,
@@ -70,11 +70,11 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
 
 /** A longer value is left out. */
 const MAX_STRUCTURED_LENGTH = 300;
-/** Of the room there is for words, when they are also put together. */
+/** Share of the room for text that goes to the results, when there is also an aggregate. */
 const SHARE_OF_RESULTS = 0.35;
 const MAX_NOTE_LENGTH = 1_000;
 const MAX_ERROR_LENGTH = { full: 500, brief: 200, line: 40 };
-/** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
+/** Per run. With one line for each, the notes of all runs share the note of the whole result. */
 const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
 
 const HINT_LENGTH = JSON.stringify({ note: READ_ON }).length;
@@ -96,7 +96,7 @@ interface ParallelOptions {
   tool?: string | undefined;
 }
 
-/** Every run's result in order, within the limit: the more there are, the less is said of each. */
+/** The results of all runs in order, within the limit: the more there are, the less is said of each. */
 export async function parallelResult(
   services: Services,
   squadId: string,
@@ -144,7 +144,7 @@ export async function parallelResult(
   throw new Error('There is always a last detail');
 }
 
-/** Everything but the text of the agent and the handles to the rest of it. */
+/** A result without the agent's text and the handles to it. */
 function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
     ...fact.error,
@@ -167,7 +167,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
   };
 }
 
-/** False: some texts are cut and do not say how to read on. */
+/** False: some texts are cut and do not say how to read the rest. */
 function fillTexts(
   frame: ParallelResult,
   runs: Run[],
@@ -191,11 +191,11 @@ function fillTexts(
 }
 
 /**
- * A task is known by the id of what it waits for. What `spawn_parallel` promised differs from what `start_squad_members`
- * did, and whoever asks later, of any hub, must get what was promised: so the id says it.
+ * What a task waits for. The result of `spawn_parallel` differs from that of `start_squad_members`, and a caller who asks
+ * later, of any hub, must get the one that was promised: so the task id says which.
  */
 export interface TaskTarget {
-  /** A run's or a squad's. */
+  /** Of a run or a squad. */
   id: string;
   shape: 'members' | 'results' | 'aggregate' | 'run';
 }
@@ -203,7 +203,7 @@ export interface TaskTarget {
 export const parallelTaskId = (squadId: string, aggregates: boolean): string =>
   `${squadId}.${aggregates ? 'aggregate' : 'results'}`;
 
-/** Null for what no task of ours is called. */
+/** Null: no task id of ours. */
 export function taskTarget(taskId: string): TaskTarget | null {
   const [, id, kind, suffix] = /^((run|squad)_[0-9a-z]+)(?:\.(results|aggregate))?$/.exec(taskId) ?? [];
   if (id === undefined || (kind === 'run' && suffix !== undefined)) return null;

@@ -13,7 +13,7 @@ import type { Call } from '../operation.ts';
 import { untrustedConfigWarning } from '../settings/trust.ts';
 
 const MAX_MEMBERS = 1000;
-/** These come back in results, which have a size to keep. In characters of JSON. */
+/** These are part of results, which have a size limit. In characters of JSON. */
 const MAX_LENGTH = { cwd: 4096, chatId: MAX_CHAT_ID_LENGTH, metadata: 4000 };
 
 const member = z.strictObject({
@@ -47,7 +47,7 @@ interface StartedSquad extends PlannedSquad {
   warnings: string[];
 }
 
-/** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
+/** Checks the request, saves the runs and queues them. Afterwards they are on disk. */
 export async function startMembers(call: Starter, asked: SquadRequest): Promise<StartedSquad> {
   refuseLongValues(asked);
   const workspace = await call.services.workspaces.open(call.caller);
@@ -55,7 +55,7 @@ export async function startMembers(call: Starter, asked: SquadRequest): Promise<
   return startRuns(call, asked, workspace);
 }
 
-/** What was asked for is sound in itself; whether it can be done is found out here. */
+/** Starts runs of a request that is valid in itself. Throws if it cannot be carried out. */
 export async function startRuns(
   call: Starter,
   asked: SquadRequest,
@@ -71,14 +71,14 @@ export async function startRuns(
   return plan;
 }
 
-/** The same, up to where something would be written. */
+/** Checks the same without writing anything. */
 export async function planRuns(
   { services, caller }: Starter,
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
-  // Read while the rest is planned: every agent's start waits for all of it.
+  // Read while the rest is planned: the start of every agent waits for all of it.
   const servers = asked.members.every(isSubagentRequest)
     ? Promise.resolve(NO_SERVERS)
     : mcpConfigs.of(workspace.root);
@@ -142,13 +142,13 @@ function refuseChats({ members }: SquadRequest): void {
   );
 }
 
-/** How the caller wrote it: a single spawn is no list. */
+/** The path of a member in the input: a single spawn is no list. */
 function placeOf(members: RunRequest[], at: number): string {
   if (members[at]?.form !== 'spawn') return `members[${at}].`;
   return members.length === 1 ? '' : `agents[${at}].`;
 }
 
-/** What the terminal is told of runs that are on disk now and queued or at work. */
+/** The reply for runs that are on disk and queued. */
 export const Started = z.object({
   squadId: z.string(),
   runIds: z.array(z.string()),

@@ -4,7 +4,7 @@ import { Isolation } from '../../schema/worktree.ts';
 import { operation } from '../operation.ts';
 import { Started, StatefulRequest, started, startMembers, TimeoutMs } from './start-runs.ts';
 
-/** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
+/** Starts runs for a person in a terminal, without waiting. Engine, model, permission, budget and timeout of the call outrank the role. */
 export const startSquad = operation({
   name: 'start_squad',
   route: 'POST /squads',

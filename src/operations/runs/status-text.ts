@@ -10,7 +10,7 @@ import type { Services } from '../operation.ts';
 const MAX_ACTIVITY_CHARS = 160;
 const TOLD: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
 
-/** The newest sign of a run that has not ended, in one line; null when there is none yet. */
+/** The newest sign of life of a run that has not ended, in one line; null: none yet. */
 export async function latestActivity(
   store: Pick<Store, 'events'>,
   { id, status }: Run,
@@ -52,7 +52,7 @@ const WORDS: Record<ShownStatus, string> = {
   abandoned: 'abandoned',
 };
 
-/** Where runs stand, in one line for the person in front of a client. */
+/** The state of runs in one line, for the person at a client. */
 export async function statusText(services: Services, runs: readonly Run[]): Promise<string> {
   const [ask, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
   if (ask) {
@@ -69,7 +69,7 @@ export async function statusText(services: Services, runs: readonly Run[]): Prom
   return activity === null ? name : `${name}, ${line(activity)}`;
 }
 
-/** `2 running, 1 completed`. */
+/** For example `2 running, 1 completed`. */
 export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const run of runs) {

@@ -18,8 +18,8 @@ const END_TIMEOUT_MS = 30_000;
 const NOTE = 'taken over at a terminal';
 
 /**
- * Hands a run's chat to a person: ends the run if it is at work, and says how its engine is opened on the chat. Whatever
- * can be refused is refused while the run goes on.
+ * Hands a run's chat to a person: ends the run if it is running, and returns the command that opens the chat. Everything that
+ * can be refused is refused while the run still runs.
  */
 export const takeOver = operation({
   name: 'take_over',
@@ -28,18 +28,18 @@ export const takeOver = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
-    /** Says what would be, and ends nothing. */
+    /** Only check; end nothing. */
     only_look: z.boolean().default(false),
   }),
   output: z.object({
     run_id: z.string(),
-    /** As it was before. */
+    /** Before it was ended. */
     status: ShownStatus,
     is_over: z.boolean(),
     engine: z.string(),
     chat_id: z.string(),
     cwd: z.string(),
-    /** Null when it was only looked. */
+    /** Null with `only_look`. */
     command: z.object({ argv: z.array(z.string()), env: z.record(z.string(), z.string()) }).nullable(),
   }),
   async run(call, { run: given, only_look }) {
@@ -47,9 +47,9 @@ export const takeOver = operation({
     const run = await findRun(services, given);
     const { status } = run;
     const { interactive, chatId } = await interactiveCommand(call, run);
-    // It goes with the run's end.
+    // The environment is removed at the end of the run.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
-    // Asked once for nothing: a chat it cannot open must not cost the run.
+    // A dry run: a chat that cannot be opened must not cost the run.
     await interactive({ chatId, env, files: dryRunFiles(services.files, run) });
     const told = {
       run_id: run.id,
@@ -66,7 +66,7 @@ export const takeOver = operation({
   },
 });
 
-/** Whether a person can go on with the chat of a run that has ended. */
+/** Whether a person can continue the chat of a run that has ended. */
 export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
   return interactiveCommand(call, run).then(
     () => true,
@@ -81,7 +81,7 @@ interface WayInCall extends Pick<Call, 'caller'> {
   services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
 }
 
-/** How a person goes on with the chat of a run. Throws why that cannot be. */
+/** The command with which a person continues the chat of a run. Throws why there is none. */
 export async function interactiveCommand(
   { services, caller }: WayInCall,
   run: Run,
@@ -104,7 +104,6 @@ export async function interactiveCommand(
   return { interactive, chatId };
 }
 
-/** With all it started: work that was handed out has no meaning without who handed it out. */
 async function end(call: Call, run: Run): Promise<void> {
   const { services } = call;
   if (!services.runner.current(run.id)) return;

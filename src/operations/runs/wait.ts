@@ -7,10 +7,10 @@ import type { Call, Services } from '../operation.ts';
 import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
-/** Clients drop a call that is silent for too long; every one measured stays with a sign of life this often. */
+/** Clients drop a call that is silent for too long; every client that was tested waits if it gets a heartbeat this often. */
 const HEARTBEAT_MS = 15_000;
 
-/** Waits for runs to end, giving signs of life, until `ms` are over (null: for ever) or the caller goes away. */
+/** Waits for runs to end, with heartbeats, until `ms` are over (null: no limit) or the caller disconnects. */
 export async function waitForEnds(call: Call, runs: Run[], ms: number | null): Promise<void> {
   const { services, signal } = call;
   const open = runs.filter(run => !isEnd(run.status));
@@ -35,19 +35,19 @@ export async function waitForEnds(call: Call, runs: Run[], ms: number | null): P
   }
 }
 
-/** Waits for the answer of one run, giving signs of life, or until the caller goes away: the run as it is then. */
+/** Waits for the answer of one run, with heartbeats, or until the caller disconnects. Returns the run as it is then. */
 export async function waitForAnswer(call: Call, run: Run): Promise<Run> {
   const wait = () => call.services.runner.untilAnswered(run.id, call.signal);
   return (await withHeartbeat(call, () => statusCounts([run]), wait)) ?? run;
 }
 
-/** Gives signs of life, in these words, for as long as something is waited for. */
+/** Sends this text as a heartbeat while something is waited for. */
 export async function withHeartbeat<T>(
   { progress }: Pick<Call, 'progress'>,
   words: () => string,
   wait: (beat: () => void) => Promise<T>,
 ): Promise<T> {
-  // Never waited for: a client that has stopped reading must not keep a result from being made.
+  // Not awaited: a client that has stopped reading must not delay the result.
   const beat = () => void progress(words()).catch(() => {});
   const heart = setInterval(beat, HEARTBEAT_MS);
   try {
@@ -58,10 +58,10 @@ export async function withHeartbeat<T>(
   }
 }
 
-/** Nobody is advised to sit through more of a wait than this. */
+/** Longest wait that is recommended to a client. */
 const MAX_ADVISED_SECONDS = 600;
 
-/** How to go on waiting, with as many seconds as the client's own limit allows. */
+/** The call that continues to wait, with as many seconds as the client's own limit allows. */
 export function waitingCall(
   id: { spawn_id: string } | { squad_id: string },
   ceilingMs?: number | null,
@@ -71,13 +71,13 @@ export function waitingCall(
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
 }
 
-/** Under this key the inbox remembers which questions whoever waits has been told. */
+/** Under this key the inbox remembers which questions a waiting caller has been told. */
 export const TOLD_USER = 'user';
 
 /**
- * Waits for runs to end, or for one of them to ask something of whoever waits: the answer may well be theirs, and the run goes
- * no further without. Each question ends one wait: who then waits on has left it to somebody else. Where the client can put it
- * to a person meanwhile, only what that person does not answer ends it.
+ * Waits for runs to end, or for one of them to ask a question: the caller may have the answer, and the run does not continue
+ * without it. Each question ends one wait: a caller who then waits again leaves it to somebody else. If the client can ask a
+ * person meanwhile, only an unanswered question ends the wait.
  */
 export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | null): Promise<void> {
   if (ms === 0) return;
@@ -106,7 +106,7 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   }
 }
 
-/** Whether the question is settled, by the person at this client or by anybody else. */
+/** Whether the question is closed, by the person at this client or by anybody else. */
 async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): Promise<boolean> {
   const { services, caller, askPerson } = call;
   const { inbox } = services;
@@ -119,7 +119,7 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   return settledBy(inbox, id, reply, caller.client).catch(() => false);
 }
 
-/** Whether the item is settled after what the person at a client said. */
+/** Whether the item is closed after the reply of the person at a client. */
 export async function settledBy(
   inbox: Services['inbox'],
   id: InboxId,
@@ -136,10 +136,10 @@ export async function settledBy(
   }
 }
 
-/** Results have a size to keep. */
+/** Results have a size limit. */
 const MAX_NAMED = 3;
 
-/** What runs wait for that have asked for a review, in words. */
+/** Describes what runs in review wait for. */
 export async function waitingFor(
   services: Pick<Services, 'store' | 'reviews'>,
   runs: readonly Run[],

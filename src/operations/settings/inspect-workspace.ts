@@ -10,7 +10,7 @@ import { operation } from '../operation.ts';
 
 const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
 
-/** What a caller's workspace amounts to: every setting with where it came from, the roles with their faults, the engine. */
+/** The caller's workspace: every setting with its source, the roles with their errors, the engine. */
 export const inspectWorkspace = operation({
   name: 'inspect_workspace',
   route: 'GET /workspace',
@@ -71,7 +71,7 @@ export const inspectWorkspace = operation({
   },
 });
 
-/** Without it nothing can be tried: which key is needed follows from it. */
+/** Without a model nothing can be tried: it decides which key is needed. */
 const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
 
 async function chosenEngine(
@@ -85,7 +85,7 @@ async function chosenEngine(
   }
 }
 
-/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
+/** A turn that is never started: enough to see whether a command can be built and its program found. */
 function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
   const runId = newRunId();
   return {

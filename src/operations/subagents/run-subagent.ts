@@ -16,13 +16,13 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface HowItEnded {
-  /** Of one that was cancelled: whoever called it, a hub that stops, or somebody else by the name they go by; null: nobody knows. */
+  /** Who cancelled the run: its caller, a hub that stops, or another client; null: unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
-  /** There is a conversation to look at. */
+  /** There is a conversation to read. */
   wasTalk: boolean;
 }
 
-/** A call of a subagent that came to nothing, for whoever called it: what happened, what to do about it, and where all of it is. */
+/** The error of a failed call for its caller: what happened, what to do about it, and where to read more. */
 export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): SquadError {
   const { id, status } = run;
   const { code, message } = run.error ?? withoutError(run, subagent, end);
@@ -76,28 +76,28 @@ const MAX_INPUTS = 100;
 export const SubagentAnswer = z.object({
   run_id: z.string(),
   text: z.string(),
-  /** What it gave to `final_answer`, which fits its schema; absent without one. */
+  /** The value given to `final_answer`, which matches the schema; absent without a schema. */
   structured: z.unknown().optional(),
 });
 export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
 
 export interface SubagentPorts {
-  /** All of them: what was started for a call is stopped with it, whoever called. */
+  /** Unrestricted: what was started for a call is stopped with it, whoever called. */
   services: Services;
-  /** The hub stops, and takes with it what nobody else waits for. */
+  /** Fires when the hub stops, which ends all calls. */
   stopping: AbortSignal;
-  /** What the caller is inside of, from the outermost on. */
+  /** Names of the callers around this call, outermost first. */
   line(): Promise<string[]>;
-  /** Settles when nothing is left of the servers that a run had. */
+  /** Resolves when the servers of a run are gone. */
   serversGone(id: RunId): Promise<void>;
-  /** Something may still be there when the answer is out, or nobody waits for it: the servers of the run, and what they were. */
+  /** Reports cleanup that may outlast the reply: the servers of the run, and of subagents that it called. */
   onLeaving(isGone: Promise<unknown>): void;
 }
 
-/** One subagent may be among the servers of another's file. */
+/** A subagent may be among the servers of another subagent's file. */
 export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
 
-/** A subagent as something to ask for: a prompt in, its answer out. One call is one run, and ends with whoever waits for it. */
+/** A subagent as an operation: a prompt in, its answer out. One call is one run, and ends with its caller. */
 export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation {
   return operation({
     ...RUN_SUBAGENT,
@@ -139,7 +139,7 @@ function requestFor(subagent: Subagent, prompt: string, inputs: string[], direct
   };
 }
 
-/** The fuse would refuse it as well, and could not say who calls whom. */
+/** The spawn limit would refuse it too, but could not say who calls whom. */
 async function refuseDepth(
   { services, caller }: Call,
   { name }: Subagent,
@@ -160,7 +160,7 @@ async function refuseDepth(
   );
 }
 
-/** A client that was started at home, or at the root of the file system, is in no project; then it is the file's own. */
+/** A client that was started in the home folder or at the root of the file system is in no project; then the file's folder is the workspace. */
 async function workspaceOf({ services, caller }: Call, { file }: Subagent): Promise<Workspace> {
   const { workspaces } = services;
   return workspaces.open(caller).catch(thrown => {
@@ -169,13 +169,13 @@ async function workspaceOf({ services, caller }: Call, { file }: Subagent): Prom
   });
 }
 
-/** Nobody waits for it any more. Settles when it is gone, with all that it started. */
+/** Nobody waits for the run any more. Resolves when it and all that it started are gone. */
 async function stop(run: Run, ports: SubagentPorts): Promise<void> {
   const { below } = await stopRunsAndWait(ports.services, [run], null, stopped => untilEnded(stopped, ports));
   await untilGone([run, ...below.map(stopped => stopped.run)], ports);
 }
 
-/** Its answer is out. Settles when nothing is left of it: its servers, and what others were called for it with theirs. */
+/** The answer is sent. Resolves when the servers of the run are gone, and those of subagents that it called. */
 async function leave(run: Run, ports: SubagentPorts): Promise<void> {
   await untilGone([run], ports);
   const below = await descendantsOf(ports.services.store, run.id);
