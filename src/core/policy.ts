@@ -168,7 +168,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
   switch (why.allowed ? null : why.reason) {
     case 'ended':
       return refusal(
-        `This was started inside run ${id}, which has ended: ${action} is closed to it`,
+        `This process belongs to run ${id}, which has ended: it can no longer call ${action}`,
         'In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.',
       );
     case 'record':
@@ -183,7 +183,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'unproven':
       return refusal(
-        `This has the mark of run ${id} in its environment and nothing to show for it: ${action} is only for that run itself`,
+        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to it: only that run may call ${action}`,
         "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
       );
     case 'approvals':

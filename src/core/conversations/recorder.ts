@@ -180,7 +180,7 @@ export class Traces {
         if (run && isEnd(run.status)) this.over(run);
       }
     } catch (thrown) {
-      this.ports.warn('Conversations that are not stored yet could not be looked up', thrown);
+      this.ports.warn('Unfinished conversations could not be read', thrown);
     }
   }
 
@@ -251,7 +251,7 @@ export class Traces {
   private onTrouble(error: SquadError, runId: RunId): void {
     if (!this.trouble && !this.isClosed)
       this.ports.warn(
-        `Messages of ${runId}, and perhaps of others, are not stored now; they are read again from the output`,
+        `Messages of ${runId}, and perhaps of other runs, cannot be stored now; they will be read again from the output`,
         error,
       );
     this.trouble = error;
@@ -287,7 +287,7 @@ export class Traces {
     await this.ports.store
       .closeConversation({ runId: id, label, startedAt: createdAt })
       .catch(thrown =>
-        this.ports.warn(`The conversation of ${id} is looked at again at the next start`, thrown),
+        this.ports.warn(`The conversation of ${id} is checked again at the next start`, thrown),
       );
   }
 
@@ -322,7 +322,7 @@ export class Traces {
       try {
         listener(note);
       } catch (thrown) {
-        this.ports.warn(`Somebody who listens to ${runId} failed`, thrown);
+        this.ports.warn(`A listener on ${runId} failed`, thrown);
       }
   }
 }

@@ -66,7 +66,7 @@ export class BudgetWatch {
       setTimeout(() => {
         this.waiting.delete(id);
         this.lookedAt.set(id, this.ports.clock.monotonic());
-        this.look(entry).catch(thrown => this.ports.warn(`What ${id} spent could not be looked at`, thrown));
+        this.look(entry).catch(thrown => this.ports.warn(`The cost of ${id} could not be checked`, thrown));
       }, wait).unref(),
     );
   }

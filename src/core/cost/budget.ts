@@ -42,7 +42,7 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
     `${dollars(spentToday)} were spent today; budget.day_usd is ${budgetUsd}`,
     {
       suggestions: [
-        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or go on tomorrow. Nothing was started.`,
+        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
       ],
     },
   );
@@ -50,7 +50,7 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
 
 /** Why a run was stopped for its cost, with the limit, its value and how to raise it. */
 export const overBudget = (spending: Spending): string =>
-  `${reached(spending)} and it was stopped. What it did until then is kept. ${howToRaise(spending)}`;
+  `${reached(spending)} and it was stopped. Its work so far is kept. ${howToRaise(spending)}`;
 
 /** For a run that exceeded a budget and was not stopped. */
 export const describeOverspend = (spending: Spending, onlyWarns: boolean): string =>
@@ -124,9 +124,7 @@ export function budgetFrom(
       'BUDGET_EXCEEDED',
       `The budget of run ${parent} is used up: it can start nothing more`,
       {
-        suggestions: [
-          'What was done until now is kept. Raise its max_cost_usd, or the `budget` of its role.',
-        ],
+        suggestions: ['Work so far is kept. Raise its max_cost_usd, or the `budget` of its role.'],
       },
     );
   const share = left / count;

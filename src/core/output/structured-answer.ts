@@ -19,7 +19,7 @@ async function checkerFor({ $schema = addressOf(NEWEST) }: JsonSchema) {
   const [, draft = ''] = /^https?:\/\/json-schema\.org\/(.+)\/schema#?$/.exec(named) ?? [];
   if (Object.hasOwn(CHECKERS, draft)) return CHECKERS[draft as keyof typeof CHECKERS]();
   throw new Error(
-    `its "$schema" is ${JSON.stringify($schema).slice(0, MAX_SHOWN_LENGTH)}, which is no draft that answers can be checked by; those are ${KNOWN}`,
+    `its "$schema" is ${JSON.stringify($schema).slice(0, MAX_SHOWN_LENGTH)}, which is not supported; supported are ${KNOWN}`,
   );
 }
 

@@ -25,8 +25,8 @@ export function exclusionReason(
 }
 
 function faultOf(text: string, twin: string | undefined): string | null {
-  if (text.trim() === '') return 'it has no text';
-  return twin === undefined ? null : `it says the same as ${twin}`;
+  if (text.trim() === '') return 'it is empty';
+  return twin === undefined ? null : `it is identical to ${twin}`;
 }
 
 function loadedFiles(files: readonly FoundFile[], loadedByEngine: readonly string[]): Map<string, string> {
@@ -34,7 +34,7 @@ function loadedFiles(files: readonly FoundFile[], loadedByEngine: readonly strin
   const guide = files.find(({ file }) => file === 'CLAUDE.md');
   if (guide && 'text' in guide && loaded.has(guide.file))
     for (const file of importsOf(guide.text))
-      if (!loaded.has(file)) loaded.set(file, `the engine reads it by itself: ${guide.file} brings it in`);
+      if (!loaded.has(file)) loaded.set(file, `the engine reads it by itself: ${guide.file} includes it`);
   return loaded;
 }
 
@@ -137,9 +137,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
     if (part === null) {
       reasons.set(
         draft.file,
-        draft.need === 0
-          ? 'it has no text'
-          : `there is no room for it in the budget of ${budgetTokens} tokens`,
+        draft.need === 0 ? 'it is empty' : `it does not fit into the budget of ${budgetTokens} tokens`,
       );
       continue;
     }

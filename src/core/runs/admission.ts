@@ -122,10 +122,10 @@ export class SpawnLimit {
     if (depth > deepest)
       throw new SquadError(
         'DEPTH_LIMIT',
-        `This would be a run ${depth} levels deep; limits.depth is ${deepest}${askedBy}`,
+        `This run would be ${depth} levels deep, and limits.depth is ${deepest}${askedBy}`,
         {
           suggestions: [
-            `Raise it with \`squad config set limits.depth ${depth}\`, or let the parent do the work itself.`,
+            `Raise it with \`squad config set limits.depth ${depth}\`, or let the calling agent do the work itself.`,
           ],
         },
       );

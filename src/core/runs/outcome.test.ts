@@ -46,7 +46,7 @@ describe('an engine that reports its own end', () => {
     const unsaid = (linesDropped: number, code = 0) =>
       judge(facts(exit(code), { events: { end: null, retry: null, linesDropped } }));
     expect(unsaid(0).step).toBe('fail');
-    expect(unsaid(0).error?.message).toContain('ended without saying how');
+    expect(unsaid(0).error?.message).toContain('ended without reporting a result');
     expect(unsaid(1)).toMatchObject({ step: 'fail', error: { code: 'OUTPUT_LIMIT' } });
     expect(unsaid(1, 1)).toMatchObject({ step: 'fail', error: { code: 'ENGINE_FAILED' } });
   });

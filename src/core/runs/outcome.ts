@@ -37,16 +37,16 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
   if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
   if (stop === 'timeout') return timedOut;
   if (stop === 'output_limit')
-    return failed('OUTPUT_LIMIT', 'It wrote more than output.max_bytes allows. What it wrote is kept.');
-  if (stop === 'budget')
     return failed(
-      'BUDGET_EXCEEDED',
-      'It reached its budget and was stopped. What it did until then is kept.',
+      'OUTPUT_LIMIT',
+      'The run wrote more than output.max_bytes allows. Its output so far is kept.',
     );
+  if (stop === 'budget')
+    return failed('BUDGET_EXCEEDED', 'The run reached its budget and was stopped. Its work so far is kept.');
   if (stop === 'stall')
     return failed(
       'STALLED',
-      `It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.${
+      `The run gave no sign of life for as long as its role allows (\`stall\`) and was stopped. Its work so far is kept.${
         retry ? ` ${lastFailure(retry)}` : ''
       }`,
     );
@@ -57,14 +57,14 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
       error: {
         code: 'LOST',
         message:
-          'Its process is gone and left no exit record (killed from outside, or the machine went down). What it wrote is kept, if its folder is still there.',
+          'Its process is gone and left no exit record: it was killed from outside, or the machine went down. Its output is kept if its folder still exists.',
       },
     };
   // Only the wrapper's watchdog ends a turn this late. Most agents obey its TERM; a few need its KILL.
   if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
-  return failed('ENGINE_FAILED', exitWords(end.exitCode));
+  return failed('ENGINE_FAILED', exitText(end.exitCode));
 }
 
 /** File times have the resolution of the kernel's tick, so an exit can look a little earlier than it was. */
@@ -89,14 +89,14 @@ function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCo
   if (!end && linesDropped > 0 && exitCode === 0)
     return failed(
       'OUTPUT_LIMIT',
-      'Its answer was in a line too long to read (over 8 MiB). All of it is in the output of the run (`squad log`).',
+      'The answer is in a line that is too long to read (over 8 MiB). `squad log` shows the whole output.',
     );
   if (!end)
     return failed(
       'ENGINE_FAILED',
-      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
+      `The engine ended without reporting a result (${exitText(exitCode)}), so the run counts as failed.`,
     );
-  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
+  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitText(exitCode));
   return { step: 'complete', error: null };
 }
 
@@ -129,7 +129,7 @@ const failed = (code: string, text: string): Outcome => ({
   error: { code, message: truncate(text, MAX_MESSAGE_LENGTH) },
 });
 
-function exitWords(code: number): string {
+function exitText(code: number): string {
   return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;
 }
 

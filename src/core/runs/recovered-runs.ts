@@ -10,7 +10,7 @@ import type { RunnerPorts } from './runner.ts';
 import { messagesOnly } from './turn-end.ts';
 
 const UNHEARD =
-  'The hub was lost while it was at work: whoever called it was told so (HUB_RESTARTED), and did not get its answer.';
+  'The hub ended while this call was running: its caller got HUB_RESTARTED instead of the answer.';
 
 interface Finder {
   ports: RunnerPorts;

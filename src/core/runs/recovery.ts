@@ -140,7 +140,7 @@ async function giveUp(
     .catch(() => {}); // it is what could not be looked into
   await runner.found.lose(run, {
     code: 'LOST',
-    message: `What became of it cannot be told: ${error.message}`,
+    message: `Its state could not be recovered: ${error.message}`,
   });
   return 'lost';
 }

@@ -193,7 +193,7 @@ export async function storedRun(
   const env = await files.environment(run.id).catch(unreadable);
   // Every run is stored with one: an agent without PATH and HOME would fail for a reason that nobody could guess.
   if (Object.keys(env).length === 0)
-    throw lost('What is in its folder cannot be read any more (environment.json).');
+    throw lost('Its folder is damaged: environment.json is missing or empty.');
   const promptFile = files.path({ runId: run.id, number: run.turn }, PROMPT_FILE);
   return { engine, material: { prompt, promptFile, env } };
 }
@@ -205,16 +205,15 @@ async function storedParts(
   { files, engines }: StoredRunPorts,
 ): Promise<{ engine: RunEngine; prompt: string }> {
   const prompt = await files.read({ runId: run.id, number: run.turn }, PROMPT_FILE).catch(unreadable);
-  if (prompt === null) throw lost('Its folder is gone, and with it what it was to do and what it wrote.');
+  if (prompt === null) throw lost('Its folder is gone, with its prompt and its output.');
   const plan = await loadPlan(files, run).catch(unreadable);
-  if (!plan)
-    throw lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
+  if (!plan) throw lost(`Its folder is damaged: ${PLAN_FILE} cannot be read. Its output so far is kept.`);
   return { engine: { engine: engines.create(plan.spec), spec: plan.spec }, prompt };
 }
 
 const unreadable = (thrown: unknown): never => {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
-  throw lost(`What is in its folder cannot be read: ${why}`, thrown);
+  throw lost(`Its folder cannot be read: ${why}`, thrown);
 };
 
 const lost = (message: string, cause?: unknown) => new SquadError('LOST', message, { cause });

@@ -380,7 +380,7 @@ export class Runner {
     const { store, warn } = this.ports;
     void store
       .commit({ events: [this.ledger.event(run, body)] })
-      .catch(thrown => warn(`News of ${run.id} were not recorded`, thrown));
+      .catch(thrown => warn(`An event of ${run.id} was not recorded`, thrown));
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
@@ -390,7 +390,7 @@ export class Runner {
     const outcome = await this.settleTurn(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
       // A bug must not leave a run running for ever whose agent has ended.
-      this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
+      this.ports.warn(`The outcome of ${entry.run.id} could not be determined`, thrown);
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
@@ -419,7 +419,7 @@ export class Runner {
     entry.isEnding = true;
     await this.money
       .atEnd(entry)
-      .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
+      .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
     return closeTurn(entry, end, this.ports, this.ledger);
   }
 

@@ -29,7 +29,7 @@ test('without any sign for 30 s it is a slow start, and stays one however busy i
   expect(watch.state(START + 120 * S)).toEqual({
     state: 'slow_start',
     since: START,
-    sentence: 'Not a word since it started 2 min ago; its 2 processes at work.',
+    sentence: 'No output since it started 2 min ago; its 2 processes busy.',
   });
 });
 
@@ -40,7 +40,7 @@ test('after a sign it is silent from 60 s on', () => {
   expect(watch.state(START + 70 * S)).toEqual({
     state: 'silent',
     since: START + 10 * S,
-    sentence: 'No sign for 60 s.',
+    sentence: 'No output for 60 s.',
   });
 });
 
@@ -57,7 +57,8 @@ test('quiet and still for the stall limit is a stall', () => {
   expect(watch.state(START + 320 * S)).toEqual({
     state: 'stalled',
     since: START + 320 * S,
-    sentence: 'No sign for 5 min, and its 2 processes neither computed nor read or wrote for 5 min.',
+    sentence:
+      'No output for 5 min, and its 2 processes used no CPU, read nothing and wrote nothing for 5 min.',
   });
 });
 
@@ -71,7 +72,7 @@ test.each<[string, (second: number) => Partial<ProcessStats>]>([
   for (let second = 20; second <= 1000; second += 5)
     watch.look({ ...idle, ...at(second) }, START + second * S);
   expect(watch.state(START + 1000 * S)).toMatchObject({ state: 'silent', since: START });
-  expect(watch.state(START + 1000 * S).sentence).toContain('at work');
+  expect(watch.state(START + 1000 * S).sentence).toContain('busy');
 });
 
 test('what timers and open connections cost is no movement', () => {

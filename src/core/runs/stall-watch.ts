@@ -87,18 +87,18 @@ export class OutputSilence {
       return {
         state: 'slow_start',
         since: quietSince,
-        sentence: `Not a word since it started ${quiet} ago${this.doing(now)}.`,
+        sentence: `No output since it started ${quiet} ago${this.doing(now)}.`,
       };
     if (now - quietSince >= SILENT_MS)
-      return { state: 'silent', since: quietSince, sentence: `No sign for ${quiet}${this.doing(now)}.` };
-    return { state: 'working', since: quietSince, sentence: 'At work.' };
+      return { state: 'silent', since: quietSince, sentence: `No output for ${quiet}${this.doing(now)}.` };
+    return { state: 'working', since: quietSince, sentence: 'Running.' };
   }
 
   private dead(): Silence | null {
     const { sample, lifelessSince } = this;
     if (!sample || lifelessSince === null || sample.at - lifelessSince < DEAD_FOR_MS) return null;
     const sentence = sample.alive
-      ? 'Its process is held by a signal and does nothing until it gets SIGCONT.'
+      ? 'Its process is stopped by a signal and does nothing until it gets SIGCONT.'
       : 'Its process is gone, but its end has not been recorded.';
     return { state: 'dead', since: lifelessSince, sentence };
   }
@@ -107,13 +107,13 @@ export class OutputSilence {
   private stalled(now: number, quietSince: number): Silence | null {
     if (this.stillSince === null || !this.sample) return null;
     if (now - quietSince < this.stallMs || now - this.stillSince < this.stallMs) return null;
-    const sentence = `No sign for ${words(now - quietSince)}, and ${processes(this.sample)} neither computed nor read or wrote for ${words(now - this.stillSince)}.`;
+    const sentence = `No output for ${words(now - quietSince)}, and ${processes(this.sample)} used no CPU, read nothing and wrote nothing for ${words(now - this.stillSince)}.`;
     return { state: 'stalled', since: this.stillSince + this.stallMs, sentence };
   }
 
   private doing(now: number): string {
     if (!this.sample || this.stillSince === null) return '';
-    if (this.stillSince === this.sample.at) return `; ${processes(this.sample)} at work`;
+    if (this.stillSince === this.sample.at) return `; ${processes(this.sample)} busy`;
     return `; ${processes(this.sample)} waiting for ${words(now - this.stillSince)}`;
   }
 }
@@ -128,7 +128,7 @@ function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
 }
 
 const processes = ({ processes: count }: Sample): string =>
-  count === 1 ? 'its one process' : `its ${count} processes`;
+  count === 1 ? 'its process' : `its ${count} processes`;
 
 function words(ms: number): string {
   const seconds = Math.floor(ms / 1000);
@@ -189,7 +189,7 @@ export class StallWatch {
     for (const id of this.watched.keys()) if (!ids.has(id)) this.watched.delete(id);
     for (const entry of live)
       await this.look(entry).catch(thrown =>
-        this.ports.warn(`What ${entry.run.id} does could not be looked at`, thrown),
+        this.ports.warn(`The processes of ${entry.run.id} could not be checked`, thrown),
       );
     this.isLooking = false;
   }

@@ -55,7 +55,7 @@ export async function readFinalOutput(
   const events = await entry.report
     .finish(exitCode, name => files.readEnd(turn, name, MAX_FILE_BYTES))
     .catch(thrown => {
-      warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
+      warn(`The files that ${run.engine} wrote for ${run.id} could not be read`, thrown);
       return [];
     });
   for (const event of events) entry.learn(event);
@@ -71,7 +71,7 @@ async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<
     entry.chatMark = await engine.chatMark({ chatId: run.chatId, env });
   } catch (thrown) {
     entry.chatMark = null;
-    warn(`The chat of ${run.id} could not be looked at`, thrown);
+    warn(`The chat of ${run.id} could not be checked`, thrown);
   }
 }
 

@@ -125,7 +125,7 @@ async function chosen(
       suggestions: ['list_running shows the ids of what runs now.'],
     });
   if (everywhere && !all)
-    throw new SquadError('INVALID_INPUT', 'everywhere goes with all', {
+    throw new SquadError('INVALID_INPUT', 'everywhere is only valid together with all', {
       suggestions: ['Give all: true with it, or leave it out. Nothing was stopped.'],
     });
   if (all) {
@@ -153,7 +153,7 @@ function elsewhere(others: Run[]): string {
 /** A unique prefix of an id is enough for reading, not for stopping. */
 function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
-  throw new SquadError(code, `${given} is not a whole id, and cancel_run takes no less`, {
+  throw new SquadError(code, `cancel_run needs a whole id, and ${given} is not one`, {
     suggestions: [`Did you mean ${found}?`],
   });
 }

@@ -64,8 +64,8 @@ async function expand(store: AgentStore, given: string, kind: Kind): Promise<str
     : [];
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) throw await unknown(store, given, kind);
-  throw new SquadError(codeOf(kind), `${given} is the beginning of several ids: ${matches.join(', ')}`, {
-    suggestions: ['Give more letters.'],
+  throw new SquadError(codeOf(kind), `${given} matches several ids: ${matches.join(', ')}`, {
+    suggestions: ['Give more characters of the id.'],
   });
 }
 

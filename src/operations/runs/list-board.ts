@@ -106,15 +106,14 @@ function resume(
   const need = Need.safeParse(given).data;
   if (!page || !need)
     throw refusal(
-      'That place in the list is not known any more: too many others were asked for since, or the hub was restarted',
+      'This cursor has expired: the hub was restarted, or too many other lists were requested since',
     );
-  if (page.asked !== whatOf(asked)) throw refusal('That is a place in another list than the one asked for');
+  if (page.asked !== whatOf(asked)) throw refusal('This cursor belongs to a list with other filters');
   if (need !== 'failed' && need !== 'done')
     return { name, page, place: { need, shown: Number(position) || 0 } };
   const [createdAt, id] = position.split('-');
   const after = { createdAt: Number(createdAt), id: RunId.safeParse(id).data };
-  if (!Number.isFinite(after.createdAt) || after.id === undefined)
-    throw refusal('That is no place in a list');
+  if (!Number.isFinite(after.createdAt) || after.id === undefined) throw refusal('This cursor is invalid');
   return { name, page, place: { need, after: { ...after, id: after.id } } };
 }
 
@@ -126,7 +125,7 @@ const whatOf = ({ filter: { workspace, squadId, q }, status }: Asked): string =>
 
 const refusal = (message: string): SquadError =>
   new SquadError('INVALID_INPUT', message, {
-    suggestions: ['Ask for the first page again: leave cursor out.'],
+    suggestions: ['Request the first page again: leave cursor out.'],
   });
 
 /** Runs by attention level, newest first within each: the start page of the web UI, and `squad ls --need`. */

@@ -88,7 +88,7 @@ const atWork = ({ id, status }: Run): SquadError =>
 
 /** Its files are gone or damaged. */
 export const gone = ({ id }: Run): SquadError =>
-  new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
+  new SquadError('LOST', `The plan of run ${id} cannot be read any more`, {
     suggestions: [
       `Its folder was removed or changed. \`squad show ${shellWord(id)}\` has its task: start it again with \`squad run\`.`,
     ],
@@ -107,8 +107,8 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
         ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
         : newChat.kind === 'command' && stateMode === 'stateless'
           ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
-          : [`it ended before ${engine} had named one`, `\`squad retry ${shellWord(id)}\` begins again.`];
-  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to go on with: ${why}`, {
+          : [`it ended before ${engine} reported one`, `\`squad retry ${shellWord(id)}\` begins again.`];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to continue: ${why}`, {
     suggestions: [next],
   });
 }

@@ -92,7 +92,7 @@ async function requestAgain(
   }
   throw new SquadError(
     'INVALID_INPUT',
-    `Run ${run.id} went on with a chat of ${run.engine}: no other engine has it`,
+    `Run ${run.id} continued a chat of ${run.engine}, which no other engine has`,
     {
       suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
     },

@@ -32,8 +32,8 @@ async function checkIntegration(services: UserServices, run: Run) {
   if (tip === null) throw refusal(run, `its branch ${worktree.branch} is gone`);
   // Without its folder there is nothing uncommitted.
   if ((uncommitted ?? 0) > 0) return {};
-  if (ahead === 0) throw refusal(run, 'nothing was done on its branch');
-  if (isMerged) throw refusal(run, `all of it is in ${worktree.baseBranch}`);
+  if (ahead === 0) throw refusal(run, 'its branch has no commits');
+  if (isMerged) throw refusal(run, `${worktree.baseBranch} has all of it`);
   return {};
 }
 
@@ -197,7 +197,7 @@ function abandonEffect(count: number): string {
 
 function checkAnswer(services: UserServices, { id }: Run) {
   const [first, ...others] = services.inbox.openOf(id);
-  if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} asks nothing`);
+  if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} has no open question`);
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
   return {
     effect: `Gives your answer to the agent, which goes on with it.${more}`,

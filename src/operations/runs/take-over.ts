@@ -112,8 +112,8 @@ async function end(call: Call, run: Run): Promise<void> {
   if (services.runner.current(run.id))
     throw busy(
       run,
-      'it has been told to end and has not',
-      `Try again in a moment; \`squad show ${shellWord(run.id)}\` says how it is.`,
+      'it was asked to stop and is still running',
+      `Try again in a moment; \`squad show ${shellWord(run.id)}\` shows its state.`,
     );
 }
 

@@ -41,7 +41,7 @@ function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedB
   if (status === 'timeout')
     return {
       code: 'TIMEOUT',
-      message: `${name} ${startedAt === null ? 'had not started' : 'was not done'} when its time was up`,
+      message: `${name} ${startedAt === null ? 'had not started' : 'did not finish'} within its time limit`,
     };
   if (status === 'cancelled')
     return { code: 'CANCELLED', message: `${name} was stopped before it was done: ${wish(stoppedBy)}` };
@@ -52,8 +52,8 @@ function wish(by: HowItEnded['stoppedBy']): string {
   if (by === 'caller') return 'its call was cancelled';
   if (by === 'hub') return 'the hub was stopped';
   if (by === null) return 'it was cancelled';
-  if (by.client === 'terminal') return 'somebody cancelled it in a terminal (`squad cancel`)';
-  if (by.client === 'page') return 'somebody cancelled it at the page';
+  if (by.client === 'terminal') return 'it was cancelled in a terminal (`squad cancel`)';
+  if (by.client === 'page') return 'it was cancelled in the web UI';
   return `${by.client} cancelled it`;
 }
 
@@ -61,14 +61,14 @@ const NEXT: Readonly<Record<string, ((subagent: Subagent, run: Run) => string[])
   TIMEOUT: ({ file }, { startedAt }) =>
     startedAt === null
       ? [
-          `If it waited for a place (\`squad ls\` shows who has one): call it again later, allow more at once (\`squad config set limits.concurrency N\`) or more time (\`defaults.timeout\` in ${file}).`,
+          `If it waited for a free slot (\`squad ls\` shows the running runs): call it again later, allow more at once (\`squad config set limits.concurrency N\`) or more time (\`defaults.timeout\` in ${file}).`,
         ]
       : [`Ask for less at once, or allow more: \`defaults.timeout\` in ${file}.`],
   TURN_LIMIT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.maxTurns\` in ${file}.`],
   ENGINE_NOT_LOGGED_IN: ({ model }) =>
-    model.apiKeyEnv === null ? [] : [`Look at the key in ${model.apiKeyEnv}: its provider refused it.`],
-  ENGINE_RATE_LIMITED: () => ['Nothing is tried again by itself: call it again later.'],
-  OUTPUT_MISMATCH: () => ['Nothing is tried again by itself: call it again, or say more in the prompt.'],
+    model.apiKeyEnv === null ? [] : [`Check the key in ${model.apiKeyEnv}: the provider refused it.`],
+  ENGINE_RATE_LIMITED: () => ['Squad does not retry by itself: call it again later.'],
+  OUTPUT_MISMATCH: () => ['Squad does not retry by itself: call it again, or say more in the prompt.'],
 };
 
 const MAX_INPUTS = 100;
@@ -150,11 +150,11 @@ async function refuseDepth(
   if (depth <= deepest) return;
   throw new SquadError(
     'DEPTH_LIMIT',
-    `This would be a run ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
+    `This run would be ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
     {
       suggestions: [
-        'If one of them calls itself, take it out of its own mcpServers.',
-        `If it is meant to be so deep: \`squad config set limits.depth ${depth}\`.`,
+        'If one of them calls itself, remove it from its own mcpServers.',
+        `If this depth is intended: \`squad config set limits.depth ${depth}\`.`,
       ],
     },
   );

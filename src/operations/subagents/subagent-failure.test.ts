@@ -17,7 +17,7 @@ test('time that was up before it had a place says so, and how there are more pla
   const { code, message, suggestions } = ended({ status: 'timeout', error: null, startedAt: null });
   expect({ code, message }).toEqual({
     code: 'TIMEOUT',
-    message: 'review had not started when its time was up',
+    message: 'review had not started within its time limit',
   });
   expect(suggestions![0]).toContain('limits.concurrency');
   expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
