@@ -87,11 +87,11 @@ export const withoutHidden = (text: string): string =>
 export const plainText = (text: string): string => withoutHidden(stripVTControlCharacters(text));
 
 /** Longer "sentences" are tables or lists, and are cut for display anyway. */
-const LOOKED_AT = 2_000;
+const MAX_READ_CHARS = 2_000;
 
 /** The first sentence of a Markdown text, without headings, fences and list marks. Empty: there is none. */
 export function firstSentence(markdown: string): string {
-  const lines = markdown.slice(0, LOOKED_AT).split(/\r?\n/).map(withoutMarks);
+  const lines = markdown.slice(0, MAX_READ_CHARS).split(/\r?\n/).map(withoutMarks);
   const prose = lines.findIndex(({ kind }) => kind === 'prose');
   if (prose < 0) return lines.find(({ text }) => text !== '')?.text ?? '';
   const end = lines.findIndex(({ kind }, at) => at > prose && kind !== 'prose');

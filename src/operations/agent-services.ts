@@ -70,7 +70,7 @@ export async function servicesForAgent(
       silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
       // Without itself: otherwise `cancel_run {all}` would end the caller.
       liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
-      moneyLeft: id => runner.moneyLeft(id),
+      remainingBudget: id => runner.remainingBudget(id),
       // Its own slot is free for the runs it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),

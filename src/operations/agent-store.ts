@@ -103,8 +103,8 @@ export function agentStore(
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, ALL_ROWS), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
     onEvents: listener =>
-      store.onEvents(told => {
-        const own = told.filter(event => visibility.seesNow(event));
+      store.onEvents(committed => {
+        const own = committed.filter(event => visibility.seesNow(event));
         if (own.length > 0) listener(own);
       }),
   };

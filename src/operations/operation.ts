@@ -73,7 +73,7 @@ export interface Services {
     | 'admit'
     | 'current'
     | 'usageOf'
-    | 'moneyLeft'
+    | 'remainingBudget'
     | 'silenceOf'
     | 'timeLeft'
     | 'isStopping'

@@ -21,7 +21,7 @@ class TracedTurn {
   isRead = false;
   isOver = false;
   private readonly failed = new Set<number>();
-  private told = 0;
+  private reported = 0;
 
   constructor(run: Run, number: number) {
     this.run = run;
@@ -34,12 +34,12 @@ class TracedTurn {
 
   /** True once for each. */
   isNews(position: number): boolean {
-    if (position < this.told) return false;
-    this.told = position + 1;
+    if (position < this.reported) return false;
+    this.reported = position + 1;
     return true;
   }
 
-  settled(position: number, isSaved: boolean): void {
+  finished(position: number, isSaved: boolean): void {
     this.pending.delete(position);
     if (isSaved) this.saved.add(position);
     else this.isMissing = true;
@@ -105,8 +105,8 @@ export class Traces {
   private batch: Waiting[] = [];
   private batchBytes = 0;
   private flushing: NodeJS.Immediate | null = null;
-  private readonly underWay = { messages: 0, bytes: 0 };
-  private trouble: SquadError | null = null;
+  private readonly inFlight = { messages: 0, bytes: 0 };
+  private lastError: SquadError | null = null;
   private pauseMs = FIRST_PAUSE_MS;
   private retry: NodeJS.Timeout | null = null;
   private isReading = false;
@@ -119,7 +119,7 @@ export class Traces {
   /** The next message of a run's turn, or one that was read before. */
   take(run: Run, message: TraceMessage, place: MessagePlace): void {
     const turn = this.turnOf(run, run.turn);
-    if (turn.isNews(place.position)) this.tell(run.id, { kind: 'message', message });
+    if (turn.isNews(place.position)) this.notify(run.id, { kind: 'message', message });
     this.save(turn, message, place);
   }
 
@@ -147,9 +147,9 @@ export class Traces {
   /** Notes for the result of the run. */
   remarks(run: Run): string[] {
     const isMissing = [...(this.turns.get(run.id)?.values() ?? [])].some(turn => turn.isMissing);
-    if (!isMissing || !this.trouble) return [];
+    if (!isMissing || !this.lastError) return [];
     return [
-      `Not all of its conversation was stored when it ended (${this.trouble.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
+      `Not all of its conversation was stored when it ended (${this.lastError.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
     ];
   }
 
@@ -201,16 +201,16 @@ export class Traces {
 
   private save(turn: TracedTurn, message: TraceMessage, { position, bytes }: MessagePlace): void {
     if (turn.has(position) || this.isClosed) return;
-    const { underWay } = this;
-    if (underWay.messages > 0 && (underWay.messages >= MAX_MESSAGES || underWay.bytes + bytes > MAX_BYTES)) {
+    const { inFlight } = this;
+    if (inFlight.messages > 0 && (inFlight.messages >= MAX_MESSAGES || inFlight.bytes + bytes > MAX_BYTES)) {
       turn.isMissing = true;
       return;
     }
     const { run, number } = turn;
     const label = traceLabel(run.id, run.options.subagent);
     turn.pending.add(position);
-    underWay.messages++;
-    underWay.bytes += bytes;
+    inFlight.messages++;
+    inFlight.bytes += bytes;
     this.batch.push({
       message: { ...message, runId: run.id, label, turn: number, position },
       turn,
@@ -235,32 +235,32 @@ export class Traces {
       .saveMessages(batch.map(({ message }) => message))
       .then(() => null, asSquadError);
     for (const { message, turn, bytes } of batch) {
-      this.underWay.messages--;
-      this.underWay.bytes -= bytes;
-      turn.settled(message.position, error === null);
+      this.inFlight.messages--;
+      this.inFlight.bytes -= bytes;
+      turn.finished(message.position, error === null);
       const { id: messageId, role, parentId } = message;
-      if (!error) this.tell(message.runId, { kind: 'saved', messageId, role, parentId });
+      if (!error) this.notify(message.runId, { kind: 'saved', messageId, role, parentId });
       else if (turn.failsFirst(message.position))
-        this.tell(message.runId, { kind: 'failed', messageId, error });
+        this.notify(message.runId, { kind: 'failed', messageId, error });
     }
-    if (error) this.onTrouble(error, batch[0]!.message.runId);
+    if (error) this.onError(error, batch[0]!.message.runId);
     else this.onSuccess();
     this.reviewAll();
   }
 
-  private onTrouble(error: SquadError, runId: RunId): void {
-    if (!this.trouble && !this.isClosed)
+  private onError(error: SquadError, runId: RunId): void {
+    if (!this.lastError && !this.isClosed)
       this.ports.warn(
         `Messages of ${runId}, and perhaps of other runs, cannot be stored now; they will be read again from the output`,
         error,
       );
-    this.trouble = error;
+    this.lastError = error;
     this.readSoon(this.pauseMs);
     this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
   }
 
   private onSuccess(): void {
-    this.trouble = null;
+    this.lastError = null;
     this.pauseMs = FIRST_PAUSE_MS;
   }
 
@@ -276,9 +276,9 @@ export class Traces {
       }
     }
     // While messages are on their way there may be no room; after an error there is a pause before the next attempt.
-    if (this.underWay.messages > 0) return;
-    if (!isMissing) this.trouble = null;
-    else if (!this.trouble) this.readSoon(0);
+    if (this.inFlight.messages > 0) return;
+    if (!isMissing) this.lastError = null;
+    else if (!this.lastError) this.readSoon(0);
   }
 
   /** If this fails, the next hub repeats it. */
@@ -302,22 +302,22 @@ export class Traces {
     this.isReading = true;
     for (const turns of [...this.turns.values()])
       for (const turn of turns.values()) {
-        if (!turn.isMissing || this.isClosed || this.underWay.bytes >= MAX_BYTES) continue;
+        if (!turn.isMissing || this.isClosed || this.inFlight.bytes >= MAX_BYTES) continue;
         turn.isMissing = false;
         await this.ports
           .readMessages(turn.run, turn.number, (message, place) => this.save(turn, message, place))
           .catch(thrown => {
             turn.isMissing = true;
-            this.onTrouble(asSquadError(thrown), turn.run.id);
+            this.onError(asSquadError(thrown), turn.run.id);
           });
         this.flush();
       }
     this.isReading = false;
     this.reviewAll();
-    if (this.trouble) this.readSoon(this.pauseMs);
+    if (this.lastError) this.readSoon(this.pauseMs);
   }
 
-  private tell(runId: RunId, note: TraceNote): void {
+  private notify(runId: RunId, note: TraceNote): void {
     for (const listener of this.listeners.get(runId) ?? [])
       try {
         listener(note);

@@ -16,27 +16,27 @@ import {
 import { type PriceList, withCost } from './prices.ts';
 import { usageOfBoth } from './usage.ts';
 
-export interface MoneyPorts {
+export interface BudgetWatchPorts {
   clock: Clock;
   store: Store;
   settings(): HubSettings;
   prices(): PriceList;
   live(): Iterable<LiveRun>;
   stop(id: RunId): void;
-  tell(run: Run, body: EventBody): void;
+  record(run: Run, body: EventBody): void;
   warn(message: string, cause: unknown): void;
 }
 
-const AT_MOST_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 /** Enforces budgets as soon as runs report usage: those of the run, its squad and the day. */
 export class BudgetWatch {
-  private readonly ports: MoneyPorts;
-  private readonly lookedAt = new Map<RunId, number>();
+  private readonly ports: BudgetWatchPorts;
+  private readonly checkedAt = new Map<RunId, number>();
   private readonly waiting = new Map<RunId, NodeJS.Timeout>();
-  private readonly told = new Map<RunId, Set<BudgetScope>>();
+  private readonly warned = new Map<RunId, Set<BudgetScope>>();
 
-  constructor(ports: MoneyPorts) {
+  constructor(ports: BudgetWatchPorts) {
     this.ports = ports;
   }
 
@@ -59,14 +59,14 @@ export class BudgetWatch {
   onUsage(entry: LiveRun): void {
     const { id } = entry.run;
     if (this.waiting.has(id)) return;
-    const since = this.ports.clock.monotonic() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
-    const wait = Math.max(0, AT_MOST_EVERY_MS - since);
+    const since = this.ports.clock.monotonic() - (this.checkedAt.get(id) ?? Number.NEGATIVE_INFINITY);
+    const wait = Math.max(0, CHECK_INTERVAL_MS - since);
     this.waiting.set(
       id,
       setTimeout(() => {
         this.waiting.delete(id);
-        this.lookedAt.set(id, this.ports.clock.monotonic());
-        this.look(entry).catch(thrown => this.ports.warn(`The cost of ${id} could not be checked`, thrown));
+        this.checkedAt.set(id, this.ports.clock.monotonic());
+        this.check(entry).catch(thrown => this.ports.warn(`The cost of ${id} could not be checked`, thrown));
       }, wait).unref(),
     );
   }
@@ -76,14 +76,14 @@ export class BudgetWatch {
     const { id } = entry.run;
     clearTimeout(this.waiting.get(id));
     this.waiting.delete(id);
-    await this.look(entry);
-    this.tellUnknown(entry);
-    this.lookedAt.delete(id);
-    this.told.delete(id);
+    await this.check(entry);
+    this.noteUnknown(entry);
+    this.checkedAt.delete(id);
+    this.warned.delete(id);
   }
 
   /** A budget that could not be checked does not stop the run: the result says why. */
-  private tellUnknown(entry: LiveRun): void {
+  private noteUnknown(entry: LiveRun): void {
     const { run } = entry;
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
     const usage = this.usageOf(entry);
@@ -91,17 +91,17 @@ export class BudgetWatch {
     run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, entry)}`);
   }
 
-  private async look(entry: LiveRun): Promise<void> {
+  private async check(entry: LiveRun): Promise<void> {
     const { run } = entry;
     const spentUsd = this.usageOf(entry)?.costUsd ?? null;
     if (spentUsd === null) return;
     const { warn, over } = review(await this.spendings(run, spentUsd));
-    const told = this.told.get(run.id) ?? new Set();
-    this.told.set(run.id, told);
+    const warned = this.warned.get(run.id) ?? new Set();
+    this.warned.set(run.id, warned);
     for (const spending of warn) {
-      if (told.has(spending.scope)) continue;
-      told.add(spending.scope);
-      this.ports.tell(run, { type: 'run.budget', ...spending });
+      if (warned.has(spending.scope)) continue;
+      warned.add(spending.scope);
+      this.ports.record(run, { type: 'run.budget', ...spending });
     }
     if (over === null) return;
     for (const spender of this.spendersOf(over.scope, entry)) {

@@ -73,7 +73,7 @@ export function startOfDay(now: number): number {
 
 const dollars = (amount: number): string => `$${amount < 0.01 ? amount.toFixed(4) : amount.toFixed(2)}`;
 
-export interface MoneyLeftPorts {
+export interface RemainingBudgetPorts {
   store: Pick<Store, 'run' | 'runs'>;
   /** What a run has spent so far, as far as known. */
   spentBy(run: Run): number;
@@ -83,7 +83,10 @@ export interface MoneyLeftPorts {
  * What is left of the budgets of a run and its ancestors, after what they and all their descendants have spent or may still
  * spend. Null: none of them has an enforced budget.
  */
-export async function remainingBudget(id: RunId, { store, spentBy }: MoneyLeftPorts): Promise<number | null> {
+export async function remainingBudget(
+  id: RunId,
+  { store, spentBy }: RemainingBudgetPorts,
+): Promise<number | null> {
   const asking = new Set<RunId>();
   let left: number | null = null;
   let above: RunId | null = id;
@@ -102,7 +105,12 @@ export async function remainingBudget(id: RunId, { store, spentBy }: MoneyLeftPo
 }
 
 /** Spent, and reserved for running children: what one child was promised, another cannot have. */
-function taken(run: Run, family: Run[], asking: Set<RunId>, spentBy: MoneyLeftPorts['spentBy']): number {
+function taken(
+  run: Run,
+  family: Run[],
+  asking: Set<RunId>,
+  spentBy: RemainingBudgetPorts['spentBy'],
+): number {
   const children = family.filter(({ parentId }) => parentId === run.id);
   return children.reduce((sum, child) => {
     const spent = taken(child, family, asking, spentBy);

@@ -70,14 +70,14 @@ export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[
 
 /** Known usage of several runs together. Null: none has reported anything. */
 export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
-  const told = usages.filter(usage => usage !== null);
-  if (told.length === 0) return null;
+  const reported = usages.filter(usage => usage !== null);
+  if (reported.length === 0) return null;
   return {
-    input: sumOfKnown(told.map(({ input }) => input)),
-    output: sumOfKnown(told.map(({ output }) => output)),
-    cached: sumOfKnown(told.map(({ cached }) => cached)),
-    costUsd: sumOfKnown(told.map(({ costUsd }) => costUsd)),
-    costIsEstimated: told.some(({ costIsEstimated }) => costIsEstimated),
+    input: sumOfKnown(reported.map(({ input }) => input)),
+    output: sumOfKnown(reported.map(({ output }) => output)),
+    cached: sumOfKnown(reported.map(({ cached }) => cached)),
+    costUsd: sumOfKnown(reported.map(({ costUsd }) => costUsd)),
+    costIsEstimated: reported.some(({ costIsEstimated }) => costIsEstimated),
   };
 }
 

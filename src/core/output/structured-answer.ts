@@ -54,7 +54,7 @@ async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => vo
     await compile(schema, onUnknownFormat);
     return null;
   } catch (thrown) {
-    return wordsOf(thrown);
+    return errorText(thrown);
   }
 }
 
@@ -66,7 +66,7 @@ export async function checkValue(schema: JsonSchema, value: unknown): Promise<st
     if (bounded(() => check(value), MAX_CHECK_MS) === true) return null;
     return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
-    return `it could not be checked (${wordsOf(thrown)})`;
+    return `it could not be checked (${errorText(thrown)})`;
   }
 }
 
@@ -140,7 +140,7 @@ function bounded<T>(act: () => T, timeout: number): T {
   }
 }
 
-function wordsOf(thrown: unknown): string {
+function errorText(thrown: unknown): string {
   const { code, message } = thrown as { code?: string; message?: string };
   return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'it takes too long' : (message ?? String(thrown));
 }

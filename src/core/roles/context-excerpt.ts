@@ -43,25 +43,28 @@ function choose(sections: readonly Section[]): Section | undefined {
 
 const ITERATION =
   /\b(iteration|phase|milestone|sprint)\b|\b(stage|step|week|version|release|epic|part)\W{0,3}\d|\bv\d+\.\d/i;
-const CURRENT = said('current|in[ -]progress|ongoing|active|doing|wip|now', '🚧|🔄|⏳');
-const DONE = said('done|completed|finished|shipped|closed', '✅|✔|☑|\\[x\\]|(?<!not )\\bcomplete\\W*$');
+const CURRENT = statusPattern('current|in[ -]progress|ongoing|active|doing|wip|now', '🚧|🔄|⏳');
+const DONE = statusPattern(
+  'done|completed|finished|shipped|closed',
+  '✅|✔|☑|\\[x\\]|(?<!not )\\bcomplete\\W*$',
+);
 /** "Current state" is about the project; "Current" and "In progress" are about the plan. */
 const NOTHING_BUT_CURRENT =
   /^\W*(current(ly)?|in[ -]progress|ongoing|active|doing|now|wip)( (work|tasks?|focus))?\W*$/iu;
 const STATUS_LINE = /^[\s>*_-]*(status|state)\b[\s:*_]*(.*)$/i;
 
 /** The status of a section: from its heading, or from a line "Status: …" below it. */
-function saidOf({ heading, own }: Section): string[] {
+function statusTexts({ heading, own }: Section): string[] {
   const statuses = own.slice(0, 8).map(({ text }) => STATUS_LINE.exec(text.slice(0, 200))?.[2] ?? '');
   return [titleOf(heading), ...statuses];
 }
 
-const isCurrent = (section: Section): boolean => saidOf(section).some(words => CURRENT.test(words));
-const isDone = (section: Section): boolean => saidOf(section).some(words => DONE.test(words));
+const isCurrent = (section: Section): boolean => statusTexts(section).some(text => CURRENT.test(text));
+const isDone = (section: Section): boolean => statusTexts(section).some(text => DONE.test(text));
 
 /** A status word stands first, last or in brackets: "Phase 2: Active Directory" is not active. */
-function said(words: string, marks: string): RegExp {
-  return new RegExp(`^\\W*(${words})\\b|[([]\\s*(${words})\\b|(?<!not )\\b(${words})\\W*$|${marks}`, 'iu');
+function statusPattern(terms: string, marks: string): RegExp {
+  return new RegExp(`^\\W*(${terms})\\b|[([]\\s*(${terms})\\b|(?<!not )\\b(${terms})\\W*$|${marks}`, 'iu');
 }
 
 const hasWorkLeft = (section: Section): boolean =>
@@ -98,11 +101,11 @@ const SECTION: ExcerptSize = { lines: 10, bytes: 900 };
 const SUBSECTION: ExcerptSize = { lines: 3, bytes: 300 };
 
 /** Headings below which a requirements document states its goals. */
-const TELLING =
+const GOAL_HEADING =
   /\b(goals?|objectives?|requirements?|problem|vision|purpose|scope|success|acceptance|constraints?|user stor(y|ies)|features?|summary|overview)\b/i;
 
 function summary(document: Outline): MarkdownLine[] {
-  const telling = document.sections.filter(({ heading }) => TELLING.test(titleOf(heading)));
+  const telling = document.sections.filter(({ heading }) => GOAL_HEADING.test(titleOf(heading)));
   if (telling.length === 0) return overview(document);
   const inner = new Set(telling.flatMap(({ below }) => below));
   const shown = new Set(telling.filter(section => !inner.has(section)));

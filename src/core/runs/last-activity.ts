@@ -26,7 +26,7 @@ export class LastActivity {
       if (event.runId === null) continue;
       if (event.body.type === 'run.ended') this.known.delete(event.runId);
       else if (event.body.type === 'run.activity' && this.isLive(event.runId))
-        this.known.set(event.runId, told(event, event.body.text));
+        this.known.set(event.runId, activityOf(event, event.body.text));
     }
   }
 
@@ -36,11 +36,11 @@ export class LastActivity {
     if (known !== undefined) return known;
     if (!this.isLive(id)) return null;
     const [event] = await this.store.events({ runId: id, types: ['run.activity'], limit: 1, reverse: true });
-    const found = event?.body.type === 'run.activity' ? told(event, event.body.text) : null;
+    const found = event?.body.type === 'run.activity' ? activityOf(event, event.body.text) : null;
     // Events that came during the read are newer.
     if (this.isLive(id) && !this.known.has(id)) this.known.set(id, found);
     return this.known.get(id) ?? found;
   }
 }
 
-const told = ({ at }: Event, text: string): Activity => ({ at, text: oneLine(text, MAX_TEXT_LENGTH) });
+const activityOf = ({ at }: Event, text: string): Activity => ({ at, text: oneLine(text, MAX_TEXT_LENGTH) });

@@ -68,7 +68,7 @@ export class LiveRun {
   /** The folder before the agent started; null: not read yet. */
   baseline: Baseline | null = null;
   /** Started while the run is being saved, so that the start has less to wait for. */
-  looking: Promise<Baseline> | null = null;
+  earlyBaseline: Promise<Baseline> | null = null;
   /** The budget that was exceeded. */
   overBudget: Spending | null = null;
   /** Last sign of life, on the monotonic clock. */
@@ -81,7 +81,7 @@ export class LiveRun {
   turnOver = Promise.withResolvers<void>();
 
   /** Reports activity that was skipped, at the end of the turn. */
-  tellRest: () => void = () => {};
+  reportSkipped: () => void = () => {};
   /** Lines of output that were too long to read as events. */
   linesDropped = 0;
 
@@ -153,13 +153,13 @@ export class LiveRun {
   }
 
   /** Reads the agent's events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
-  follow(files: RunFiles, clock: Clock, tell: RunListener, seen = 0): void {
+  follow(files: RunFiles, clock: Clock, listener: RunListener, seen = 0): void {
     if (!this.engine.reader) return;
     this.report = new EngineReport(this.engine.reader());
     const pace = new ActivityPace();
-    this.tellRest = () => {
+    this.reportSkipped = () => {
       const activity = pace.rest();
-      if (activity) tell.activity(activity);
+      if (activity) listener.activity(activity);
     };
     this.linesDropped = 0;
     let bytes = 0;
@@ -173,10 +173,11 @@ export class LiveRun {
       passed(ofLine);
       for (const event of this.report.take(line)) {
         this.learn(event);
-        if (event.type === 'usage') tell.usage();
-        if (event.type === 'message') tell.message(event.message, { position: messages++, bytes: ofLine });
+        if (event.type === 'usage') listener.usage();
+        if (event.type === 'message')
+          listener.message(event.message, { position: messages++, bytes: ofLine });
         const activity = bytes > seen ? pace.take(event, clock.monotonic()) : null;
-        if (activity) tell.activity(activity);
+        if (activity) listener.activity(activity);
       }
     };
     const onLongLine = (beginning: string, ofLine: number) => {

@@ -155,7 +155,7 @@ export async function outcomeInReview(
     return last?.outcome === 'pull_request' ? { step: 'complete', error: null } : 'waits';
   }
   if (run.reviewOf === null) {
-    const error = outcome.step === 'complete' ? await leftUndecided(run, { store, settings }) : null;
+    const error = outcome.step === 'complete' ? await undecidedError(run, { store, settings }) : null;
     return error ? { ...outcome, error } : outcome;
   }
   const [review] = await store.reviews({ reviewerId: run.id, limit: 1 });
@@ -168,7 +168,7 @@ interface ReviewFacts {
 }
 
 /** The error of a coder that completed with no review rounds left and no approval: a person has to decide. */
-async function leftUndecided(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
+async function undecidedError(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
   if (run.type !== 'coding') return null;
   const { id: runId, lineageId } = run;
   const reviews = await store.reviews({ lineageId, limit: MAX_REVIEWS });

@@ -13,7 +13,7 @@ import type { RunRequest } from './run-request.ts';
 export const PLAN_FILE = 'plan.json';
 
 /** What the caller set, as far as the run's row does not have it. The rest is absent, so that a retry takes it from the role again. */
-const KeptRequest = z.object({
+const SavedRequest = z.object({
   form: z.enum(['member', 'spawn']).optional(),
   engine: z.string().optional(),
   isolation: Isolation.optional(),
@@ -29,7 +29,7 @@ const KeptRequest = z.object({
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
 });
 
-const KeptPlan = z.object({ engine: EngineSpec, request: KeptRequest });
+const SavedPlan = z.object({ engine: EngineSpec, request: SavedRequest });
 
 /** Saves what is needed to build the run's engine again and to repeat the request, whatever the configuration says by then. */
 export async function savePlan(
@@ -38,7 +38,7 @@ export async function savePlan(
   engine: EngineSpec,
   request: RunRequest,
 ): Promise<void> {
-  const plan: z.infer<typeof KeptPlan> = { engine, request: KeptRequest.parse(request) };
+  const plan: z.infer<typeof SavedPlan> = { engine, request: SavedRequest.parse(request) };
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
@@ -48,7 +48,7 @@ export async function loadPlan(
   run: Run,
 ): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
   const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
-  const kept = KeptPlan.safeParse(text === null ? null : parseJson(text));
+  const kept = SavedPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
   const request = {
     ...kept.data.request,

@@ -52,7 +52,7 @@ export interface PlanContext {
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   settings: HubSettings;
   /** What the calling run may still spend on others; null: no budget limits it, or the user asks. */
-  moneyLeft: number | null;
+  remainingBudget: number | null;
 }
 
 /** Place of a run in the squad that it is planned for. */
@@ -213,7 +213,7 @@ export async function planOptions(
   request: RunRequest,
   role: Role | null,
   { members }: Membership,
-  { workspace, caller: { parent }, settings, moneyLeft }: PlanContext,
+  { workspace, caller: { parent }, settings, remainingBudget }: PlanContext,
 ): Promise<RunOptions> {
   const meta: RoleMeta = role?.meta ?? {};
   const asked = optionsOf(request, meta);
@@ -226,7 +226,7 @@ export async function planOptions(
   return {
     ...{ ...asked, ...budget },
     ...(parent && {
-      ...budgetFrom(parent.id, moneyLeft, members, budget),
+      ...budgetFrom(parent.id, remainingBudget, members, budget),
       permission: permissionFrom(parent, request.permission, meta.permission),
       tools: toolsFrom(parent, request.tools, meta.tools),
     }),

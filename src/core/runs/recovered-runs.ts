@@ -9,24 +9,24 @@ import { stepOfUnstarted } from './run-state.ts';
 import type { RunnerPorts } from './runner.ts';
 import { messagesOnly } from './turn-end.ts';
 
-const UNHEARD =
+const LOST_CALLER_NOTE =
   'The hub ended while this call was running: its caller got HUB_RESTARTED instead of the answer.';
 
-interface Finder {
+interface RunnerParts {
   ports: RunnerPorts;
   live: Map<RunId, LiveRun>;
   queue: RunQueue;
   ledger: RunLedger;
   watch(entry: LiveRun, process: LiveTurn, seen: number): void;
   turnEnded(entry: LiveRun, end: TurnEnd): Promise<void>;
-  letGo(entry: LiveRun): void;
+  forget(entry: LiveRun): void;
 }
 
 /** Hands runs of an earlier hub to the runner. */
 export class RecoveredRuns {
-  private readonly runner: Finder;
+  private readonly runner: RunnerParts;
 
-  constructor(runner: Finder) {
+  constructor(runner: RunnerParts) {
     this.runner = runner;
   }
 
@@ -52,7 +52,7 @@ export class RecoveredRuns {
   async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
     const { ports, turnEnded } = this.runner;
     await this.takeIn(entry, null, startedAt);
-    if (isSubagentCall(entry.run)) entry.run.notes.push(UNHEARD);
+    if (isSubagentCall(entry.run)) entry.run.notes.push(LOST_CALLER_NOTE);
     entry.follow(ports.files, ports.clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     await turnEnded(entry, end);
   }
@@ -65,13 +65,13 @@ export class RecoveredRuns {
 
   /** Ends a run that has nothing left to read a result from. */
   async lose(run: Run, error: RunError): Promise<void> {
-    const { ports, live, ledger, letGo } = this.runner;
+    const { ports, live, ledger, forget } = this.runner;
     const turn = (await ports.store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: ports.clock.now() }] : [];
     await ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
     // It may have been added before it was given up.
     const entry = live.get(run.id);
-    if (entry) letGo(entry);
+    if (entry) forget(entry);
   }
 
   /** Ends a run that was asked to stop while it had no turn. */

@@ -79,10 +79,10 @@ async function recoverRun(
   // A create-chat command that ran or still runs is not started again: its folder is taken, and its answer is read when the run
   // starts.
   if (run.status === 'queued' && !wasAskedToStop && !(await executor.hasBegun(current))) return 'requeued';
-  const [stored, turns, wish, found] = await Promise.all([
+  const [stored, turns, request, found] = await Promise.all([
     storedEngine(run, ports).catch(ifLost),
     store.turns(run.id),
-    wishFor(run, store),
+    stopRequestOf(run, store),
     executor.find(current, { keepLeftovers: run.keepLeftovers }),
   ]);
   if (stored instanceof SquadError) {
@@ -91,10 +91,10 @@ async function recoverRun(
     return 'lost';
   }
   if (found.state === 'never_started' && run.status === 'queued') {
-    if (wish === null) return 'requeued';
+    if (request === null) return 'requeued';
     // It was asked to stop while its create-chat command was running.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
-    await runner.found.end(run, wish.reason);
+    await runner.found.end(run, request.reason);
     return 'ended';
   }
 
@@ -102,16 +102,16 @@ async function recoverRun(
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await loadBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
-    if (wish) await runner.found.end(run, wish.reason);
+    if (request) await runner.found.end(run, request.reason);
     else runner.found.park(entry);
-    return wish ? 'ended' : 'watched';
+    return request ? 'ended' : 'watched';
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
-  entry.stop = wish?.reason ?? null;
+  entry.stop = request?.reason ?? null;
   // A time in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
-  const isKnown = wish !== null && wish.at <= ports.clock.now();
-  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, wish.at) : null;
+  const isKnown = request !== null && request.at <= ports.clock.now();
+  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, request.at) : null;
   if (found.state === 'live') {
     await runner.found.adopt(entry, found.turn, found.startedAt);
     return 'watched';
@@ -151,7 +151,7 @@ function ifLost(thrown: unknown): SquadError {
 }
 
 /** The first request counts, as it did for the earlier hub. A request of an earlier turn ended with that turn. */
-async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
+async function stopRequestOf(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
   const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
   const after = ended?.seq ?? 0;
   const [event] = await store.events({ runId: run.id, types: ['run.stopping'], after, limit: 1 });

@@ -65,11 +65,11 @@ export class Runner {
   private readonly ports: RunnerPorts;
   private readonly live = new Map<RunId, LiveRun>();
   private readonly queue: RunQueue;
-  private readonly fuse = new SpawnLimit();
+  private readonly spawnLimit = new SpawnLimit();
   private readonly outputWatch: { close(): void };
   private readonly ledger: RunLedger;
-  private readonly money: BudgetWatch;
-  private readonly quiet: StallWatch;
+  private readonly budgets: BudgetWatch;
+  private readonly stalls: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
   readonly found: RecoveredRuns;
   private closed = false;
@@ -89,13 +89,13 @@ export class Runner {
       ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
       watch: (entry, process, seen) => this.watch(entry, process, seen),
       turnEnded: (entry, end) => this.turnEnded(entry, end),
-      letGo: entry => this.letGo(entry),
+      forget: entry => this.forget(entry),
     });
-    this.money = new BudgetWatch({
+    this.budgets = new BudgetWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'budget'),
-      tell: (run, body) => this.tell(run, body),
+      record: (run, body) => this.record(run, body),
     });
     this.outputWatch = watchOutput({
       ...ports,
@@ -106,11 +106,11 @@ export class Runner {
       },
       onTooMuch: runId => this.stop(runId, 'output_limit'),
     });
-    this.quiet = new StallWatch({
+    this.stalls = new StallWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'stall'),
-      tell: (run, body) => this.tell(run, body),
+      record: (run, body) => this.record(run, body),
     });
   }
 
@@ -121,25 +121,25 @@ export class Runner {
   async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
     const { clock, settings } = this.ports;
     const { runs } = plan;
-    await this.money.admit();
-    const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
+    await this.budgets.admit();
+    const releaseChats = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
     try {
       const { depth = 0, parentId = null } = runs[0]?.run ?? {};
       const asked = { count: runs.length, depth, callers: this.callers(parentId) };
-      this.fuse.admit(asked, settings(), clock.monotonic());
-      const looks = this.lookAhead(runs);
+      this.spawnLimit.admit(asked, settings(), clock.monotonic());
+      const baselines = this.earlyBaselines(runs);
       const write = (change?: Change) => saveSquad(plan, this.ports, this.ledger, change);
       const entries = along
         ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
             write({ ...along.change, runs: [row] }),
           )
         : await write();
-      for (const [i, look] of looks.entries()) entries[i]!.looking = look;
+      for (const [i, baseline] of baselines.entries()) entries[i]!.earlyBaseline = baseline;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
-      for (const entry of entries) if (this.queue.has(entry)) entry.looking = null;
+      for (const entry of entries) if (this.queue.has(entry)) entry.earlyBaseline = null;
     } finally {
-      letGo();
+      releaseChats();
     }
   }
 
@@ -152,9 +152,9 @@ export class Runner {
   /** Throws what `submit` would throw for that many runs, before anything is planned: a refusal must be cheap. */
   async admit(count: number, parent: RunIdentity | null): Promise<void> {
     const { clock, settings } = this.ports;
-    await this.money.admit();
+    await this.budgets.admit();
     const asked = { count, depth: parent ? parent.depth + 1 : 0, callers: this.callers(parent?.id ?? null) };
-    this.fuse.check(asked, settings(), clock.monotonic());
+    this.spawnLimit.check(asked, settings(), clock.monotonic());
   }
 
   /**
@@ -163,7 +163,7 @@ export class Runner {
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
-    const refusal = await this.money.admit().catch(asSquadError);
+    const refusal = await this.budgets.admit().catch(asSquadError);
     if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
     if (refusal && entry?.isPaused && !entry.changing) {
       await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
@@ -197,7 +197,7 @@ export class Runner {
   /** Usage of a run so far. */
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);
-    return entry ? this.money.usageOf(entry) : null;
+    return entry ? this.budgets.usageOf(entry) : null;
   }
 
   /** Milliseconds that its turn has left; null: it has no turn. */
@@ -212,7 +212,7 @@ export class Runner {
 
   /** Null: it shows signs of life. */
   silenceOf(id: RunId): Silence | null {
-    return this.quiet.of(id);
+    return this.stalls.of(id);
   }
 
   /** It was asked to stop and has not ended yet. */
@@ -262,7 +262,7 @@ export class Runner {
   }
 
   /** What a run may still spend on runs that it starts; null: no budget limits it. */
-  moneyLeft(id: RunId): Promise<number | null> {
+  remainingBudget(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
     return remainingBudget(id, { store: this.ports.store, spentBy });
   }
@@ -276,7 +276,7 @@ export class Runner {
     while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
     // A limit of a turn no longer matters once that turn is over.
-    if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
+    if (TURN_LIMITS.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.monotonic();
@@ -316,7 +316,7 @@ export class Runner {
 
   /** Counts starts of an earlier hub. */
   recall(starts: readonly number[]): void {
-    this.fuse.recall(starts);
+    this.spawnLimit.recall(starts);
   }
 
   /** Starts queued runs. Also called when the limit was raised. */
@@ -330,7 +330,7 @@ export class Runner {
     this.queue.close();
     this.ledger.close();
     this.outputWatch.close();
-    this.quiet.close();
+    this.stalls.close();
     for (const entry of this.live.values()) entry.release();
   }
 
@@ -360,8 +360,8 @@ export class Runner {
       files,
       clock,
       {
-        activity: body => this.tell(entry.run, body),
-        usage: () => this.money.onUsage(entry),
+        activity: body => this.record(entry.run, body),
+        usage: () => this.budgets.onUsage(entry),
         message: (message, place) => this.ports.traces.take(entry.run, message, place),
       },
       seen,
@@ -376,7 +376,7 @@ export class Runner {
   }
 
   /** Records an event without waiting. */
-  private tell(run: Run, body: EventBody): void {
+  private record(run: Run, body: EventBody): void {
     const { store, warn } = this.ports;
     void store
       .commit({ events: [this.ledger.event(run, body)] })
@@ -387,7 +387,7 @@ export class Runner {
     entry.stopTimer();
     await entry.changing;
     if (this.closed) return;
-    const outcome = await this.settleTurn(entry, end).catch(thrown => {
+    const outcome = await this.decideOutcome(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
       // A bug must not leave a run running for ever whose agent has ended.
       this.ports.warn(`The outcome of ${entry.run.id} could not be determined`, thrown);
@@ -402,7 +402,7 @@ export class Runner {
   /** The turn is over, the run is not: it waits for its review without a slot. */
   private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
     const { run } = entry;
-    run.usage = this.money.usageOf(entry);
+    run.usage = this.budgets.usageOf(entry);
     run.evidence = await this.evidence(entry, 'completed', error, end);
     await writePause(entry, error, end, this.ledger);
     this.pump();
@@ -410,14 +410,14 @@ export class Runner {
   }
 
   private evidence(entry: LiveRun, status: EndStatus, error: RunError | null, end: TurnEnd) {
-    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
-    return evidenceOfTurn(entry, { status, error, end }, seeing);
+    const ports = { ...this.ports, liveRuns: () => this.liveRuns() };
+    return evidenceOfTurn(entry, { status, error, end }, ports);
   }
 
-  private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
+  private async decideOutcome(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
     await readFinalOutput(entry, end, this.ports);
     entry.isEnding = true;
-    await this.money
+    await this.budgets
       .atEnd(entry)
       .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
     return closeTurn(entry, end, this.ports, this.ledger);
@@ -435,17 +435,17 @@ export class Runner {
     entry.release();
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.usage = this.money.usageOf(entry);
+    run.usage = this.budgets.usageOf(entry);
     const status = nextStatus(run.status, step) as EndStatus;
     if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     run.notes.push(...this.ports.traces.remarks(run));
     const change = { ...along, turns: turn ? [{ ...turn }] : [] };
     await this.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
-    this.letGo(entry);
+    this.forget(entry);
   }
 
-  private letGo(entry: LiveRun): void {
+  private forget(entry: LiveRun): void {
     entry.release();
     this.live.delete(entry.run.id);
     entry.ended.resolve();
@@ -455,7 +455,7 @@ export class Runner {
   }
 
   /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
-  private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
+  private earlyBaselines(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
     return (
       runs
         .slice(0, this.queue.free)
@@ -465,4 +465,4 @@ export class Runner {
   }
 }
 
-const OF_A_TURN: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];
+const TURN_LIMITS: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];

@@ -15,7 +15,7 @@ function watched(
 ) {
   const watch = new OutputSilence(START, stallMs);
   for (let second = from; second <= to; second += 5)
-    watch.look({ ...idle, ...at(second) }, START + second * S);
+    watch.addSample({ ...idle, ...at(second) }, START + second * S);
   return watch;
 }
 
@@ -35,7 +35,7 @@ test('without any sign for 30 s it is a slow start, and stays one however busy i
 
 test('after a sign it is silent from 60 s on', () => {
   const watch = new OutputSilence(START, null);
-  watch.sign(START + 10 * S);
+  watch.addSign(START + 10 * S);
   expect(watch.state(START + 69 * S).state).toBe('working');
   expect(watch.state(START + 70 * S)).toEqual({
     state: 'silent',
@@ -47,7 +47,7 @@ test('after a sign it is silent from 60 s on', () => {
 test('a sign ends every silence', () => {
   const watch = watched(20, 600);
   expect(watch.state(START + 600 * S).state).toBe('stalled');
-  watch.sign(START + 600 * S);
+  watch.addSign(START + 600 * S);
   expect(watch.state(START + 601 * S).state).toBe('working');
 });
 
@@ -68,9 +68,9 @@ test.each<[string, (second: number) => Partial<ProcessStats>]>([
   ['processes that come and go', second => ({ processes: second % 2 })],
 ])('%s is movement: silent, never stalled', (_, at) => {
   const watch = new OutputSilence(START, null);
-  watch.sign(START);
+  watch.addSign(START);
   for (let second = 20; second <= 1000; second += 5)
-    watch.look({ ...idle, ...at(second) }, START + second * S);
+    watch.addSample({ ...idle, ...at(second) }, START + second * S);
   expect(watch.state(START + 1000 * S)).toMatchObject({ state: 'silent', since: START });
   expect(watch.state(START + 1000 * S).sentence).toContain('busy');
 });
@@ -102,9 +102,9 @@ test('a limit of its own comes sooner, and the first look with it', () => {
 test('a process that is gone or held is dead once two looks say so', () => {
   const gone = { ...idle, alive: false, processes: 0 };
   const watch = new OutputSilence(START, null);
-  watch.look(gone, START + 20 * S);
+  watch.addSample(gone, START + 20 * S);
   expect(watch.state(START + 21 * S).state).toBe('working');
-  watch.look(gone, START + 25 * S);
+  watch.addSample(gone, START + 25 * S);
   expect(watch.state(START + 25 * S)).toEqual({
     state: 'dead',
     since: START + 20 * S,
@@ -113,6 +113,6 @@ test('a process that is gone or held is dead once two looks say so', () => {
 
   const held = watched(20, 25, () => ({ stopped: true }));
   expect(held.state(START + 25 * S).sentence).toContain('SIGCONT');
-  held.look(idle, START + 30 * S);
+  held.addSample(idle, START + 30 * S);
   expect(held.state(START + 30 * S).state).toBe('slow_start');
 });

@@ -19,7 +19,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
     clock: { now: () => 10 * MINUTE, monotonic: () => 10 * MINUTE },
     live: () => [live],
     isAsking: () => isAsking,
-    ...{ stop: () => {}, tell: () => {} },
+    ...{ stop: () => {}, record: () => {} },
     warn: (_, cause) => {
       throw cause;
     },
@@ -59,7 +59,7 @@ test.each([
   } as unknown as LiveRun;
   const watch = new StallWatch({
     clock: { now: () => monotonic() + setBy, monotonic },
-    ...{ live: () => [live], isAsking: () => false, stop, tell: () => {}, warn: () => {} },
+    ...{ live: () => [live], isAsking: () => false, stop, record: () => {}, warn: () => {} },
   });
   onTestFinished(() => watch.close());
   await vi.advanceTimersByTimeAsync(45_000);

@@ -50,7 +50,7 @@ export async function readFinalOutput(
       entry.follow(files, clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     }
   }
-  entry.tellRest();
+  entry.reportSkipped();
   const turn = { runId: run.id, number: entry.turnNumber };
   const events = await entry.report
     .finish(exitCode, name => files.readEnd(turn, name, MAX_FILE_BYTES))

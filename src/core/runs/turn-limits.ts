@@ -4,7 +4,7 @@ import type { RunId } from '../../schema/ids.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 interface OutputWatchOptions {
   files: Pick<RunFiles, 'size'>;
@@ -22,7 +22,7 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
 } {
   const seen = new Map<RunId, number>();
   let isLooking = false;
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref();
+  const timer = setInterval(() => void look(), CHECK_INTERVAL_MS).unref();
   return { close: () => clearInterval(timer) };
 
   async function look(): Promise<void> {

@@ -119,10 +119,10 @@ export async function startTurn(
   const { run } = entry;
   await entry.load(() => storedRun(run, ports));
   const engine = await engineNow(entry, ports.engines);
-  const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
-  const material = await withNews(entry, news, files);
-  const looking = run.turn > 1 ? null : (entry.looking ?? takeBaseline(run.directory, ports.workTree));
-  entry.looking = null;
+  const notes = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
+  const material = await withNotes(entry, notes, files);
+  const baseline = run.turn > 1 ? null : (entry.earlyBaseline ?? takeBaseline(run.directory, ports.workTree));
+  entry.earlyBaseline = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, files, executor);
     // A create-chat command may print the id of an existing chat.
@@ -141,8 +141,8 @@ export async function startTurn(
   // Only now: the command leaves the choice to the engine's configuration, and this reads what it will choose.
   run.model ??= engine.configuredModel?.(input) ?? null;
   // Evidence covers the whole run, not only its last turn.
-  entry.baseline = looking
-    ? await saveBaseline(entry, turn, looking, ports)
+  entry.baseline = baseline
+    ? await saveBaseline(entry, turn, baseline, ports)
     : await loadBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
   const startedAt = clock.now();
@@ -183,14 +183,14 @@ async function engineNow(
 }
 
 /** Puts notes before the task in the prompt, and adds them to the run's notes. */
-async function withNews(
+async function withNotes(
   { run, material }: LiveRun,
-  news: string[],
+  notes: string[],
   files: TurnStartPorts['files'],
 ): Promise<RunMaterial> {
-  if (news.length === 0) return material!;
-  for (const note of news) if (!run.notes.includes(note)) run.notes.push(note);
-  const prompt = `Note from Squad about the folder you work in: ${news.join(' ')}\n\n${material!.prompt}`;
+  if (notes.length === 0) return material!;
+  for (const note of notes) if (!run.notes.includes(note)) run.notes.push(note);
+  const prompt = `Note from Squad about the folder you work in: ${notes.join(' ')}\n\n${material!.prompt}`;
   const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
   return { ...material!, prompt, promptFile };
 }

@@ -33,7 +33,7 @@ async function planned(request: Partial<RunRequest>) {
     engines: { refresh: async () => ({ spec, notes: [] }), create: () => engine },
     files: { chatFolder: () => '/chat' },
     settings: {},
-    moneyLeft: null,
+    remainingBudget: null,
   } as unknown as PlanContext;
   const whole: RunRequest = { task: 'Look at this', stateMode: 'stateless', spec: spec as never, ...request };
   if (!isSubagentRequest(whole)) throw new Error('It is a request for a subagent');

@@ -28,15 +28,15 @@ const shownMessage = (message: StoredMessage): ShownMessage => ({
 function shortened(part: TracePart): ShownPart {
   if (part.type === 'file' || part.type === 'more_calls') return part;
   if (part.type === 'text' || part.type === 'reasoning') {
-    const { text, left } = begun(part.text);
+    const { text, left } = truncated(part.text);
     return left === 0 ? part : { ...part, text, left };
   }
-  const { text, left } = begun(valueText(part.type === 'tool_call' ? part.input : part.output));
+  const { text, left } = truncated(valueText(part.type === 'tool_call' ? part.input : part.output));
   if (left === 0) return part;
   return part.type === 'tool_call' ? { ...part, input: text, left } : { ...part, output: text, left };
 }
 
-function begun(text: string): { text: string; left: number } {
+function truncated(text: string): { text: string; left: number } {
   if (text.length <= MAX_PART_LENGTH) return { text, left: 0 };
   const kept = text.slice(0, MAX_PART_LENGTH).toWellFormed();
   return { text: kept, left: text.length - kept.length };

@@ -59,7 +59,7 @@ export const costReport = operation({
     const { store, clock, settings } = services;
     const days = lastDays(clock.now(), count);
     const rows = await store.figures({ workspace, since: days[0]!, limit: MAX_RUNS });
-    const runs = rows.map(row => asOfNow(services, row));
+    const runs = rows.map(row => withCurrentUsage(services, row));
     const byDay = Map.groupBy(runs, run => dayOf(run.createdAt));
     const ofDays = days.map(day => ({ day: dayOf(day), ...costOf(byDay.get(dayOf(day)) ?? []) }));
     const bySquad = Map.groupBy(runs, run => run.squadId);
@@ -71,7 +71,7 @@ export const costReport = operation({
       roles: [...byRole.values()]
         .map(some => ({ roleId: some[0]!.roleId, subagent: some[0]!.subagent, ...costOf(some) }))
         .sort(dearestFirst),
-      squads: await titled(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
+      squads: await withTitles(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
         squadUsd: all['budget.squad_usd'] ?? null,
@@ -85,7 +85,7 @@ export const costReport = operation({
 });
 
 /** The usage of a running run is in the database only after its end. */
-function asOfNow({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
+function withCurrentUsage({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
   const now = isEnd(row.status) ? null : runner.current(row.id);
   return now ? { ...row, status: now.status, usage: runner.usageOf(row.id) ?? now.usage } : row;
 }
@@ -108,7 +108,7 @@ function unpricedOf(runs: readonly RunFigures[]) {
 }
 
 /** A squad has no name, so its title is the task of its first member. */
-async function titled<T extends { squadId: SquadId; runs: number }>({ store }: Services, squads: T[]) {
+async function withTitles<T extends { squadId: SquadId; runs: number }>({ store }: Services, squads: T[]) {
   const found = await Promise.all(
     squads.map(async each => {
       const [squad, [first]] = await Promise.all([

@@ -39,7 +39,7 @@ export const prune = operation({
     while (!signal.aborted) {
       const found = (await store.endedBefore(before, BATCH + kept.size)).filter(run => !kept.has(run.id));
       if (found.length === 0) break;
-      for (const run of await withWorktree(services, found, saved)) kept.add(run.id);
+      for (const run of await removeWorktrees(services, found, saved)) kept.add(run.id);
       const old = found.filter(run => !kept.has(run.id));
       // Files first: a row without files can say so, but files without a row would never be found again.
       for (const run of old) bytes += await files.remove(run.id);
@@ -68,7 +68,7 @@ interface Saved {
  * Removes work trees that only these runs use, and adds to `saved` what had to be saved first. Returns the runs whose work tree
  * had to stay: their rows say where it is.
  */
-async function withWorktree(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
+async function removeWorktrees(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
   const present = new Set(await services.worktrees.strays([]));
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];

@@ -45,9 +45,9 @@ async function answersAbout(
   const leftOut: string[] = [];
   if (engine === NATIVE) {
     const all = { after: 0, limit: MAX_MESSAGES, isWhole: true };
-    const said = await getConversation.run(call, { ...run, ...all });
-    answers.push({ name: 'get_conversation', input: run, answer: { ...said, next: null } });
-    if (said.next !== null) leftOut.push(`what was said after the first ${said.next} messages`);
+    const conversation = await getConversation.run(call, { ...run, ...all });
+    answers.push({ name: 'get_conversation', input: run, answer: { ...conversation, next: null } });
+    if (conversation.next !== null) leftOut.push(`messages after the first ${conversation.next}`);
   }
   let room = MAX_IN_ROUNDS;
   for (const { id: review, iteration } of rounds.reviews.toReversed()) {
@@ -140,17 +140,17 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
     ...{ turn, stream, text },
     firstLine: offset === 0 ? 1 : line,
     leftOut: offset,
-    words: reader && wordsOf(text, engineText(reader())),
+    words: reader && lineTexts(text, engineText(reader())),
   };
 }
 
 /** One for each whole line. */
-const wordsOf = (text: string, words: (line: string) => string[]): (string | null)[] =>
+const lineTexts = (text: string, textOf: (line: string) => string[]): (string | null)[] =>
   text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .slice(0, -1)
-    .map(line => words(line).join('\n') || null);
+    .map(line => textOf(line).join('\n') || null);
 
 const MAX_EVENTS = 20_000;
 

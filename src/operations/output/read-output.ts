@@ -57,13 +57,13 @@ export const readOutput = operation({
       turn,
       lastTurn,
       firstLine: place?.line ?? null,
-      ...(reader ? inWords(page, engineText(reader()), limit) : page),
+      ...(reader ? readablePage(page, engineText(reader()), limit) : page),
     };
   },
 });
 
 /** Whole lines only: the next page begins at the first incomplete line. */
-function inWords(page: OutputPage, words: (line: string) => string[], limit: number): OutputPage {
+function readablePage(page: OutputPage, textOf: (line: string) => string[], limit: number): OutputPage {
   const end = page.text.lastIndexOf('\n') + 1;
   // A line longer than a page is no event of ours and is skipped.
   if (end === 0)
@@ -73,7 +73,7 @@ function inWords(page: OutputPage, words: (line: string) => string[], limit: num
       nextOffset: Buffer.byteLength(page.text) >= limit - 4 ? page.nextOffset : page.offset,
     };
   const whole = page.text.slice(0, end);
-  const text = whole.split('\n').flatMap(words);
+  const text = whole.split('\n').flatMap(textOf);
   return {
     ...page,
     text: text.map(line => `${line}\n`).join(''),

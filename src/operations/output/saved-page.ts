@@ -60,8 +60,8 @@ const asData = (value: unknown): string =>
 
 const MAX_TITLE_LENGTH = 80;
 
-function titleOf(words: string): string {
-  const line = words
+function titleOf(title: string): string {
+  const line = title
     .trim()
     .split('\n', 1)[0]!
     .replace(/\p{Cc}/gu, '');

@@ -21,9 +21,9 @@ export async function readerOf(
 export const engineText =
   (reader: EngineReader) =>
   (line: string): string[] =>
-    reader.line(line).map(inWords).filter(Boolean);
+    reader.line(line).map(eventText).filter(Boolean);
 
-function inWords(event: EngineEvent): string {
+function eventText(event: EngineEvent): string {
   if (event.type === 'text') return event.text;
   if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
   if (event.type === 'more_tools') return `» ${moreCalls(event)}`;
@@ -40,8 +40,8 @@ export async function searchTurn(
   query: Omit<OutputQuery, 'words'>,
 ): Promise<OutputMatches> {
   const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
-  const inWords = reader && engineText(reader());
-  const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
+  const textOf = reader && engineText(reader());
+  const words = textOf && ((line: string) => textOf(line).join(' ').replaceAll('\n', ' '));
   return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
 }
 

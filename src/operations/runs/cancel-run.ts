@@ -94,7 +94,7 @@ export const cancelRun = operation({
     note: z.string().optional(),
   }),
   async run(call, input) {
-    const { runs, note } = await chosen(call, input);
+    const { runs, note } = await chosenRuns(call, input);
     const by = await cancellerOf(call);
     const waitMs = Math.min(END_TIMEOUT_MS, call.waitMs ?? END_TIMEOUT_MS);
     const { asked, below } = await stopRunsAndWait(call.services, runs, by, stopped =>
@@ -116,7 +116,7 @@ export const cancelRun = operation({
   },
 });
 
-async function chosen(
+async function chosenRuns(
   call: Call,
   { spawn_id, squad_id, all, everywhere = false }: z.output<typeof cancelRun.input>,
 ): Promise<{ runs: Run[]; note: string | null }> {
@@ -130,20 +130,20 @@ async function chosen(
     });
   if (all) {
     const { runs, others } = await liveRunsOf(call, everywhere);
-    return { runs, note: runs.length === 0 && others.length > 0 ? elsewhere(others) : null };
+    return { runs, note: runs.length === 0 && others.length > 0 ? otherWorkspacesNote(others) : null };
   }
   const { services } = call;
   if (squad_id !== undefined) {
     const { squad, runs } = await findSquad(services, squad_id);
-    refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');
+    refusePrefix(squad.id, squad_id, 'SQUAD_UNKNOWN');
     return { runs, note: null };
   }
   const run = await findRun(services, spawn_id!);
-  refuseOther(run.id, spawn_id!, 'RUN_UNKNOWN');
+  refusePrefix(run.id, spawn_id!, 'RUN_UNKNOWN');
   return { runs: [run], note: null };
 }
 
-function elsewhere(others: Run[]): string {
+function otherWorkspacesNote(others: Run[]): string {
   const folders = [...new Set(others.map(({ workspace }) => workspace))];
   const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
   const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
@@ -151,7 +151,7 @@ function elsewhere(others: Run[]): string {
 }
 
 /** A unique prefix of an id is enough for reading, not for stopping. */
-function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
+function refusePrefix(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
   throw new SquadError(code, `cancel_run needs a whole id, and ${given} is not one`, {
     suggestions: [`Did you mean ${found}?`],

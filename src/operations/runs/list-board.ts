@@ -36,7 +36,7 @@ async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run
   const { boards } = services;
   const { cursor, limit } = asked;
   const resumed = cursor === undefined ? null : resume(services, asked, cursor);
-  const page = resumed?.page ?? begin(services, asked);
+  const page = resumed?.page ?? newPage(services, asked);
   const taken: { run: Run; place: Place }[] = [];
   for await (const each of walk(services, asked, page, resumed?.place ?? { need: 'needs_you' })) {
     taken.push(each);
@@ -46,15 +46,15 @@ async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run
   const isLast = taken.length <= limit;
   return {
     runs: shown.map(({ run }) => run),
-    next: isLast ? null : written(resumed?.name ?? boards.keep(page), shown.at(-1)!.place),
+    next: isLast ? null : cursorOf(resumed?.name ?? boards.keep(page), shown.at(-1)!.place),
   };
 }
 
-function begin({ clock }: UserServices, asked: Asked): BoardPage {
+function newPage({ clock }: UserServices, asked: Asked): BoardPage {
   const idsOf = (runs: Run[]) => runs.map(({ id }) => id);
   const { needs_you, running, queued } = asked.live;
   return {
-    asked: whatOf(asked),
+    asked: filterKey(asked),
     at: clock.now(),
     live: { needs_you: idsOf(needs_you), running: idsOf(running), queued: idsOf(queued) },
   };
@@ -108,7 +108,7 @@ function resume(
     throw refusal(
       'This cursor has expired: the hub was restarted, or too many other lists were requested since',
     );
-  if (page.asked !== whatOf(asked)) throw refusal('This cursor belongs to a list with other filters');
+  if (page.asked !== filterKey(asked)) throw refusal('This cursor belongs to a list with other filters');
   if (need !== 'failed' && need !== 'done')
     return { name, page, place: { need, shown: Number(position) || 0 } };
   const [createdAt, id] = position.split('-');
@@ -117,10 +117,10 @@ function resume(
   return { name, page, place: { need, after: { ...after, id: after.id } } };
 }
 
-const written = (name: string, { need, shown, after }: Place): string =>
+const cursorOf = (name: string, { need, shown, after }: Place): string =>
   `${name}.${need}.${after ? `${after.createdAt}-${after.id}` : shown}`;
 
-const whatOf = ({ filter: { workspace, squadId, q }, status }: Asked): string =>
+const filterKey = ({ filter: { workspace, squadId, q }, status }: Asked): string =>
   JSON.stringify([workspace, squadId, q, status]);
 
 const refusal = (message: string): SquadError =>

@@ -50,9 +50,9 @@ export async function replyTo(
   text: string,
 ): Promise<{ asked: SquadRequest; workspace: Workspace }> {
   refuseReviewer(run);
-  if (!isEnd(run.status)) throw atWork(run);
+  if (!isEnd(run.status)) throw stillRunning(run);
   const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
+  if (kept === null) throw planLost(run);
   const { spec } = kept;
   if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
   await checkProgram(services, run, spec, caller.env);
@@ -79,7 +79,7 @@ export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: str
   if (holder) throw chatBusy(chatId, `run ${holder.id}`);
 }
 
-const atWork = ({ id, status }: Run): SquadError =>
+const stillRunning = ({ id, status }: Run): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {
     suggestions: [
       `Wait for it (\`squad wait ${shellWord(id)}\`) or stop it (\`squad cancel ${shellWord(id)}\`) first.`,
@@ -87,7 +87,7 @@ const atWork = ({ id, status }: Run): SquadError =>
   });
 
 /** Its files are gone or damaged. */
-export const gone = ({ id }: Run): SquadError =>
+export const planLost = ({ id }: Run): SquadError =>
   new SquadError('LOST', `The plan of run ${id} cannot be read any more`, {
     suggestions: [
       `Its folder was removed or changed. \`squad show ${shellWord(id)}\` has its task: start it again with \`squad run\`.`,

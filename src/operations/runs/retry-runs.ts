@@ -10,7 +10,7 @@ import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
-import { gone, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
+import { planLost, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
 import { Started, started, startRuns, TimeoutMs } from './start-runs.ts';
 import { workspaceOfRun } from './workspace-of-run.ts';
 
@@ -78,7 +78,7 @@ async function requestAgain(
   workspace: Workspace,
 ): Promise<RunRequest> {
   const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
+  if (kept === null) throw planLost(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
   if (run.chatIsNew) {

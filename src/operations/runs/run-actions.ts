@@ -251,13 +251,13 @@ export const runActions = operation({
     const actions = await actionsOf(call, { ...run });
     return {
       actions: await Promise.all(
-        RunAction.options.map(async action => ({ action, ...(await told(actions[action])) })),
+        RunAction.options.map(async action => ({ action, ...(await describeAction(actions[action])) })),
       ),
     };
   },
 });
 
-async function told({ label, command, effect, check }: Action) {
+async function describeAction({ label, command, effect, check }: Action) {
   try {
     const refined = await check();
     return { label, command, effect, byHand: null, ...refined, isPossible: true, why: null };

@@ -120,7 +120,7 @@ export async function runResult(
   // A snapshot: the run changes while its turns are read, and an end must not be shown without its facts.
   const run = { ...live };
   const { files } = services;
-  const result = await withoutText(services, run, tool);
+  const result = await resultWithoutText(services, run, tool);
   const notes = [
     ...warnings,
     ...askNotes(services, [run]),
@@ -145,7 +145,7 @@ export async function runResult(
 }
 
 /** A result without the agent's text and the handles to it. */
-export async function withoutText(
+export async function resultWithoutText(
   services: Services,
   run: Run,
   tool: string | undefined,

@@ -13,7 +13,7 @@ import { cardsOf } from './run-card.ts';
 
 const MAX_MARK_LENGTH = 200;
 const MAX_OF_RUN = 1_000;
-const TOLD = [
+const MARK_TYPES = [
   'inbox.asked',
   'inbox.settled',
   'review.requested',
@@ -35,7 +35,7 @@ type Mark = z.infer<typeof Mark>;
 /** Oldest first. */
 async function marksOf({ store }: Pick<Services, 'store'>, ids: readonly RunId[]): Promise<Mark[]> {
   const events = await Promise.all(
-    ids.map(runId => store.events({ runId, types: TOLD, limit: MAX_OF_RUN, reverse: true })),
+    ids.map(runId => store.events({ runId, types: MARK_TYPES, limit: MAX_OF_RUN, reverse: true })),
   );
   return events
     .flat()

@@ -18,7 +18,7 @@ import { askNotes } from '../inbox/open-questions.ts';
 import { operation, type Services } from '../operation.ts';
 import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
 import { fitNotes, loginHint, notesOfRun } from './run-notes.ts';
-import { briefly, RunResult, Tokens, withoutText } from './run-result.ts';
+import { briefly, RunResult, resultWithoutText, Tokens } from './run-result.ts';
 import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks, waitingCall } from './wait.ts';
@@ -105,7 +105,7 @@ export async function parallelResult(
 ): Promise<ParallelResult> {
   const runs = live.map(run => ({ ...run }));
   const { files } = services;
-  const facts = await Promise.all(runs.map(run => withoutText(services, run, tool)));
+  const facts = await Promise.all(runs.map(run => resultWithoutText(services, run, tool)));
   const samples = await Promise.all(runs.map(run => (isEnd(run.status) ? answerSample(files, run) : EMPTY)));
   const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
   const details: Detail[] = ['full', 'brief', 'line'];
@@ -150,10 +150,10 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
     ...fact.error,
     message: longestStart(fact.error.message, MAX_ERROR_LENGTH[detail]),
   };
-  const words = fact.success === null ? {} : { result: '' };
+  const text = fact.success === null ? {} : { result: '' };
   if (detail === 'line') {
     const { spawn_id, status, success } = fact;
-    return { spawn_id, status, success, ...(error && { error }), ...words };
+    return { spawn_id, status, success, ...(error && { error }), ...text };
   }
   const { squad_id, structured, ...rest } = fact;
   const isShort = structured !== undefined && JSON.stringify(structured).length <= MAX_STRUCTURED_LENGTH;
@@ -163,7 +163,7 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
     ...(error && { error }),
     ...(notes.length > 0 && { note: fitNotes(notes, fact.spawn_id, MAX_RUN_NOTE[detail]) }),
     ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
-    ...words,
+    ...text,
   };
 }
 

@@ -92,14 +92,14 @@ export async function planRuns(
     clock,
     worktrees,
     settings: services.settings.all(),
-    moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
+    remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {
     ...plan,
     warnings: [
       ...workspace.notes,
-      ...untrustedConfigWarning(passedOver(workspace, plan)),
+      ...untrustedConfigWarning(untrustedSettings(workspace, plan)),
       ...(await servers).warnings,
       ...notes,
     ],
@@ -109,7 +109,7 @@ export async function planRuns(
 /** A subagent has its own. */
 const NO_SERVERS = { config: null, warnings: [] };
 
-function passedOver({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
+function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
   const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => ({ key, file: role.file })) ?? []);
   return [...ignored, ...grants];
 }
@@ -123,7 +123,7 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
   members.forEach((given, at) => {
     for (const key of ['cwd', 'chatId'] as const) {
       const length = jsonLength(given[key] ?? '');
-      if (length > MAX_LENGTH[key]) refuse(`${placeOf(members, at)}${key}`, length, MAX_LENGTH[key]);
+      if (length > MAX_LENGTH[key]) refuse(`${memberPath(members, at)}${key}`, length, MAX_LENGTH[key]);
     }
   });
   const length = JSON.stringify(metadata ?? {}).length;
@@ -135,7 +135,7 @@ function refuseChats({ members }: SquadRequest): void {
   if (at < 0) return;
   throw new SquadError(
     'INVALID_INPUT',
-    `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`,
+    `${memberPath(members, at)}chatId is given, but STATE_MODE is stateless`,
     {
       suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
     },
@@ -143,7 +143,7 @@ function refuseChats({ members }: SquadRequest): void {
 }
 
 /** The path of a member in the input: a single spawn is no list. */
-function placeOf(members: RunRequest[], at: number): string {
+function memberPath(members: RunRequest[], at: number): string {
   if (members[at]?.form !== 'spawn') return `members[${at}].`;
   return members.length === 1 ? '' : `agents[${at}].`;
 }

@@ -8,7 +8,7 @@ import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Services } from '../operation.ts';
 
 const MAX_ACTIVITY_CHARS = 160;
-const TOLD: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
+const SIGN_TYPES: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
 
 /** The newest sign of life of a run that has not ended, in one line; null: none yet. */
 export async function latestActivity(
@@ -17,7 +17,7 @@ export async function latestActivity(
   now: number,
 ): Promise<string | null> {
   if (status === 'queued') return null;
-  const [event] = await store.events({ runId: id, types: TOLD, limit: 1, reverse: true });
+  const [event] = await store.events({ runId: id, types: SIGN_TYPES, limit: 1, reverse: true });
   if (!event) return null;
   const shown = truncate(sentence(event).replace(/\s+/g, ' ').trim(), MAX_ACTIVITY_CHARS);
   return `${shown} (${Math.max(0, Math.round((now - event.at) / 1000))} s ago)`;
@@ -38,7 +38,7 @@ function sentence({ body }: Event): string {
 
 const MAX_LINE_LENGTH = 200;
 
-const WORDS: Record<ShownStatus, string> = {
+const STATUS_TEXT: Record<ShownStatus, string> = {
   needs_you: 'needs your decision',
   queued: 'queued',
   running: 'running',
@@ -65,7 +65,7 @@ export async function statusText(services: Services, runs: readonly Run[]): Prom
   const activity = isEnd(run.status)
     ? (run.error?.message ?? null)
     : await latestActivity(services.store, run, services.clock.now());
-  const name = `${runName(run)}: ${WORDS[shownStatus(run)]}`;
+  const name = `${runName(run)}: ${STATUS_TEXT[shownStatus(run)]}`;
   return activity === null ? name : `${name}, ${line(activity)}`;
 }
 
@@ -73,10 +73,10 @@ export async function statusText(services: Services, runs: readonly Run[]): Prom
 export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const run of runs) {
-    const words = WORDS[shownStatus(run)];
-    counts.set(words, (counts.get(words) ?? 0) + 1);
+    const text = STATUS_TEXT[shownStatus(run)];
+    counts.set(text, (counts.get(text) ?? 0) + 1);
   }
-  return [...counts].map(([words, count]) => `${count} ${words}`).join(', ');
+  return [...counts].map(([text, count]) => `${count} ${text}`).join(', ');
 }
 
 const line = (text: string): string => oneLine(visibleText(text), MAX_LINE_LENGTH);

@@ -10,7 +10,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { stopRunsAndWait } from './cancel-run.ts';
 import { findRun } from './find-runs.ts';
-import { checkProgram, gone } from './reply-to-run.ts';
+import { checkProgram, planLost } from './reply-to-run.ts';
 import { waitForEnds } from './wait.ts';
 
 /** Longer than the grace period after which an agent is killed. */
@@ -51,23 +51,27 @@ export const takeOver = operation({
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
     // A dry run: a chat that cannot be opened must not cost the run.
     await interactive({ chatId, env, files: dryRunFiles(services.files, run) });
-    const told = {
+    const summary = {
       run_id: run.id,
       status: shownStatus(run),
       is_over: isEnd(status),
       engine: run.engine,
       chat_id: chatId,
     };
-    if (only_look) return { ...told, cwd: run.directory, command: null };
+    if (only_look) return { ...summary, cwd: run.directory, command: null };
     await end(call, run);
     const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
     const command = await interactive({ chatId, env, files });
-    return { ...told, cwd: run.directory, command: { argv: command.argv, env: { ...env, ...command.env } } };
+    return {
+      ...summary,
+      cwd: run.directory,
+      command: { argv: command.argv, env: { ...env, ...command.env } },
+    };
   },
 });
 
 /** Whether a person can continue the chat of a run that has ended. */
-export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
+export async function canBeTakenOver(call: InteractiveCall, run: Run): Promise<boolean> {
   return interactiveCommand(call, run).then(
     () => true,
     thrown => {
@@ -77,22 +81,22 @@ export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean
   );
 }
 
-interface WayInCall extends Pick<Call, 'caller'> {
+interface InteractiveCall extends Pick<Call, 'caller'> {
   services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
 }
 
 /** The command with which a person continues the chat of a run. Throws why there is none. */
 export async function interactiveCommand(
-  { services, caller }: WayInCall,
+  { services, caller }: InteractiveCall,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
-  const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
-  const { interactive } = services.engines.create(kept.spec);
-  if (interactive === null) throw notInteractive(run, kept.spec);
+  const plan = await loadPlan(services.files, run);
+  if (plan === null) throw planLost(run);
+  const { interactive } = services.engines.create(plan.spec);
+  if (interactive === null) throw notInteractive(run, plan.spec);
   const { id, chatId } = run;
   if (chatId === null || run.startedAt === null) throw noChatYet(run);
-  await checkProgram(services, run, kept.spec, caller.env);
+  await checkProgram(services, run, plan.spec, caller.env);
   if (!(await services.workspaces.isThere(run.directory))) throw noFolder(run);
   const other = services.runner.liveRuns().find(live => live.id !== id && live.chatId === chatId);
   if (other)

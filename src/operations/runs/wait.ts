@@ -44,11 +44,11 @@ export async function waitForAnswer(call: Call, run: Run): Promise<Run> {
 /** Sends this text as a heartbeat while something is waited for. */
 export async function withHeartbeat<T>(
   { progress }: Pick<Call, 'progress'>,
-  words: () => string,
+  text: () => string,
   wait: (beat: () => void) => Promise<T>,
 ): Promise<T> {
   // Not awaited: a client that has stopped reading must not delay the result.
-  const beat = () => void progress(words()).catch(() => {});
+  const beat = () => void progress(text()).catch(() => {});
   const heart = setInterval(beat, HEARTBEAT_MS);
   try {
     beat();
@@ -85,19 +85,19 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   const { inbox } = services;
   const ids = runs.map(({ id }) => id);
   const over = new AbortController();
-  const isNews = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
+  const isNew = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
   const end = (items: readonly InboxItem[]) => {
     call.onAsked?.(items);
     over.abort();
   };
-  const look = () => {
-    const news = inbox.openFor(ids).filter(isNews);
-    if (news.length > 0 && !call.askPerson) end(news);
-    else for (const item of news) void answeredHere(call, item, over.signal).then(is => is || end([item]));
+  const check = () => {
+    const fresh = inbox.openFor(ids).filter(isNew);
+    if (fresh.length > 0 && !call.askPerson) end(fresh);
+    else for (const item of fresh) void answeredHere(call, item, over.signal).then(is => is || end([item]));
   };
-  const stop = inbox.onAsked(look);
+  const stop = inbox.onAsked(check);
   try {
-    look();
+    check();
     if (!over.signal.aborted)
       await waitForEnds({ ...call, signal: AbortSignal.any([signal, over.signal]) }, runs, ms);
   } finally {
@@ -110,12 +110,12 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
 async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): Promise<boolean> {
   const { services, caller, askPerson } = call;
   const { inbox } = services;
-  const settled = new AbortController();
-  void inbox.untilSettled(id, over).then(item => item && settled.abort());
+  const closed = new AbortController();
+  void inbox.untilSettled(id, over).then(item => item && closed.abort());
   const [item] = inbox.open().filter(each => each.id === id);
   if (!item || !askPerson) return true;
-  const reply = await askPerson(item, AbortSignal.any([over, settled.signal]));
-  if (reply === null) return settled.signal.aborted || over.aborted;
+  const reply = await askPerson(item, AbortSignal.any([over, closed.signal]));
+  if (reply === null) return closed.signal.aborted || over.aborted;
   return settledBy(inbox, id, reply, caller.client).catch(() => false);
 }
 
@@ -145,10 +145,13 @@ export async function waitingFor(
   runs: readonly Run[],
 ): Promise<string[]> {
   const waiting = runs.filter(({ status }) => status === 'waiting_review').slice(0, MAX_NAMED);
-  return Promise.all(waiting.map(run => wordsFor(services, run)));
+  return Promise.all(waiting.map(run => describeReview(services, run)));
 }
 
-async function wordsFor({ store, reviews }: Pick<Services, 'store' | 'reviews'>, run: Run): Promise<string> {
+async function describeReview(
+  { store, reviews }: Pick<Services, 'store' | 'reviews'>,
+  run: Run,
+): Promise<string> {
   const last = await lastReview(store, run);
   if (!last) return `${run.id} waits for a review.`;
   const { max } = await reviews.rounds(run.lineageId);

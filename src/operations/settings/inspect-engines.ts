@@ -57,11 +57,11 @@ function advisoryFor({ engines }: Services, { cli, program, version }: Installed
     const request = { task: '', permission, tools: ['Read'] };
     return policyFor(engine, optionsOf(request, {}));
   });
-  const words = asked
+  const limits = asked
     .filter(({ heldBy }) => heldBy === 'advisory')
     .map(({ rule, note }) => {
       const name = rule.startsWith('tools:') ? 'tools' : rule;
       return note === null ? name : `${name} (${note})`;
     });
-  return [...new Set(words)];
+  return [...new Set(limits)];
 }

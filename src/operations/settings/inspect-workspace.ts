@@ -58,7 +58,7 @@ export const inspectWorkspace = operation({
         const { spec, notes } = await workspace.engine(null, env);
         const engine = services.engines.create(spec);
         if (spec.kind === 'native') return { id: engine.id, notes: [...notes, MODEL_LATER] };
-        await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
+        await engine.command({ ...sampleTurn(engine, services.files), cwd: workspace.root, env });
         return { id: engine.id, notes };
       }),
       limits: Object.keys(HubSettings.shape).map(key => ({
@@ -86,7 +86,7 @@ async function chosenEngine(
 }
 
 /** A turn that is never started: enough to see whether a command can be built and its program found. */
-function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
+function sampleTurn(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
   const runId = newRunId();
   return {
     runId,

@@ -15,21 +15,21 @@ import { stopRunsAndWait } from '../runs/cancel-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
-interface HowItEnded {
+interface Ending {
   /** Who cancelled the run: its caller, a hub that stops, or another client; null: unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
   /** There is a conversation to read. */
-  wasTalk: boolean;
+  hasConversation: boolean;
 }
 
 /** The error of a failed call for its caller: what happened, what to do about it, and where to read more. */
-export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): SquadError {
+export function subagentFailure(run: Run, subagent: Subagent, end: Ending): SquadError {
   const { id, status } = run;
   const { code, message } = run.error ?? withoutError(run, subagent, end);
   return new SquadError(isErrorCode(code) ? code : 'ENGINE_FAILED', message, {
     suggestions: [
       ...(NEXT[code]?.(subagent, run) ?? []),
-      end.wasTalk
+      end.hasConversation
         ? `\`squad conversation print ${shellWord(id)}\` shows what was said.`
         : `\`squad log ${shellWord(id)}\` shows all of it.`,
     ],
@@ -37,18 +37,21 @@ export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): 
   });
 }
 
-function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedBy }: HowItEnded): RunError {
+function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedBy }: Ending): RunError {
   if (status === 'timeout')
     return {
       code: 'TIMEOUT',
       message: `${name} ${startedAt === null ? 'had not started' : 'did not finish'} within its time limit`,
     };
   if (status === 'cancelled')
-    return { code: 'CANCELLED', message: `${name} was stopped before it was done: ${wish(stoppedBy)}` };
+    return {
+      code: 'CANCELLED',
+      message: `${name} was stopped before it was done: ${cancelReason(stoppedBy)}`,
+    };
   return { code: 'ENGINE_FAILED', message: `${name} ended as ${status}` };
 }
 
-function wish(by: HowItEnded['stoppedBy']): string {
+function cancelReason(by: Ending['stoppedBy']): string {
   if (by === 'caller') return 'its call was cancelled';
   if (by === 'hub') return 'the hub was stopped';
   if (by === null) return 'it was cancelled';
@@ -118,11 +121,11 @@ export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation
       const request = requestFor(subagent, prompt, inputs, call.caller.cwd ?? workspace.root);
       const { runs } = await startRuns(call, { members: [request] }, workspace);
       const run = await waitForAnswer(call, runs[0]!.run);
-      const isTakenBack = !isEnd(run.status);
-      if (isTakenBack) await stop(run, ports);
+      const isAbandoned = !isEnd(run.status);
+      if (isAbandoned) await stop(run, ports);
       else ports.onLeaving(leave(run, ports));
       if (run.status === 'completed') return answerOf(run, subagent, ports.services);
-      throw subagentFailure(run, subagent, await howItEnded(run, isTakenBack, ports));
+      throw subagentFailure(run, subagent, await endingOf(run, isAbandoned, ports));
     },
   }) as unknown as Operation;
 }
@@ -192,19 +195,22 @@ async function untilEnded(runs: Run[], { services }: SubagentPorts): Promise<voi
   await Promise.all(runs.map(({ id }) => services.runner.untilEnded(id, never)));
 }
 
-async function howItEnded(
+async function endingOf(
   { id }: Run,
-  isTakenBack: boolean,
+  isAbandoned: boolean,
   { services: { store, conversations }, stopping }: SubagentPorts,
-): Promise<HowItEnded> {
-  const [wishes, messages] = await Promise.all([
+): Promise<Ending> {
+  const [stops, messages] = await Promise.all([
     store.events({ runId: id, types: ['run.stopping'], limit: 1 }),
     conversations.countMessages(id),
   ]);
-  const body = wishes[0]?.body;
+  const body = stops[0]?.body;
   const client = body?.type === 'run.stopping' ? body.by : undefined;
   const others = client === undefined ? null : { client };
-  return { stoppedBy: isTakenBack ? (stopping.aborted ? 'hub' : 'caller') : others, wasTalk: messages > 0 };
+  return {
+    stoppedBy: isAbandoned ? (stopping.aborted ? 'hub' : 'caller') : others,
+    hasConversation: messages > 0,
+  };
 }
 
 async function answerOf(run: Run, subagent: Subagent, { files }: Services): Promise<SubagentAnswer> {

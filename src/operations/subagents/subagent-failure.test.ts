@@ -5,7 +5,10 @@ import { subagentFailure } from './run-subagent.ts';
 
 const subagent = { name: 'review', file: '/repo/review.subagent.yaml' } as Subagent;
 const ended = (more: Partial<Run>) =>
-  subagentFailure({ id: 'run_0123456789', ...more } as Run, subagent, { stoppedBy: null, wasTalk: false });
+  subagentFailure({ id: 'run_0123456789', ...more } as Run, subagent, {
+    stoppedBy: null,
+    hasConversation: false,
+  });
 
 test('time that was up names the key that allows more, as the file spells it', () => {
   const { code, suggestions } = ended({ status: 'timeout', error: null, startedAt: 1 });
