@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { RunFiles } from '../ports/run-files.ts';
+import type { OutputStream, RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
 
 const CHECK_INTERVAL_MS = 1_000;
@@ -44,13 +44,24 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
 }
 
 /** Bytes written by this turn and earlier ones: the limit is per run, and earlier output is still on disk. */
-export async function outputSize(files: Pick<RunFiles, 'size'>, turn: TurnRef): Promise<number> {
-  const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
-  const sizes = await Promise.all(
-    turns.flatMap(each => [files.size(each, 'stdout'), files.size(each, 'stderr')]),
-  );
-  return sizes.reduce((sum, each) => sum + each, 0);
+export async function outputSize(files: Pick<RunFiles, 'size'>, { runId, number }: TurnRef): Promise<number> {
+  const [out, err] = await Promise.all([
+    turnSizes(files, runId, number, 'stdout'),
+    turnSizes(files, runId, number, 'stderr'),
+  ]);
+  return total([...out, ...err]);
 }
+
+/** Bytes in one stream of each of the first `count` turns. */
+export const turnSizes = (
+  files: Pick<RunFiles, 'size'>,
+  runId: RunId,
+  count: number,
+  stream: OutputStream,
+): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, (_, at) => files.size({ runId, number: at + 1 }, stream)));
+
+export const total = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0);
 
 /** Stored deadlines on the monotonic clock, so that setting the wall clock does not move them. */
 export class Deadlines<K> {

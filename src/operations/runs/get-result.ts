@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jsonLength, longestStart } from '../../core/output/digest.ts';
 import type { OutputPage, OutputStream, RunFiles } from '../../core/ports/run-files.ts';
+import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -53,9 +54,8 @@ async function pageOverTurns(
   bytes: number,
 ): Promise<OutputPage> {
   if (last === 1) return files.page({ runId, number: 1 }, stream, offset, bytes);
-  const numbers = Array.from({ length: last }, (_, at) => at + 1);
-  const sizes = await Promise.all(numbers.map(number => files.size({ runId, number }, stream)));
-  const size = sizes.reduce((sum, each) => sum + each, 0);
+  const sizes = await turnSizes(files, runId, last, stream);
+  const size = total(sizes);
   const from = Math.max(0, Math.min(size, offset < 0 ? size + offset : offset));
   let [number, before] = [1, 0];
   while (number < last && from >= before + sizes[number - 1]!) before += sizes[number++ - 1]!;

@@ -9,6 +9,7 @@ import {
 } from '../../core/output/digest.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../../core/runs/run-state.ts';
+import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -182,7 +183,7 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   if (run.startedAt === null) return EMPTY;
   const turn = { runId: run.id, number: run.turn };
   const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
-  const readOn = pagesFrom(run, stream, await sizeBefore(files, run, stream));
+  const readOn = pagesFrom(run, stream, total(await turnSizes(files, run.id, run.turn - 1, stream)));
   if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size, readOn };
   const rest = await files.page(
     turn,
@@ -204,9 +205,3 @@ const pagesFrom =
       ...(stream === 'stderr' && { stream }),
       offset: before + offset,
     })}`;
-
-async function sizeBefore(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<number> {
-  const earlier = Array.from({ length: run.turn - 1 }, (_, at) => at + 1);
-  const sizes = await Promise.all(earlier.map(number => files.size({ runId: run.id, number }, stream)));
-  return sizes.reduce((sum, size) => sum + size, 0);
-}

@@ -50,18 +50,8 @@ function ofRow(run: Run) {
     run;
   const { status, error, turn, evidence, createdAt, startedAt, endedAt } = run;
   return {
-    ...{
-      id,
-      squadId,
-      parentId,
-      reviewOf,
-      lineageId,
-      roleId,
-      subagent: options.subagent,
-      engine,
-      model,
-      workspace,
-    },
+    ...{ id, squadId, parentId, reviewOf, lineageId, roleId, engine, model, workspace },
+    subagent: options.subagent,
     title: oneLine(runSummary(run), MAX_TITLE_LENGTH),
     branch: worktree?.branch ?? null,
     ...{ status, error, turn, createdAt, startedAt, endedAt },

@@ -123,14 +123,7 @@ export const showRun = operation({
     return {
       run: shownRun(run),
       quiet: stallOf(services, run),
-      turns,
-      squad,
-      work,
-      review,
-      pullRequest,
-      tries,
-      setting,
-      result,
+      ...{ turns, squad, work, review, pullRequest, tries, setting, result },
       files: {
         stdout: files.outputPath(turn, 'stdout'),
         stderr: files.outputPath(turn, 'stderr'),

@@ -10,13 +10,13 @@ const ended = (more: Partial<Run>) =>
     hasConversation: false,
   });
 
-test('time that was up names the key that allows more, as the file spells it', () => {
+test('a timeout names the key that allows more, as the file spells it', () => {
   const { code, suggestions } = ended({ status: 'timeout', error: null, startedAt: 1 });
   expect(code).toBe('TIMEOUT');
   expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
 });
 
-test('time that was up before it had a place says so, and how there are more places', () => {
+test('a timeout in the queue says so, and how to get more slots', () => {
   const { code, message, suggestions } = ended({ status: 'timeout', error: null, startedAt: null });
   expect({ code, message }).toEqual({
     code: 'TIMEOUT',
@@ -26,7 +26,7 @@ test('time that was up before it had a place says so, and how there are more pla
   expect(suggestions![0]).toContain('`defaults.timeout` in /repo/review.subagent.yaml');
 });
 
-test('files that cannot join say themselves what to do, each its own', () => {
+test('unreadable input files come with their own suggestion', () => {
   const message = 'The input "a" is a folder. Name the files in it.';
   const failure = ended({ status: 'error', error: { code: 'INPUT_UNREADABLE', message } });
   expect(failure).toMatchObject({ code: 'INPUT_UNREADABLE', message });
