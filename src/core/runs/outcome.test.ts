@@ -136,7 +136,7 @@ describe('a wish to stop', () => {
 });
 
 describe('nobody saw an exit', () => {
-  test('a program that could not be started is a spawn failure in the words of the shell', () => {
+  test("a program that could not be started is a spawn failure with the shell's message", () => {
     expect(judge(facts(exit(127, { spawnError: 'x: not found' }))).error).toEqual({
       code: 'SPAWN_FAILED',
       message: 'The agent could not be started: x: not found',

@@ -19,7 +19,7 @@ function watched(
   return watch;
 }
 
-test('a run that has just begun is at work', () => {
+test('a run that has just started is working', () => {
   expect(new OutputSilence(START, null).state(START + 29 * S).state).toBe('working');
 });
 
@@ -75,7 +75,7 @@ test.each<[string, (second: number) => Partial<ProcessStats>]>([
   expect(watch.state(START + 1000 * S).sentence).toContain('busy');
 });
 
-test('what timers and open connections cost is no movement', () => {
+test('the cost of timers and open connections is no movement', () => {
   const watch = watched(20, 400, second => ({ cpuMs: second * 5, ioBytes: second * 100 }));
   expect(watch.state(START + 400 * S).state).toBe('stalled');
 });
@@ -87,11 +87,11 @@ test('stillness counts from the last movement', () => {
   expect(watch.state(START + 550 * S).state).toBe('stalled');
 });
 
-test('nobody looked: nothing is known to be still', () => {
+test('without a sample nothing is known to be still', () => {
   expect(new OutputSilence(START, null).state(START + 3600 * S).state).toBe('slow_start');
 });
 
-test('a limit of its own comes sooner, and the first look with it', () => {
+test('a shorter stall limit applies sooner, and so does the first check', () => {
   expect(silenceBeforeCheckMs(null)).toBe(20 * S);
   expect(silenceBeforeCheckMs(10 * S)).toBe(5 * S);
   const watch = watched(5, 15, undefined, 10 * S);
@@ -99,7 +99,7 @@ test('a limit of its own comes sooner, and the first look with it', () => {
   expect(watch.state(START + 15 * S).state).toBe('stalled');
 });
 
-test('a process that is gone or held is dead once two looks say so', () => {
+test('a process that is gone or stopped is dead after two samples', () => {
   const gone = { ...idle, alive: false, processes: 0 };
   const watch = new OutputSilence(START, null);
   watch.addSample(gone, START + 20 * S);

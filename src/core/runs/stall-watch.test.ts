@@ -35,7 +35,7 @@ test('a run that has not said a word is told to start slowly; one that spoke bef
   await vi.waitFor(() => expect(spoke.of(ID)?.state).toBe('silent'), { timeout: 5_000 });
 });
 
-test('one with a question open is not quiet, although no call of it waits', async () => {
+test('a run with an open question is not silent, although no call waits', async () => {
   const { watch, entry } = watchOf({ lastSignAt: MINUTE }, true);
   await vi.waitFor(() => expect(entry.lastSignAt).toBe(10 * MINUTE), { timeout: 5_000 });
   expect(watch.of(ID)).toBeNull();
