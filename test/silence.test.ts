@@ -23,7 +23,7 @@ async function watched(
   const began = Date.now();
   let looks = 0;
   await until(async () => {
-    watch.look(await live.vitals(), Date.now());
+    watch.addSample(await live.vitals(), Date.now());
     looks++;
     return wanted.includes(watch.state(Date.now()).state) || Date.now() - began > 3 * STALL_MS;
   }, `${wanted}`);

@@ -2,18 +2,18 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ErrorShape, SquadError } from '../schema/error.ts';
 
-/** Texts up to this size are read at once: every reader needs some milliseconds for the worst of them, and a thread needs more to start. */
+/** Texts up to this size are read inline: the slowest reader needs a few milliseconds for them, and a thread takes longer to start. */
 export const MAX_INLINE_CHARS = 8 * 1024;
 const TASK_TIMEOUT_MS = 10_000;
 const IDLE_MS = 10_000;
-/** A hostile file can exhaust the memory of the thread, not that of the hub. */
+/** A hostile file can exhaust the memory of the thread, but not that of the hub. */
 const MAX_HEAP_MB = 512;
 
 export type ThreadReply = { result: unknown } | { error: ErrorShape };
 
 /**
- * Calls a pure reader with these arguments, in another thread when `size` is more than a moment's work: files that came with a
- * repository must not keep everybody else waiting. The thread knows readers by name (`OFF_THREAD_READERS`).
+ * Calls a pure reader with these arguments, in another thread when `size` is large: files of a repository must not block
+ * everybody else. The thread knows readers by name (`OFF_THREAD_READERS`).
  */
 export async function offThread<Args extends unknown[], Result>(
   name: string,
@@ -40,7 +40,7 @@ let current: Task | null = null;
 let thread: Worker | null = null;
 let idle: NodeJS.Timeout | undefined;
 
-/** One task at a time, so that the one that takes too long is the one that is given up. */
+/** One task at a time, so that the task that takes too long is the one that is given up. */
 function next(): void {
   if (current || waiting.length === 0) return;
   current = waiting.shift()!;
@@ -51,13 +51,13 @@ function next(): void {
   try {
     thread.postMessage({ name: current.name, args: current.args });
   } catch (thrown) {
-    // A value that cannot be copied: it is nested deeper than the stack.
+    // A value that cannot be copied: it is nested deeper than the stack allows.
     finish(task => task.reject(thrown));
   }
 }
 
 function start(): Worker {
-  // The sources run as they are; the bundles lie beside each other.
+  // Sources run as they are; the bundles are in one folder.
   const script = import.meta.url
     ? new URL('../bin/reader.ts', import.meta.url)
     : join(__dirname, 'reader.cjs');
@@ -70,7 +70,7 @@ function start(): Worker {
     if ('error' in reply) finish(task => task.reject(SquadError.from(reply.error)));
     else finish(task => task.resolve(reply.result));
   });
-  // The task that a broken thread had is over; the next one gets a new thread.
+  // The task of a broken thread fails; the next task gets a new thread.
   const broken = (error: unknown) => {
     if (thread !== worker) return;
     thread = null;
@@ -88,7 +88,6 @@ function giveUp(): void {
   finish(task => task.reject(new TookTooLong()));
 }
 
-/** The content could not be read within the time that any honest file needs. */
 export class TookTooLong extends SquadError {
   constructor() {
     super('CONFIG_INVALID', `Reading took longer than ${TASK_TIMEOUT_MS / 1000} s and was given up.`, {

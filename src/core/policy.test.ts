@@ -288,7 +288,7 @@ test('a refusal says in which run, and what would help', () => {
   expect(words(run(), 'request_review')).toMatch(/role is of no type: request_review.*\n.*`type: coding` in/);
   expect(words(run({ type: 'coding' }), 'send_feedback')).toMatch(/of type coding.*\n.*`type: review`/);
   expect(words(run({ type: 'review', isProven: false }), 'send_feedback')).toMatch(
-    /has the mark of run run_0000000001 .*send_feedback.*\n.*`squad mcp --identity FILE`/,
+    /names run run_0000000001, .*send_feedback.*\n.*`squad mcp --identity FILE`/,
   );
   expect(words(run(), 'create_pull_request')).toMatch(/`type: planning` or `type: coding` or `type: review`/);
   expect(notAllowed(USER, 'send_feedback').message).toMatch(/send_feedback is for agents at work/);

@@ -5,57 +5,55 @@ import { Permission } from '../schema/run.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { decide, type ServerGrant, type Thing, type Decision as ThingDecision } from './gateway/grants.ts';
 
-/** A run as somebody who asks. */
+/** A run as the caller of an operation. */
 export interface RunIdentity {
   id: RunId;
   squadId: SquadId;
   depth: number;
-  /** What its role is for in a review loop; null: it takes no part in one. */
+  /** Its part in a review loop; null: none. */
   type: AgentType | null;
-  /** The run it reviews. */
   reviewOf: RunId | null;
-  /** The task that what it starts is a part of; null: each is one of its own. */
+  /** The task that its child runs belong to; null: each has its own. */
   lineageId: RunId | null;
-  /** It showed its token, or is below its run's wrapper. A mark in an environment proves nothing: anybody can put it there. */
+  /** It showed its token, or is below its run's wrapper. A variable in the environment proves nothing: anybody can set it. */
   isProven: boolean;
-  /** Its role lets it start runs of its own. */
+  /** Its role lets it start runs. */
   spawn: boolean;
-  /** It is a call of a subagent; absent: it is not. */
   isSubagent?: true;
-  /** Not its agent speaks but one of the servers it has to itself, which would wait for itself if it asked for them. */
+  /** The caller is one of the servers that only this run uses, not its agent. It would wait for itself if it asked for those servers. */
   isServer?: true;
-  /** Its role has its engine ask for what it may not do; absent: that is refused. */
+  /** Its role lets its engine ask for permissions; absent: they are refused. */
   approvals?: true;
-  /** Its role lets it write decisions of the team down. */
+  /** Its role lets it record decisions of the team. */
   records: boolean;
   permission: Permission;
-  /** Where it is at work, if it has a work tree to itself. */
+  /** Its own work tree. */
   worktree: Worktree | null;
-  /** The only ones it may use; null: all its engine has. */
+  /** The only tools it may use; null: all tools of its engine. */
   tools: readonly string[] | null;
-  /** What it has of other servers; absent: nothing. */
+  /** What it may use of other servers; absent: nothing. */
   grants?: { servers: readonly ServerGrant[]; workspaceRoot: string };
 }
 
-/** Who asks: the user, by whatever client, or an agent at work. */
+/** The caller: the user, with any client, or an agent. */
 export type Subject = { kind: 'user' } | RunSubject;
 export interface RunSubject extends RunIdentity {
   kind: 'run';
-  /** False once it has ended: what it left behind may ask nothing more than where it stands. */
+  /** False once it has ended: processes that it left behind may only ask for their status. */
   isLive: boolean;
 }
 
-/** A run as something that is asked about. */
+/** A run that an operation is about. */
 export interface Asked {
-  /** Itself, then the run that started it, and so on up. */
+  /** The run itself, its parent, and so on up. */
   line: readonly RunId[];
   squadId: SquadId;
 }
 
 /**
- * Requirement for a run to call an operation: nothing, `spawn` in its role (`lead`: and proof that it is that run, because the operation
- * is about questions put to it), being a subagent's call, a role that records decisions, proof alone, `approvals: ask`, a type of role
- * (`typed`: any type).
+ * What a run needs to call an operation: nothing, `spawn` in its role (`lead`: and proof of identity, because the operation is
+ * about questions put to that run), being a subagent's call, a role that records decisions, proof of identity alone,
+ * `approvals: ask`, a type of role (`typed`: any type).
  */
 export type AgentAccess =
   | 'always'
@@ -74,25 +72,25 @@ export interface Action {
   agents: AgentAccess | null;
 }
 
-/** Who has something of other servers, as far as that matters. */
+/** A caller, as far as other servers are concerned. */
 export type Holder = { kind: 'user' } | Pick<RunSubject, 'kind' | 'isLive' | 'grants'>;
 
-/** Why something of another server is not for the subject. */
+/** Why something of another server is not allowed. */
 export type UseDecision = ThingDecision | { allowed: false; reason: 'ended' };
 
 export type Decision =
   | UseDecision
-  /** It is the user's alone; the role does not give it; it is about a run that is none of its business. */
+  /** Only the user may call it; the role does not allow it; it is about a run that the caller did not start. */
   | { allowed: false; reason: 'for_the_user' | 'subagent' | 'spawn' | 'record' | 'not_its_own' }
-  /** It is for agents alone; for those whose role is of another type, or has its engine ask; for those that have shown that they are the run. */
+  /** Only agents may call it; only those with a certain role type, with `approvals: ask`, or with proof of identity. */
   | { allowed: false; reason: 'for_agents' | 'type' | 'approvals' | 'unproven' };
 
 const ALLOWED = { allowed: true } as const;
 
 /**
- * The one answer to "may it?", or why not: for lists, calls, commands and everything that is looked up on the way. With a run
- * as object, whether it is any of the subject's business: its own, one it started, or one that came of those. With something
- * of another server, whether it may see and use it.
+ * The one decision about what is allowed, with the reason: for lists, calls, commands and all lookups on the way. With a run as
+ * object: whether it is the subject itself or one of its descendants. With something of another server: whether the subject may
+ * see and use it.
  */
 export function decision(subject: Holder, action: 'use', object: Thing): UseDecision;
 export function decision(subject: Subject, action: Action, object?: Asked): Decision;
@@ -119,35 +117,35 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
   if (subject.kind === 'user') return isForAgents ? { allowed: false, reason: 'for_agents' } : ALLOWED;
   if (needs === null) return { allowed: false, reason: 'for_the_user' };
   if (!subject.isLive && name !== 'squad_status') return { allowed: false, reason: 'ended' };
-  // Its file names programs, which would be started for an agent that is kept from starting any.
+  // Its file names programs, which would be started for an agent that must not start any.
   if (needs === 'subagent' && !subject.isSubagent) return { allowed: false, reason: 'subagent' };
   if ((needs === 'spawn' || needs === 'lead') && !subject.spawn) return { allowed: false, reason: 'spawn' };
   if (needs === 'approvals' && !subject.approvals) return { allowed: false, reason: 'approvals' };
-  // Else an agent could answer what it asked, as the run that started it.
+  // Otherwise an agent could answer its own question as the run that started it.
   if ((needs === 'proven' || needs === 'approvals' || needs === 'lead') && !subject.isProven)
     return { allowed: false, reason: 'unproven' };
   if (needs === 'record' && !subject.records) return { allowed: false, reason: 'record' };
   if (type) return mayInReview(subject, type, object);
   if (object === undefined || object.line.includes(subject.id)) return ALLOWED;
-  // How those it was started with are doing, and no more than that.
+  // The status of the runs it was started with, and no more than that.
   const isSibling = name === 'squad_status' && object.squadId === subject.squadId;
   return isSibling ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
 const TYPES = ['typed', ...AgentType.options] as const;
 
-/** Nothing but itself and the run it reviews: what it started has tools of its own. */
+/** Only itself and the run it reviews: its child runs have tools of their own. */
 function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
   if (subject.type === null || (type !== 'typed' && type !== subject.type))
     return { allowed: false, reason: 'type' };
-  // Else whoever is reviewed could speak as its reviewer.
+  // Otherwise the run under review could act as its reviewer.
   if (!subject.isProven) return { allowed: false, reason: 'unproven' };
   const [about] = object?.line ?? [subject.id];
   const isItsOwn = about === subject.id || (about !== undefined && about === subject.reviewOf);
   return isItsOwn ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
-/** What nobody has approved is kept from the user's own programs too. */
+/** What is not approved is hidden from the user's own programs too. */
 function mayUse(subject: Holder, thing: Thing): UseDecision {
   if (subject.kind === 'user') return thing.isApproved ? ALLOWED : { allowed: false, reason: 'not_approved' };
   if (!subject.isLive) return { allowed: false, reason: 'ended' };
@@ -155,7 +153,7 @@ function mayUse(subject: Holder, thing: Thing): UseDecision {
   return decide(subject.grants.servers, thing, subject.grants);
 }
 
-/** Why not, and what would have to be otherwise. */
+/** The error for a denied call: why, and what would have to change. */
 export function notAllowed(subject: Subject, operation: Action): SquadError {
   const why = decision(subject, operation);
   const { name: action, agents } = operation;
@@ -170,7 +168,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
   switch (why.allowed ? null : why.reason) {
     case 'ended':
       return refusal(
-        `This was started inside run ${id}, which has ended: ${action} is closed to it`,
+        `This process belongs to run ${id}, which has ended: it can no longer call ${action}`,
         'In a terminal of your own, unset SQUAD_RUN_ID and SQUAD_TURN.',
       );
     case 'record':
@@ -185,7 +183,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'unproven':
       return refusal(
-        `This has the mark of run ${id} in its environment and nothing to show for it: ${action} is only for that run itself`,
+        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to it: only that run may call ${action}`,
         "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
       );
     case 'approvals':
@@ -217,10 +215,7 @@ const typesFor = (agents: AgentAccess | null): string =>
     .map(type => `\`type: ${type}\``)
     .join(' or ');
 
-/**
- * What a run gets that this run starts. By its own word an agent gives no more than it has; what a role says is the user's
- * word, whoever uses that role.
- */
+/** Permission of a run that this run starts. An agent can pass on no more than it has; what a role says comes from the user, whoever uses that role. */
 export function permissionFrom(
   parent: RunIdentity,
   asked: Permission | undefined,
@@ -238,7 +233,7 @@ export function permissionFrom(
   );
 }
 
-/** The tools of a run that this run starts, by the same rule: its own are all it can hand on. */
+/** Tools of a run that this run starts, by the same rule. */
 export function toolsFrom(
   parent: RunIdentity,
   asked: string[] | null | undefined,
@@ -257,5 +252,4 @@ export function toolsFrom(
   );
 }
 
-/** From the least to the most. */
 const rank = (permission: Permission): number => Permission.options.indexOf(permission);

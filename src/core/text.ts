@@ -9,7 +9,7 @@ export function checkTask(task: string): void {
   checkText(task, 'The task');
 }
 
-/** Text that can be handed to a program: no NUL ends it early, and it has a UTF-8 form. */
+/** Refuses text that cannot be passed to a program: NUL would end it early, and half a surrogate pair has no UTF-8 form. */
 export function checkText(text: string, what: string): void {
   const nul = text.indexOf('\0');
   if (nul >= 0)
@@ -25,7 +25,7 @@ export function checkText(text: string, what: string): void {
   );
 }
 
-/** Where a program prints an answer after whatever else it had to say. */
+/** The last non-empty line, where programs print their answer. */
 export function lastLine(output: string): string | null {
   for (const line of output.split(/\r\n|\n|\r/).reverse()) if (line.trim() !== '') return line.trim();
   return null;
@@ -49,7 +49,7 @@ function loneSurrogate(text: string): number {
   return -1;
 }
 
-/** Null for what is no JSON: a file of ours that somebody else wrote into. */
+/** Null for invalid JSON: another program has written into a file of ours. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -58,10 +58,13 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Text of a description beyond this is not read by anybody. */
+/** At most `max` characters, then `…`; never half a character. */
+export const truncate = (text: string, max: number): string =>
+  text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
+
 const MAX_DESCRIPTION_LENGTH = 16_384;
 
-/** What another server wrote for agents to read, not without end. */
+/** Cuts a description that another server wrote for agents. */
 export function cutText(text: string): string {
   if (text.length <= MAX_DESCRIPTION_LENGTH) return text;
   const end = text.slice(0, MAX_DESCRIPTION_LENGTH).isWellFormed()
@@ -71,24 +74,24 @@ export function cutText(text: string): string {
 }
 
 /**
- * Without control characters but line ends and tabs, and without what is not seen or makes other text look otherwise:
- * zero-width and bidirectional marks, tag characters, variation selectors, private and broken characters.
+ * Without control characters (except line ends and tabs), and without characters that are invisible or change how other text
+ * looks: zero-width and bidirectional marks, tag characters, variation selectors, private and broken characters.
  */
 export const withoutHidden = (text: string): string =>
-  // Nothing but printable ASCII and line ends is the rule, and quick to see.
+  // Most texts are printable ASCII, which is quick to check.
   /^[\n\t -~]*$/.test(text)
     ? text
     : text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\u2028\u2029]/gu, '');
 
-/** What a program wrote for a terminal, as plain text: whoever prints it takes nothing more out of it. */
+/** Terminal output as plain text. */
 export const plainText = (text: string): string => withoutHidden(stripVTControlCharacters(text));
 
-/** Longer "sentences" are tables or lists; whoever shows them cuts them anyway. */
-const LOOKED_AT = 2_000;
+/** Longer "sentences" are tables or lists, and are cut for display anyway. */
+const MAX_READ_CHARS = 2_000;
 
-/** The first sentence of somebody's Markdown: headings, fences and list marks are passed over. Empty: it says nothing. */
+/** The first sentence of a Markdown text, without headings, fences and list marks. Empty: there is none. */
 export function firstSentence(markdown: string): string {
-  const lines = markdown.slice(0, LOOKED_AT).split(/\r?\n/).map(withoutMarks);
+  const lines = markdown.slice(0, MAX_READ_CHARS).split(/\r?\n/).map(withoutMarks);
   const prose = lines.findIndex(({ kind }) => kind === 'prose');
   if (prose < 0) return lines.find(({ text }) => text !== '')?.text ?? '';
   const end = lines.findIndex(({ kind }, at) => at > prose && kind !== 'prose');
@@ -99,7 +102,7 @@ export function firstSentence(markdown: string): string {
   return SENTENCE.exec(paragraph)?.[0] ?? paragraph;
 }
 
-/** Up to the first full stop that ends a sentence: not the one of "e.g." or "3.5". */
+/** Up to the first full stop that ends a sentence: not that of "e.g." or "3.5". */
 const SENTENCE = /^.+?(?:(?<!\b(?:e\.g|i\.e|vs|etc|cf|approx))[.!?…]["')\]]*(?=\s|$)|[。！？])/s;
 
 function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text: string } {

@@ -5,7 +5,7 @@ import type { Run } from '../schema/run.ts';
 import { agentStore, RunVisibility } from './agent-store.ts';
 import type { Call, Services } from './operation.ts';
 
-/** The inbox as one run has it: what it asked, what it was asked, and that runs it sees have something open. */
+/** The inbox as one run sees it: its own questions, questions to it, and open questions of runs that it can see. */
 function agentInbox(
   inbox: Services['inbox'],
   { id: self }: RunSubject,
@@ -38,8 +38,8 @@ export function subjectOf({ services, caller }: Pick<Call, 'services' | 'caller'
 }
 
 /**
- * The services as one run has them for one action: what is none of its business is not there, so that no operation has to
- * think of it and a run that may not be asked about cannot be told from one that does not exist.
+ * The services as one run sees them for one action. Runs that it may not see do not exist in them, so no operation has to
+ * check, and a hidden run looks the same as one that does not exist.
  */
 export async function servicesForAgent(
   services: Services,
@@ -47,43 +47,44 @@ export async function servicesForAgent(
   action: Action,
 ): Promise<Services> {
   const { runner, store, traces } = services;
-  const sight = new RunVisibility(services, object => allowed(subject, action, object));
-  await Promise.all(runner.liveRuns().map(run => sight.look(run)));
+  const visibility = new RunVisibility(services, object => allowed(subject, action, object));
+  await Promise.all(runner.liveRuns().map(run => visibility.canSee(run)));
+  const current = (id: RunId) => visibility.visibleOrNull(runner.current(id));
+  const sees = (id: RunId) => current(id) !== null;
   return {
     ...services,
-    store: agentStore(store, subject, sight),
-    inbox: agentInbox(services.inbox, subject, id => sight.ifSeen(runner.current(id)) !== null),
+    store: agentStore(store, subject, visibility),
+    inbox: agentInbox(services.inbox, subject, sees),
     traces: {
-      on: (id, listener) => (sight.ifSeen(runner.current(id)) ? traces.on(id, listener) : () => {}),
-      savedOf: id => (sight.ifSeen(runner.current(id)) ? traces.savedOf(id) : 0),
+      on: (id, listener) => (sees(id) ? traces.on(id, listener) : () => {}),
+      savedOf: id => (sees(id) ? traces.savedOf(id) : 0),
     },
     conversations: NO_CONVERSATIONS,
     runner: {
       submit: squad => runner.submit(squad),
       admit: (count, parent) => runner.admit(count, parent),
-      current: id => sight.ifSeen(runner.current(id)),
-      usageOf: id => (sight.ifSeen(runner.current(id)) ? runner.usageOf(id) : null),
-      isStopping: id => sight.ifSeen(runner.current(id)) !== null && runner.isStopping(id),
-      timeLeft: id => (sight.ifSeen(runner.current(id)) ? runner.timeLeft(id) : null),
-      silenceOf: id => (sight.ifSeen(runner.current(id)) ? runner.silenceOf(id) : null),
-      // Not itself: "everything that runs" is what it started, or `cancel_run {all}` would end who asked.
-      liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && sight.sees(run)),
-      moneyLeft: id => runner.moneyLeft(id),
-      // Its own place is free for those it waits for.
+      current,
+      usageOf: id => (sees(id) ? runner.usageOf(id) : null),
+      isStopping: id => sees(id) && runner.isStopping(id),
+      timeLeft: id => (sees(id) ? runner.timeLeft(id) : null),
+      silenceOf: id => (sees(id) ? runner.silenceOf(id) : null),
+      // Without itself: otherwise `cancel_run {all}` would end the caller.
+      liveRuns: () => runner.liveRuns().filter(run => run.id !== subject.id && visibility.sees(run)),
+      remainingBudget: id => runner.remainingBudget(id),
+      // Its own slot is free for the runs it waits for.
       untilEnded: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilEnded(id, signal)),
       untilAnswered: (id, signal) => runner.whileWaiting(subject.id, () => runner.untilAnswered(id, signal)),
       whileWaiting: (id, wait) => runner.whileWaiting(id, wait),
-      stop: async (id, reason, by) =>
-        sight.ifSeen(runner.current(id)) !== null && runner.stop(id, reason, by),
+      stop: async (id, reason, by) => sees(id) && runner.stop(id, reason, by),
       note: (id, text) => {
-        if (sight.ifSeen(runner.current(id))) runner.note(id, text);
+        if (sees(id)) runner.note(id, text);
       },
       pump: () => runner.pump(),
     },
   };
 }
 
-/** What agents said to their models is the user's to read. */
+/** Only the user may read conversations. */
 const NO_CONVERSATIONS: Services['conversations'] = {
   messages: async () => [],
   message: async () => null,
@@ -92,9 +93,9 @@ const NO_CONVERSATIONS: Services['conversations'] = {
   talkers: async () => [],
 };
 
-/** The run that asks, for tools that agents alone have. Nobody names a run: each speaks for itself. */
+/** The calling run, for tools that only agents have. The caller cannot name another run. */
 export function ownRun({ services, caller }: Pick<Call, 'services' | 'caller'>): Run {
   const run = caller.parent && services.runner.current(caller.parent.id);
   if (run) return run;
-  throw new SquadError('NOT_ALLOWED', 'This is for an agent at work, about its own run');
+  throw new SquadError('NOT_ALLOWED', 'Only a running agent can call this, about its own run');
 }

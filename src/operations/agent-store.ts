@@ -9,15 +9,19 @@ import type { AgentStore, Services } from './operation.ts';
 
 const ALL_ROWS = 100_000;
 
-/** The store as one run has it: rows and events of others are not there. */
-export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: RunVisibility): AgentStore {
+/** The store as one run sees it: without rows and events of others. */
+export function agentStore(
+  store: AgentStore,
+  { id: self }: RunSubject,
+  visibility: RunVisibility,
+): AgentStore {
   async function run(id: RunId): Promise<Run | null> {
     const found = await store.run(id);
-    return found && (await sight.look(found)) ? found : null;
+    return found && (await visibility.canSee(found)) ? found : null;
   }
 
   const seen = async (found: Run[]) => {
-    const verdicts = await Promise.all(found.map(each => sight.look(each)));
+    const verdicts = await Promise.all(found.map(each => visibility.canSee(each)));
     return found.filter((_, i) => verdicts[i]);
   };
 
@@ -53,7 +57,7 @@ export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: R
     return squadId !== null && squadIsSeen(squadId);
   }
 
-  /** As many as were asked for, however many others lie between them. */
+  /** As many as requested, however many hidden events lie between them. */
   async function events(filter: EventFilter): Promise<Event[]> {
     const kept: Event[] = [];
     for (let { after } = filter; ; ) {
@@ -99,14 +103,14 @@ export function agentStore(store: AgentStore, { id: self }: RunSubject, sight: R
     idsLike: async (prefix, limit) => seenIds(await store.idsLike(prefix, ALL_ROWS), limit),
     recentIds: async limit => seenIds(await store.recentIds(limit), limit),
     onEvents: listener =>
-      store.onEvents(told => {
-        const own = told.filter(event => sight.seesNow(event));
+      store.onEvents(committed => {
+        const own = committed.filter(event => visibility.seesNow(event));
         if (own.length > 0) listener(own);
       }),
   };
 }
 
-/** Which runs somebody may see. Who started whom never changes, so what was once found out is kept. */
+/** Which runs a caller may see. Parents never change, so results are kept. */
 export class RunVisibility {
   private readonly services: Pick<Services, 'runner' | 'store'>;
   private readonly permits: (object: Asked) => boolean;
@@ -119,7 +123,7 @@ export class RunVisibility {
     this.permits = permits;
   }
 
-  /** As far as memory goes: enough for a run that was looked at before, and for one whose parents live. */
+  /** From memory: enough for a run that was checked before, and for one whose ancestors are live. */
   sees(run: Run): boolean {
     const line: RunId[] = [run.id];
     let above = run.parentId;
@@ -135,12 +139,12 @@ export class RunVisibility {
     return isSeen;
   }
 
-  ifSeen(run: Run | null): Run | null {
+  visibleOrNull(run: Run | null): Run | null {
     return run && this.sees(run) ? run : null;
   }
 
-  /** The same, after looking up those above it. */
-  async look(run: Run): Promise<boolean> {
+  /** The same, after reading the ancestors from the store. */
+  async canSee(run: Run): Promise<boolean> {
     let above = run.parentId;
     for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
       const parent: RunId | null = this.parents.get(above) ?? (await this.parentOf(above));
@@ -152,7 +156,7 @@ export class RunVisibility {
 
   seesNow({ runId, squadId }: Event): boolean {
     if (runId === null) return squadId !== null && this.seenSquads.has(squadId);
-    return this.seenRuns.has(runId) || this.ifSeen(this.services.runner.current(runId)) !== null;
+    return this.seenRuns.has(runId) || this.visibleOrNull(this.services.runner.current(runId)) !== null;
   }
 
   private async parentOf(id: RunId): Promise<RunId | null> {

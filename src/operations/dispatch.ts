@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { allowed, notAllowed } from '../core/policy.ts';
 import { waitBrieflyForWrite } from '../core/runs/run-ledger.ts';
 import { allFailed } from '../core/runs/run-state.ts';
+import { truncate } from '../core/text.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import type { Run } from '../schema/run.ts';
 import { describeZodIssue } from '../schema/zod-issue-text.ts';
 import { servicesForAgent, subjectOf } from './agent-services.ts';
 import type { Call, Operation, UserServices } from './operation.ts';
 
-/** The one way any face runs an operation: policy asked, input checked, bugs kept apart from refusals, tool calls written down. */
+/** Runs an operation for any interface: asks policy, checks the input, separates bugs from refusals, and records tool calls. */
 export async function dispatch(
   operation: Operation,
   input: unknown,
@@ -30,13 +31,13 @@ export async function dispatch(
   } finally {
     if (operation.tool || code === 'NOT_ALLOWED') {
       const recorded = recordToolCall(call, operation.name, code, startedAt);
-      // An agent that got what it asked for is not held up at all.
+      // A successful call of an agent does not wait for the record.
       if (code !== null || !call.caller.parent) await waitBrieflyForWrite(recorded);
     }
   }
 }
 
-/** The call as its caller may make it: an agent has only what is its own business. */
+/** The call with the services that its caller may use. */
 async function permit(operation: Operation, call: Call<UserServices>): Promise<Call> {
   const subject = subjectOf(call);
   if (!allowed(subject, operation)) throw notAllowed(subject, operation);
@@ -45,28 +46,28 @@ async function permit(operation: Operation, call: Call<UserServices>): Promise<C
   return { ...call, services: await servicesForAgent(call.services, subject, operation) };
 }
 
-/** Every call of a tool is an event, and so is everything that was denied. */
+/** Every tool call is recorded as an event, and so is every denied call. */
 export async function recordToolCall(
   { services, caller }: Pick<Call<UserServices>, 'services' | 'caller'>,
   tool: string,
   code: string | null,
   /** On the monotonic clock. */
   startedAt: number,
-  /** Of calls alike that are told as one. */
+  /** Number of similar calls in one event. */
   count = 1,
 ): Promise<void> {
   const { store, clock } = services;
   const at = clock.now();
   const body = {
     type: 'tool.called' as const,
-    tool: cut(tool, MAX_NAME_LENGTH),
+    tool: truncate(tool, MAX_NAME_LENGTH),
     client: caller.client,
     ok: code === null,
     code,
     durationMs: Math.round(clock.monotonic() - startedAt),
     ...(count > 1 && { count }),
   };
-  // The store reports its own trouble; the answer must not hang on the log of it.
+  // The store reports its own errors; the reply must not depend on the record.
   await store
     .commit({ events: [{ at, runId: caller.parent?.id ?? null, squadId: null, body }] })
     .catch(() => {});
@@ -76,12 +77,12 @@ const MAX_NAME_LENGTH = 100;
 const MAX_MESSAGE_LENGTH = 2_000;
 const MAX_PROBLEMS = 5;
 
-/** A message quotes what it was given, and that can be megabytes. */
+/** A message quotes its input, which can be megabytes. */
 function shortened(error: SquadError): SquadError {
   const { code, message, suggestions, details } = error;
   if ([message, ...suggestions].every(text => text.length <= MAX_MESSAGE_LENGTH)) return error;
-  return new SquadError(code, cut(message, MAX_MESSAGE_LENGTH), {
-    suggestions: suggestions.map(text => cut(text, MAX_MESSAGE_LENGTH)),
+  return new SquadError(code, truncate(message, MAX_MESSAGE_LENGTH), {
+    suggestions: suggestions.map(text => truncate(text, MAX_MESSAGE_LENGTH)),
     details,
     cause: error,
   });
@@ -100,16 +101,13 @@ function parse(schema: z.ZodType, input: unknown): unknown {
 
 function problem({ path, message }: z.core.$ZodIssue): string {
   const what = path.length > 0 ? `"${z.core.toDotPath(path)}"` : 'The input';
-  // What a schema says in its own words is a sentence by itself.
+  // The schema's own message is a sentence of its own.
   return /^(must|is|has) /.test(message)
     ? `${what} ${message}`
     : path.length > 0
       ? `${what}: ${message}`
       : message;
 }
-
-const cut = (text: string, length: number) =>
-  text.length > length ? `${text.slice(0, length).toWellFormed()}…` : text;
 
 export function reportFailure(call: Pick<Call, 'onFailed'>, runs: readonly Run[]): void {
   if (allFailed(runs.map(({ status }) => status))) call.onFailed?.();

@@ -27,7 +27,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import type { Toolset } from '../schema/toolset.ts';
 
-/** The reads of the store that agents may use, each limited to runs they may see. A method that is not named here does not exist for them. */
+/** The reads of the store that agents may use, each limited to runs they may see. Other methods do not exist for them. */
 export type AgentStore = Pick<
   Store,
   | 'run'
@@ -64,7 +64,7 @@ export interface Services {
   activity: Pick<LastActivity, 'of'>;
   traces: Pick<Traces, 'on' | 'savedOf'>;
   conversations: Pick<MessageStore, 'messages' | 'message' | 'countMessages' | 'conversations' | 'talkers'>;
-  /** Lists of runs that somebody is leafing through. */
+  /** Lists of runs that somebody pages through. */
   boards: BoardPages;
   search: TextSearch;
   runner: Pick<
@@ -73,7 +73,7 @@ export interface Services {
     | 'admit'
     | 'current'
     | 'usageOf'
-    | 'moneyLeft'
+    | 'remainingBudget'
     | 'silenceOf'
     | 'timeLeft'
     | 'isStopping'
@@ -99,7 +99,6 @@ export interface Services {
     | 'rounds'
     | 'untilSettled'
   >;
-  /** What agents want of somebody else. */
   inbox: Pick<
     Inbox,
     | 'ask'
@@ -119,41 +118,40 @@ export interface Services {
     | 'askedBy'
     | 'onAsked'
   >;
-  /** What agents put on GitHub. */
+  /** Pull requests and issues. */
   proposals: Pick<Proposals, 'open' | 'createIssues'>;
-  /** The other MCP servers of workspaces, as configured. */
+  /** Configuration of the workspaces' other MCP servers. */
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;
-  /** What agents asked of them, and got. */
   audit: AuditTrail;
   settings: Settings;
   hub: HubControl;
 }
 
-/** Services of an operation that only the user may call. Put together once, in `src/app.ts`. */
+/** Services of an operation that only the user may call. Created once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
 }
 
 export interface Settings {
   all(): HubSettings;
-  /** False: its default is in force. */
+  /** False: the default applies. */
   isSet(key: string): boolean;
-  /** Null puts the default back. */
+  /** Null restores the default. */
   set(key: HubSettingKey, value: string | null): Promise<void>;
 }
 
 export interface HubControl {
   status(): HubStatus;
-  /** What the page starts has this environment from now on. */
+  /** Runs that the web UI starts get this environment from now on. */
   lendEnvironment(env: Record<string, string>): void;
-  /** The origin of the page and a key for it; `ip`: at 127.0.0.1. Null: the hub has no port. */
+  /** Origin of the web UI and a key for it; `ip`: with 127.0.0.1. Null: the hub has no port. */
   openPage(ip: boolean): Promise<{ origin: string; key: string } | null>;
-  /** A wait for a person, which holds up neither a stop nor a newer hub: the signal says that it has to be answered now. */
+  /** Waits for a person without delaying a stop or a newer hub: the signal asks for an answer now. */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
-  /** Ends the hub once the reply is out; agents at work go on. */
+  /** Ends the hub after the reply is sent; agents keep running. */
   stop(reason: string): void;
-  /** Into the hub's log, whole: the caller is shown the message only. */
+  /** Writes the whole error to the hub's log; the caller sees only its message. */
   reportBug(operation: string, thrown: unknown): void;
 }
 
@@ -186,34 +184,34 @@ export const HubStatus = z.object({
 });
 export type HubStatus = z.infer<typeof HubStatus>;
 
-/** One call, as any face makes it. */
+/** One call, from any interface. */
 export interface Call<S extends Services = Services> {
   services: S;
   caller: Caller;
-  /** The tool that was called; absent: the operation is none. */
+  /** Name of the tool that was called; absent: the operation is no tool. */
   tool?: string;
   signal: AbortSignal;
-  /** How long a waiting operation may take before it must answer with what there is; null is no ceiling, 0 is at once. */
+  /** How long an operation may wait before it must reply with what there is; null: no limit, 0: at once. */
   waitMs: number | null;
   /** How long the client lets any one call take; null or absent: no limit. */
   ceilingMs?: number | null;
-  /** A sign of life to whoever waits. */
+  /** A heartbeat for the waiting caller. */
   progress(message: string): Promise<void>;
-  /** Runs were started for this call, with what is to be said about that. */
+  /** Runs were started for this call. */
   onStarted?(runs: Run[], warnings: readonly string[]): void;
-  /** Puts an open question to whoever sits at the client, while the call waits. */
+  /** Puts an open question to the person at the client, while the call waits. */
   askPerson?(item: InboxItem, signal: AbortSignal): Promise<FormReply>;
-  /** The call waits no longer, because of these. */
+  /** These questions ended the wait. */
   onAsked?(items: readonly InboxItem[]): void;
-  /** Every run that the result is about has failed, so the call counts as failed too. */
+  /** Every run in the result has failed, so the call counts as failed too. */
   onFailed?(): void;
-  /** A model's client makes it, which has no more of a question than results have room for. */
+  /** The caller is a model's client, which gets only as much of a question as fits into a result. */
   isByModel?: true;
-  /** For operations that stream: one more item. */
+  /** For operations that stream. */
   emit(item: unknown): void;
 }
 
-/** Place in the REST API, below `/api`. A field of the input stands in braces; the others are the query or the JSON body. */
+/** Path in the REST API, below `/api`. Input fields stand in braces; the others are the query or the JSON body. */
 export type Route = `${'GET' | 'POST'} /${string}`;
 
 export interface Operation<
@@ -225,9 +223,9 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** Requirement for an agent to call it; null: only the user may. */
+  /** What an agent needs to call it; null: only the user may. */
   agents: A;
-  /** The MCP tool this is, if it is one: its name and what the model reads. */
+  /** The MCP tool, if it is one: its title and what the model reads. */
   tool: Tool | null;
   input: I;
   output: O;
@@ -238,21 +236,21 @@ export interface Tool {
   title: string;
   description: string;
   readOnly: boolean;
-  /** Agents alone have it, by the type of their role; its errors are flat. */
+  /** Only agents have it, by the type of their role; its errors are flat. */
   forAgents?: true;
-  /** Its caller is a program that takes the result as one text and stumbles over anything beside it. */
+  /** Its caller is a program that takes the result as one text and fails on anything else. */
   textOnly?: true;
-  /** `core` unless it says so. */
+  /** Default: `core`. */
   toolset?: Toolset;
-  /** Also among the default tools of a client whose workspace has team files. */
+  /** Also a default tool of clients whose workspace has team files. */
   isDefaultWithTeam?: true;
-  /** Listed only where this agent CLI is. */
+  /** Listed only where this agent CLI is installed. */
   needs?: CliId;
   /** Schemas shown to callers in stateless mode, where they differ. */
   stateless?: { input?: z.ZodType; output?: z.ZodType };
-  /** What clients are shown of a schema that says more than they need to pay for. */
+  /** Shorter schemas for the tool list, because every client pays for them. */
   listed?: { input?: z.ZodType; output?: z.ZodType };
-  /** For tools that wait: the task a client with tasks gets instead. `isOpen`: there is something to wait for. */
+  /** For tools that wait: the task that a client with tasks gets instead. `isOpen`: there is something to wait for. */
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 

@@ -8,21 +8,20 @@ import type { MessageStore, PlacedMessage } from '../ports/messages.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import { loadPlan } from '../runs/plan-file.ts';
 
-/** What is known to be stored of the messages of one turn, by their positions in it. */
+/** Which messages of one turn are stored, by their positions in it. */
 class TracedTurn {
   readonly run: Run;
   readonly number: number;
   readonly saved = new Set<number>();
   /** On their way to the store. */
   readonly pending = new Set<number>();
-  /** Something of it was let go, and has to be read again. */
+  /** Some of its messages were dropped and have to be read again. */
   isMissing = false;
-  /** All of its output was read by this hub. */
+  /** This hub has read all of its output. */
   isRead = false;
-  /** Its run has ended. */
   isOver = false;
   private readonly failed = new Set<number>();
-  private told = 0;
+  private reported = 0;
 
   constructor(run: Run, number: number) {
     this.run = run;
@@ -35,12 +34,12 @@ class TracedTurn {
 
   /** True once for each. */
   isNews(position: number): boolean {
-    if (position < this.told) return false;
-    this.told = position + 1;
+    if (position < this.reported) return false;
+    this.reported = position + 1;
     return true;
   }
 
-  settled(position: number, isSaved: boolean): void {
+  finished(position: number, isSaved: boolean): void {
     this.pending.delete(position);
     if (isSaved) this.saved.add(position);
     else this.isMissing = true;
@@ -57,10 +56,10 @@ class TracedTurn {
 export type TraceNote =
   | { kind: 'message'; message: TraceMessage }
   | { kind: 'saved'; messageId: string; role: TraceRole; parentId: string | null }
-  /** It is not stored yet: it is tried again, from the output. */
+  /** Not stored yet. It is read again from the output and retried. */
   | { kind: 'failed'; messageId: string; error: SquadError };
 
-/** Where in its turn's output a message stands, and what it takes there. */
+/** Position of a message in its turn, and its size in the output. */
 export interface MessagePlace {
   position: number;
   bytes: number;
@@ -69,20 +68,20 @@ export interface MessagePlace {
 interface TracesPorts {
   store: MessageStore;
   run(id: RunId): Promise<Run | null>;
-  /** Every message that a turn has written so far, from the first on. */
+  /** Reads all messages that a turn has written so far. */
   readMessages(
     run: Run,
     turn: number,
     take: (message: TraceMessage, place: MessagePlace) => void,
   ): Promise<void>;
-  /** The store refuses messages: said once until it takes them again. */
+  /** The store rejects messages. Reported once until it accepts them again. */
   warn(message: string, cause: unknown): void;
 }
 
-/** What may be on its way to the store. More is not kept: it is read again from the output when there is room. */
+/** Limit of what is on its way to the store. More is not kept in memory but read again from the output later. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_MESSAGES = 5_000;
-/** A transaction holds up the event loop, so it has an upper size. */
+/** A transaction blocks the event loop, so its size is limited. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_MESSAGES = 100;
 const FIRST_PAUSE_MS = 1_000;
@@ -96,8 +95,8 @@ interface Waiting {
 }
 
 /**
- * Keeps conversations. Nobody waits for it and it never throws: what the store does not take now is let go, and read again
- * from the run's output until the store has it, by this hub or the next one.
+ * Stores conversations. Nobody waits for it and it never throws: messages that the store rejects are dropped and read again
+ * from the run's output until they are stored, by this hub or the next one.
  */
 export class Traces {
   private readonly ports: TracesPorts;
@@ -106,8 +105,8 @@ export class Traces {
   private batch: Waiting[] = [];
   private batchBytes = 0;
   private flushing: NodeJS.Immediate | null = null;
-  private readonly underWay = { messages: 0, bytes: 0 };
-  private trouble: SquadError | null = null;
+  private readonly inFlight = { messages: 0, bytes: 0 };
+  private lastError: SquadError | null = null;
   private pauseMs = FIRST_PAUSE_MS;
   private retry: NodeJS.Timeout | null = null;
   private isReading = false;
@@ -120,11 +119,11 @@ export class Traces {
   /** The next message of a run's turn, or one that was read before. */
   take(run: Run, message: TraceMessage, place: MessagePlace): void {
     const turn = this.turnOf(run, run.turn);
-    if (turn.isNews(place.position)) this.tell(run.id, { kind: 'message', message });
+    if (turn.isNews(place.position)) this.notify(run.id, { kind: 'message', message });
     this.save(turn, message, place);
   }
 
-  /** The output of its current turn has been read to its end: from here on it is on its way before whatever is written next. */
+  /** The output of its current turn has been read. Its messages go to the store before anything that is written next. */
   turnOver(run: Run): void {
     if (run.engine !== NATIVE) return;
     const current = this.turnOf(run, run.turn);
@@ -132,12 +131,12 @@ export class Traces {
     this.flush();
   }
 
-  /** Nothing more comes. Also said of runs that ended while no hub was there. */
+  /** The run has ended. Also called for runs that ended while there was no hub. */
   over(run: Run): void {
     if (run.engine !== NATIVE) return;
     for (let number = 1; number <= run.turn; number++) {
       const turn = this.turnOf(run, number);
-      // What an earlier hub saw of it, this one does not know.
+      // This hub does not know what an earlier hub stored.
       if (!turn.isRead) turn.isMissing = true;
       turn.isOver = true;
     }
@@ -145,23 +144,23 @@ export class Traces {
     this.reviewAll();
   }
 
-  /** What a reader of its result should know. */
+  /** Notes for the result of the run. */
   remarks(run: Run): string[] {
     const isMissing = [...(this.turns.get(run.id)?.values() ?? [])].some(turn => turn.isMissing);
-    if (!isMissing || !this.trouble) return [];
+    if (!isMissing || !this.lastError) return [];
     return [
-      `Not all of its conversation was stored when it ended (${this.trouble.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
+      `Not all of its conversation was stored when it ended (${this.lastError.message}). It is read again from its output; until then \`squad log ${shellWord(run.id)}\` has all of it.`,
     ];
   }
 
-  /** How many messages of a run at work this hub knows to be stored. */
+  /** How many messages of a running run are known to be stored. */
   savedOf(id: RunId): number {
     let count = 0;
     for (const turn of this.turns.get(id)?.values() ?? []) count += turn.saved.size;
     return count;
   }
 
-  /** What becomes of a run's messages from now on. Returns how to stop. */
+  /** Reports what becomes of a run's messages from now on. Returns a function that unsubscribes. */
   on(runId: RunId, listener: (note: TraceNote) => void): () => void {
     const all = this.listeners.get(runId) ?? new Set();
     const entry = (note: TraceNote) => listener(note);
@@ -173,7 +172,7 @@ export class Traces {
     };
   }
 
-  /** Reads again what earlier hubs did not live to store. */
+  /** Reads conversations again that earlier hubs did not store completely. */
   async recover(): Promise<void> {
     try {
       for (const id of await this.ports.store.unclosedConversations(AT_A_START)) {
@@ -181,11 +180,11 @@ export class Traces {
         if (run && isEnd(run.status)) this.over(run);
       }
     } catch (thrown) {
-      this.ports.warn('Conversations that are not stored yet could not be looked up', thrown);
+      this.ports.warn('Unfinished conversations could not be read', thrown);
     }
   }
 
-  /** Hands over what it has; what the store does not take any more, the next hub finds in the output. */
+  /** Hands its messages to the store. What the store no longer accepts, the next hub finds in the output. */
   close(): void {
     this.flush();
     this.isClosed = true;
@@ -202,16 +201,16 @@ export class Traces {
 
   private save(turn: TracedTurn, message: TraceMessage, { position, bytes }: MessagePlace): void {
     if (turn.has(position) || this.isClosed) return;
-    const { underWay } = this;
-    if (underWay.messages > 0 && (underWay.messages >= MAX_MESSAGES || underWay.bytes + bytes > MAX_BYTES)) {
+    const { inFlight } = this;
+    if (inFlight.messages > 0 && (inFlight.messages >= MAX_MESSAGES || inFlight.bytes + bytes > MAX_BYTES)) {
       turn.isMissing = true;
       return;
     }
     const { run, number } = turn;
     const label = traceLabel(run.id, run.options.subagent);
     turn.pending.add(position);
-    underWay.messages++;
-    underWay.bytes += bytes;
+    inFlight.messages++;
+    inFlight.bytes += bytes;
     this.batch.push({
       message: { ...message, runId: run.id, label, turn: number, position },
       turn,
@@ -236,36 +235,36 @@ export class Traces {
       .saveMessages(batch.map(({ message }) => message))
       .then(() => null, asSquadError);
     for (const { message, turn, bytes } of batch) {
-      this.underWay.messages--;
-      this.underWay.bytes -= bytes;
-      turn.settled(message.position, error === null);
+      this.inFlight.messages--;
+      this.inFlight.bytes -= bytes;
+      turn.finished(message.position, error === null);
       const { id: messageId, role, parentId } = message;
-      if (!error) this.tell(message.runId, { kind: 'saved', messageId, role, parentId });
+      if (!error) this.notify(message.runId, { kind: 'saved', messageId, role, parentId });
       else if (turn.failsFirst(message.position))
-        this.tell(message.runId, { kind: 'failed', messageId, error });
+        this.notify(message.runId, { kind: 'failed', messageId, error });
     }
-    if (error) this.onTrouble(error, batch[0]!.message.runId);
+    if (error) this.onError(error, batch[0]!.message.runId);
     else this.onSuccess();
     this.reviewAll();
   }
 
-  private onTrouble(error: SquadError, runId: RunId): void {
-    if (!this.trouble && !this.isClosed)
+  private onError(error: SquadError, runId: RunId): void {
+    if (!this.lastError && !this.isClosed)
       this.ports.warn(
-        `Messages of ${runId}, and perhaps of others, are not stored now; they are read again from the output`,
+        `Messages of ${runId}, and perhaps of other runs, cannot be stored now; they will be read again from the output`,
         error,
       );
-    this.trouble = error;
+    this.lastError = error;
     this.readSoon(this.pauseMs);
     this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
   }
 
   private onSuccess(): void {
-    this.trouble = null;
+    this.lastError = null;
     this.pauseMs = FIRST_PAUSE_MS;
   }
 
-  /** What is to be done now that something was settled: to read again what was let go, or to say that all is there. */
+  /** Closes complete conversations and schedules reading what was dropped. */
   private reviewAll(): void {
     let isMissing = false;
     for (const [id, known] of this.turns) {
@@ -276,19 +275,19 @@ export class Traces {
         void this.closeConversation(turns[0]!.run);
       }
     }
-    // While something is under way there may be no room; and what is in trouble is tried again after a pause.
-    if (this.underWay.messages > 0) return;
-    if (!isMissing) this.trouble = null;
-    else if (!this.trouble) this.readSoon(0);
+    // While messages are on their way there may be no room; after an error there is a pause before the next attempt.
+    if (this.inFlight.messages > 0) return;
+    if (!isMissing) this.lastError = null;
+    else if (!this.lastError) this.readSoon(0);
   }
 
-  /** If this fails the next hub does it once more. */
+  /** If this fails, the next hub repeats it. */
   private async closeConversation({ id, options, createdAt }: Run): Promise<void> {
     const label = traceLabel(id, options.subagent);
     await this.ports.store
       .closeConversation({ runId: id, label, startedAt: createdAt })
       .catch(thrown =>
-        this.ports.warn(`The conversation of ${id} is looked at again at the next start`, thrown),
+        this.ports.warn(`The conversation of ${id} is checked again at the next start`, thrown),
       );
   }
 
@@ -298,37 +297,37 @@ export class Traces {
     this.retry = setTimeout(() => void this.readMissing(), ms).unref();
   }
 
-  /** One after the other, so that what is read stays within what may be under way. */
+  /** One turn after the other, so that the limit of messages on their way holds. */
   private async readMissing(): Promise<void> {
     this.isReading = true;
     for (const turns of [...this.turns.values()])
       for (const turn of turns.values()) {
-        if (!turn.isMissing || this.isClosed || this.underWay.bytes >= MAX_BYTES) continue;
+        if (!turn.isMissing || this.isClosed || this.inFlight.bytes >= MAX_BYTES) continue;
         turn.isMissing = false;
         await this.ports
           .readMessages(turn.run, turn.number, (message, place) => this.save(turn, message, place))
           .catch(thrown => {
             turn.isMissing = true;
-            this.onTrouble(asSquadError(thrown), turn.run.id);
+            this.onError(asSquadError(thrown), turn.run.id);
           });
         this.flush();
       }
     this.isReading = false;
     this.reviewAll();
-    if (this.trouble) this.readSoon(this.pauseMs);
+    if (this.lastError) this.readSoon(this.pauseMs);
   }
 
-  private tell(runId: RunId, note: TraceNote): void {
+  private notify(runId: RunId, note: TraceNote): void {
     for (const listener of this.listeners.get(runId) ?? [])
       try {
         listener(note);
       } catch (thrown) {
-        this.ports.warn(`Somebody who listens to ${runId} failed`, thrown);
+        this.ports.warn(`A listener on ${runId} failed`, thrown);
       }
   }
 }
 
-/** Reads the messages of a turn from what its agent wrote. What its plan does not tell how to read has none. */
+/** Reads the messages of a turn from its output. Without a readable plan there are none. */
 export const messageReader =
   ({ files, engines }: { files: RunFiles; engines: Pick<Engines, 'create'> }): TracesPorts['readMessages'] =>
   async (run, turn, take) => {

@@ -16,32 +16,31 @@ import {
 import { type PriceList, withCost } from './prices.ts';
 import { usageOfBoth } from './usage.ts';
 
-export interface MoneyPorts {
+export interface BudgetWatchPorts {
   clock: Clock;
   store: Store;
   settings(): HubSettings;
   prices(): PriceList;
   live(): Iterable<LiveRun>;
-  /** Stops a run for its money. */
   stop(id: RunId): void;
-  tell(run: Run, body: EventBody): void;
+  record(run: Run, body: EventBody): void;
   warn(message: string, cause: unknown): void;
 }
 
-const AT_MOST_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
-/** Holds runs to their budgets as soon as they report what they used: the run's own, its squad's and the day's. */
+/** Enforces budgets as soon as runs report usage: those of the run, its squad and the day. */
 export class BudgetWatch {
-  private readonly ports: MoneyPorts;
-  private readonly lookedAt = new Map<RunId, number>();
+  private readonly ports: BudgetWatchPorts;
+  private readonly checkedAt = new Map<RunId, number>();
   private readonly waiting = new Map<RunId, NodeJS.Timeout>();
-  private readonly told = new Map<RunId, Set<BudgetScope>>();
+  private readonly warned = new Map<RunId, Set<BudgetScope>>();
 
-  constructor(ports: MoneyPorts) {
+  constructor(ports: BudgetWatchPorts) {
     this.ports = ports;
   }
 
-  /** What a run has used so far, with the money estimated where only tokens are known. */
+  /** Usage of a run so far, with estimated cost where only tokens are known. */
   usageOf(entry: LiveRun): Usage | null {
     return usageOfBoth(entry.usageBefore, this.usageOfTurn(entry));
   }
@@ -56,35 +55,35 @@ export class BudgetWatch {
     if (settings['budget.day_usd'] !== undefined) checkDailyBudget(await this.today(), settings);
   }
 
-  /** It reported something: looked at now, or as soon as the last look is long enough ago. */
+  /** Checks the budgets now, or as soon as the last check is long enough ago. */
   onUsage(entry: LiveRun): void {
     const { id } = entry.run;
     if (this.waiting.has(id)) return;
-    const since = this.ports.clock.monotonic() - (this.lookedAt.get(id) ?? Number.NEGATIVE_INFINITY);
-    const wait = Math.max(0, AT_MOST_EVERY_MS - since);
+    const since = this.ports.clock.monotonic() - (this.checkedAt.get(id) ?? Number.NEGATIVE_INFINITY);
+    const wait = Math.max(0, CHECK_INTERVAL_MS - since);
     this.waiting.set(
       id,
       setTimeout(() => {
         this.waiting.delete(id);
-        this.lookedAt.set(id, this.ports.clock.monotonic());
-        this.look(entry).catch(thrown => this.ports.warn(`What ${id} spent could not be looked at`, thrown));
+        this.checkedAt.set(id, this.ports.clock.monotonic());
+        this.check(entry).catch(thrown => this.ports.warn(`The cost of ${id} could not be checked`, thrown));
       }, wait).unref(),
     );
   }
 
-  /** It has ended: what it reported last is looked at in any case, and then it is forgotten. */
+  /** Checks the last report in any case, then forgets the run. */
   async atEnd(entry: LiveRun): Promise<void> {
     const { id } = entry.run;
     clearTimeout(this.waiting.get(id));
     this.waiting.delete(id);
-    await this.look(entry);
-    this.tellUnknown(entry);
-    this.lookedAt.delete(id);
-    this.told.delete(id);
+    await this.check(entry);
+    this.noteUnknown(entry);
+    this.checkedAt.delete(id);
+    this.warned.delete(id);
   }
 
-  /** A budget that could not be checked does not hold the run: the result says so, and why. */
-  private tellUnknown(entry: LiveRun): void {
+  /** A budget that could not be checked does not stop the run: the result says why. */
+  private noteUnknown(entry: LiveRun): void {
     const { run } = entry;
     const budgetUsd = runBudget(run.options.budgetUsd, this.ports.settings());
     const usage = this.usageOf(entry);
@@ -92,17 +91,17 @@ export class BudgetWatch {
     run.notes.push(`The budget of ${budgetUsd} USD could not be checked: ${whyUnknown(usage, entry)}`);
   }
 
-  private async look(entry: LiveRun): Promise<void> {
+  private async check(entry: LiveRun): Promise<void> {
     const { run } = entry;
     const spentUsd = this.usageOf(entry)?.costUsd ?? null;
     if (spentUsd === null) return;
     const { warn, over } = review(await this.spendings(run, spentUsd));
-    const told = this.told.get(run.id) ?? new Set();
-    this.told.set(run.id, told);
+    const warned = this.warned.get(run.id) ?? new Set();
+    this.warned.set(run.id, warned);
     for (const spending of warn) {
-      if (told.has(spending.scope)) continue;
-      told.add(spending.scope);
-      this.ports.tell(run, { type: 'run.budget', ...spending });
+      if (warned.has(spending.scope)) continue;
+      warned.add(spending.scope);
+      this.ports.record(run, { type: 'run.budget', ...spending });
     }
     if (over === null) return;
     for (const spender of this.spendersOf(over.scope, entry)) {
@@ -111,7 +110,7 @@ export class BudgetWatch {
     }
   }
 
-  /** Whoever shares the money that is gone. */
+  /** The runs that share the exceeded budget. */
   private spendersOf(scope: BudgetScope, entry: LiveRun): LiveRun[] {
     if (scope === 'run') return [entry];
     const live = [...this.ports.live()];
@@ -145,7 +144,7 @@ export class BudgetWatch {
     );
   }
 
-  /** Of turns at work: their money is in the database only when they have ended. */
+  /** Cost of running turns, which is in the database only after their end. */
   private unwritten(belongs: (run: Run) => boolean): number {
     let sum = 0;
     for (const entry of this.ports.live())
@@ -154,7 +153,7 @@ export class BudgetWatch {
   }
 }
 
-/** Nothing can be saved on a turn that has ended by itself: its process is only on its way out. */
+/** Stopping a turn that has ended by itself saves nothing: its process is only shutting down. */
 function isToBeStopped({ run, isEnding, report }: LiveRun, scope: BudgetScope): boolean {
   if (scope === 'run') return run.options.stopAtBudget && !isEnding && !report.hasEnded;
   // A turn whose end is being written may leave a run that waits for a review: that run is stopped.

@@ -8,7 +8,7 @@ const settings = (some: Record<string, number> = {}) => HubSettings.parse(some);
 const spent = (spentUsd: number) => ({ spentUsd, budgetUsd: 1, scope: 'run' as const });
 
 describe('what was spent', () => {
-  test('is worth a word from 80 % on, and an end at 100 %', () => {
+  test('causes a warning at 80 % and a stop at 100 %', () => {
     expect(review([spent(0.79)])).toEqual({ warn: [], over: null });
     expect(review([spent(0.8)])).toEqual({ warn: [spent(0.8)], over: null });
     expect(review([spent(1)])).toEqual({ warn: [spent(1)], over: spent(1) });
@@ -20,7 +20,7 @@ describe('what was spent', () => {
   });
 });
 
-test('a run has the narrower of what was asked for and what every run may spend', () => {
+test('a run has the smaller of the requested budget and that of every run', () => {
   expect(runBudget(2, settings())).toBe(2);
   expect(runBudget(null, settings({ 'budget.run_usd': 1 }))).toBe(1);
   expect(runBudget(2, settings({ 'budget.run_usd': 1 }))).toBe(1);

@@ -14,12 +14,12 @@ export interface Spending {
   scope: BudgetScope;
 }
 
-/** Worth a word before it is too late. */
+/** Share of a budget at which a warning is recorded. */
 const WARN_AT = 0.8;
 
 const SETTING = { run: 'budget.run_usd', squad: 'budget.squad_usd', day: 'budget.day_usd' } as const;
 
-/** What is to be done about what has been spent: nothing yet, a word, or an end. */
+/** Which budgets to warn about, and the first that is exceeded. */
 export function review(spendings: Spending[]): { warn: Spending[]; over: Spending | null } {
   return {
     warn: spendings.filter(({ spentUsd, budgetUsd }) => spentUsd >= WARN_AT * budgetUsd),
@@ -27,13 +27,13 @@ export function review(spendings: Spending[]): { warn: Spending[]; over: Spendin
   };
 }
 
-/** The narrower of what was asked for and what the user set for every run. */
+/** The smaller of the requested budget and the one set for every run. */
 export function runBudget(asked: number | null, settings: HubSettings): number | null {
   const every = settings['budget.run_usd'] ?? null;
   return asked === null || every === null ? (asked ?? every) : Math.min(asked, every);
 }
 
-/** Throws when the day's money is gone: then nothing more is started. */
+/** Throws when the day's budget is used up. */
 export function checkDailyBudget(spentToday: number, settings: HubSettings): void {
   const budgetUsd = settings['budget.day_usd'];
   if (budgetUsd === undefined || spentToday < budgetUsd) return;
@@ -42,17 +42,17 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
     `${dollars(spentToday)} were spent today; budget.day_usd is ${budgetUsd}`,
     {
       suggestions: [
-        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or go on tomorrow. Nothing was started.`,
+        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
       ],
     },
   );
 }
 
-/** Why a run was stopped for money, with the limit, its value and how to raise it. */
+/** Why a run was stopped for its cost, with the limit, its value and how to raise it. */
 export const overBudget = (spending: Spending): string =>
-  `${reached(spending)} and it was stopped. What it did until then is kept. ${howToRaise(spending)}`;
+  `${reached(spending)} and it was stopped. Its work so far is kept. ${howToRaise(spending)}`;
 
-/** For a run that went over a budget and was not stopped. */
+/** For a run that exceeded a budget and was not stopped. */
 export const describeOverspend = (spending: Spending, onlyWarns: boolean): string =>
   `${reached(spending)}. It was not stopped: ${
     onlyWarns ? 'this budget only warns' : 'its turn had already ended when this was known'
@@ -66,24 +66,27 @@ function reached({ spentUsd, budgetUsd, scope }: Spending): string {
 const howToRaise = ({ scope }: Spending): string =>
   `Raise the limit: ${scope === 'run' ? "max_cost_usd, the role's `budget`, or " : ''}\`squad config set ${shellWord(SETTING[scope])} …\`.`;
 
-/** The first moment of the day it is, in the user's own time. */
+/** The start of the day in the user's time zone. */
 export function startOfDay(now: number): number {
   return new Date(now).setHours(0, 0, 0, 0);
 }
 
 const dollars = (amount: number): string => `$${amount < 0.01 ? amount.toFixed(4) : amount.toFixed(2)}`;
 
-export interface MoneyLeftPorts {
+export interface RemainingBudgetPorts {
   store: Pick<Store, 'run' | 'runs'>;
-  /** What a run has spent by now, as far as it is known. */
+  /** What a run has spent so far, as far as known. */
   spentBy(run: Run): number;
 }
 
 /**
- * What is left of the budget of a run, and of those it came of, after what they and all that came of them have spent or may
- * still spend. Null: none of them has one that is held.
+ * What is left of the budgets of a run and its ancestors, after what they and all their descendants have spent or may still
+ * spend. Null: none of them has an enforced budget.
  */
-export async function remainingBudget(id: RunId, { store, spentBy }: MoneyLeftPorts): Promise<number | null> {
+export async function remainingBudget(
+  id: RunId,
+  { store, spentBy }: RemainingBudgetPorts,
+): Promise<number | null> {
   const asking = new Set<RunId>();
   let left: number | null = null;
   let above: RunId | null = id;
@@ -101,8 +104,13 @@ export async function remainingBudget(id: RunId, { store, spentBy }: MoneyLeftPo
   return left;
 }
 
-/** Spent, and set aside for children at work: what one of them was promised, another cannot have. */
-function taken(run: Run, family: Run[], asking: Set<RunId>, spentBy: MoneyLeftPorts['spentBy']): number {
+/** Spent, and reserved for running children: what one child was promised, another cannot have. */
+function taken(
+  run: Run,
+  family: Run[],
+  asking: Set<RunId>,
+  spentBy: RemainingBudgetPorts['spentBy'],
+): number {
   const children = family.filter(({ parentId }) => parentId === run.id);
   return children.reduce((sum, child) => {
     const spent = taken(child, family, asking, spentBy);
@@ -111,7 +119,7 @@ function taken(run: Run, family: Run[], asking: Set<RunId>, spentBy: MoneyLeftPo
   }, spentBy(run));
 }
 
-/** The budget of one of `count` runs that are started together out of that money. Throws when it is used up. */
+/** The budget of one of `count` runs that are started together with that remainder. Throws when it is used up. */
 export function budgetFrom(
   parent: RunId,
   left: number | null,
@@ -124,9 +132,7 @@ export function budgetFrom(
       'BUDGET_EXCEEDED',
       `The budget of run ${parent} is used up: it can start nothing more`,
       {
-        suggestions: [
-          'What was done until now is kept. Raise its max_cost_usd, or the `budget` of its role.',
-        ],
+        suggestions: ['Work so far is kept. Raise its max_cost_usd, or the `budget` of its role.'],
       },
     );
   const share = left / count;

@@ -13,7 +13,7 @@ const usage = (input: number | null, costUsd: number | null) => ({
 });
 
 describe('figures of runs', () => {
-  it('are null, not nothing, where nobody reported anything', () => {
+  it('are null, not 0, where nothing was reported', () => {
     expect(figuresOf([RUN, { ...RUN, status: 'queued' }], 0)).toMatchObject({
       ...{ runs: 2, completed: 1, queued: 1, running: 0, failed: 0 },
       ...{ input_tokens: null, output_tokens: null, cost_usd: null, duration_seconds: null, unreported: 1 },
@@ -21,7 +21,7 @@ describe('figures of runs', () => {
     expect(figuresOf([], 0)).toMatchObject({ runs: 0, cost_usd: null });
   });
 
-  it('sum what was reported, and count who did not', () => {
+  it('sum what was reported, and count the runs that did not', () => {
     const runs: (typeof RUN)[] = [
       { ...RUN, usage: usage(10, 0.1), startedAt: 1_000, endedAt: 3_000 },
       { ...RUN, status: 'timeout', usage: usage(null, 0.2), startedAt: 0, endedAt: 500 },

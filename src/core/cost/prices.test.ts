@@ -7,7 +7,7 @@ const prices = {
   'small-pro': { input: 20, cached: 5, output: 100 },
 };
 
-describe('money worked out from tokens', () => {
+describe('cost estimated from tokens', () => {
   test('counts what came from the cache at its own price, and is marked', () => {
     expect(withCost(tokens, 'small', prices)).toEqual({ ...tokens, costUsd: 2.4, costIsEstimated: true });
   });
@@ -26,7 +26,7 @@ describe('money worked out from tokens', () => {
     expect(costOf('claude-opus-4')).not.toBe(costOf('claude-opus-4-5'));
     expect(costOf('claude-opus-4-99')).toBeNull();
   });
-  test('is never put in the place of what the engine reported', () => {
+  test('never replaces what the engine reported', () => {
     expect(withCost({ ...tokens, costUsd: 9 }, 'small', prices)).toEqual({ ...tokens, costUsd: 9 });
   });
   test('is that of the input where the output is not counted yet, and none without the input', () => {

@@ -10,13 +10,13 @@ export type PriceList = z.infer<typeof PriceList>;
 
 export const SHIPPED_PRICES: PriceList = shipped.models;
 
-/** Names carry dates and releases: `gpt-5-2025-08-07` is `gpt-5`, and no other model with a longer name. */
+/** Model names carry dates and releases: `gpt-5-2025-08-07` is `gpt-5`, but other models with longer names are not. */
 const RELEASE = /^[-@:](\d{4}-\d{2}-\d{2}|\d{6,8}|latest|preview)$/;
 const MILLION = 1_000_000;
 
 /**
- * With the money worked out where the engine gave tokens only. What has no price stays without. Output that is not counted
- * yet is left out: a budget is held by what is known.
+ * Adds the estimated cost where the engine reported only tokens. A model without a price has no cost. Output tokens that are
+ * not reported yet do not count: a budget is enforced by what is known.
  */
 export function withCost(usage: Usage | null, model: string | null, prices: PriceList): Usage | null {
   if (usage === null || usage.costUsd !== null || model === null) return usage;

@@ -8,7 +8,7 @@ const usage = (some: Partial<Usage>): Usage => ({
 });
 
 describe('what runs used together', () => {
-  it('is not known where none of them said it, and is no 0', () => {
+  it('is unknown, not 0, where none was reported', () => {
     expect(usageTogether([])).toBeNull();
     expect(usageTogether([null, null])).toBeNull();
     expect(usageTogether([usage({ input: 3 }), null])).toEqual(usage({ input: 3 }));
@@ -23,7 +23,7 @@ describe('what runs used together', () => {
     ).toEqual(usage({ input: 3, output: 0, costUsd: 0.3, costIsEstimated: true }));
   });
 
-  it('leaves out ended runs that were at work and told no cost, and counts them', () => {
+  it('counts ended runs that reported no cost', () => {
     const over = { status: 'completed', startedAt: 1 } as const;
     expect(isUnreported(over, null)).toBe(true);
     expect(isUnreported(over, usage({ input: 5 }))).toBe(true);

@@ -5,7 +5,7 @@ import { startOfDay } from './budget.ts';
 
 const FIGURES: readonly UsageFigure[] = ['input', 'output', 'cached', 'costUsd'];
 
-/** What a chat has used that is only begun. */
+/** Usage of a new chat. */
 export const NOTHING_USED: Usage = { input: 0, output: 0, cached: 0, costUsd: 0, costIsEstimated: false };
 
 /** Usage of a chat outside Squad. */
@@ -14,10 +14,7 @@ export const NOTHING_KNOWN: Usage = {
   costIsEstimated: false,
 };
 
-/**
- * Some engines count from the beginning of the chat: what earlier turns had used is taken off. Where that is not known,
- * neither is what this turn used.
- */
+/** Usage of this turn from an engine that counts from the beginning of the chat: subtracts what earlier turns used. Where that is unknown, the result is unknown. */
 export function sinceLastTurn(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
@@ -26,13 +23,13 @@ export function sinceLastTurn(
   const own = { ...usage };
   for (const figure of runningTotals) {
     const [now, then] = [usage[figure], before?.[figure] ?? null];
-    // A chat that was shortened or begun anew counts from zero again.
+    // A chat that was compacted or restarted counts from zero again.
     own[figure] = now === null || then === null ? null : now >= then ? now - then : now;
   }
   return own;
 }
 
-/** Figures that were reported, but for the whole of a chat whose beginning nobody saw. */
+/** Figures that the engine reported for the whole chat, where earlier usage of the chat is unknown. */
 export function dropUnseenTotals(
   usage: Usage,
   runningTotals: readonly UsageFigure[],
@@ -42,8 +39,8 @@ export function dropUnseenTotals(
 }
 
 /**
- * What the chat has used by now; null when nothing is known of it. A turn that was stopped may have said only what it used
- * itself, also by an engine that counts from the beginning: the next turn's count will hold it.
+ * Usage of the chat so far; null: unknown. A stopped turn may have reported only its own usage, even from an engine that counts
+ * from the beginning: the count of the next turn will include it.
  */
 export function totalsAfter(
   usage: Usage,
@@ -58,7 +55,7 @@ export function totalsAfter(
   return isEmpty(totals) ? null : totals;
 }
 
-/** Of turns one after the other. What either did not report is not known of both; a turn that reported nothing at all adds nothing. */
+/** Usage of consecutive turns. A figure that either did not report is unknown for both; a turn that reported nothing adds nothing. */
 export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | null {
   if (before === null || now === null) return before ?? now;
   const sum = (figure: UsageFigure) =>
@@ -71,37 +68,35 @@ export function usageOfBoth(before: Usage | null, now: Usage | null): Usage | nu
 
 export const isEmpty = (usage: Usage): boolean => FIGURES.every(figure => usage[figure] === null);
 
-/** What several runs used together, as far as it is known. Null: none of them has reported anything. */
+/** Known usage of several runs together. Null: none has reported anything. */
 export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
-  const told = usages.filter(usage => usage !== null);
-  if (told.length === 0) return null;
+  const reported = usages.filter(usage => usage !== null);
+  if (reported.length === 0) return null;
   return {
-    input: sumOfKnown(told.map(({ input }) => input)),
-    output: sumOfKnown(told.map(({ output }) => output)),
-    cached: sumOfKnown(told.map(({ cached }) => cached)),
-    costUsd: sumOfKnown(told.map(({ costUsd }) => costUsd)),
-    costIsEstimated: told.some(({ costIsEstimated }) => costIsEstimated),
+    input: sumOfKnown(reported.map(({ input }) => input)),
+    output: sumOfKnown(reported.map(({ output }) => output)),
+    cached: sumOfKnown(reported.map(({ cached }) => cached)),
+    costUsd: sumOfKnown(reported.map(({ costUsd }) => costUsd)),
+    costIsEstimated: reported.some(({ costIsEstimated }) => costIsEstimated),
   };
 }
 
-/** Null: no figure is known. That is not 0. */
+/** Null: no figure is known, which is not 0. Rounded, because 0.1 + 0.2 must not be shown as 0.30000000000000004. */
 function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
   return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
 }
 
-/** It said what it used of which model, and that has no price. */
+/** It reported tokens of a model that has no price. */
 export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>
   model !== null && usage !== null && usage.costUsd === null && usage.input !== null;
 
-/** It was at work and is over, and nobody knows what it cost: that is missing in every sum. */
+/** It ran and has ended, and its cost is unknown: it is missing in every sum. */
 export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
   isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;
 
-/** What of a run sums are made of. */
 type Summed = Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'>;
 
-/** And by what they are made. */
 export type RunFigures = Summed &
   Pick<Run, 'id' | 'squadId' | 'roleId' | 'model' | 'createdAt'> & { subagent: string | null };
 
@@ -110,19 +105,18 @@ export interface Figures {
   running: number;
   queued: number;
   completed: number;
-  /** Ended as nobody wished. */
   failed: number;
-  /** Ended because somebody wished it: cancelled, given up, or with its part in a review done. */
+  /** Ended on purpose: cancelled, abandoned, or with its part in a review done. */
   stopped: number;
-  /** Of the runs that reported it; null when none did. */
+  /** Of the runs that reported it; null: none did. */
   input_tokens: number | null;
   output_tokens: number | null;
   cost_usd: number | null;
-  /** Some of the money was worked out from a price list. */
+  /** Some of the cost was estimated from a price list. */
   cost_is_estimated: boolean;
-  /** How long they worked, all together; null when none has started. */
+  /** Total running time; null: none has started. */
   duration_seconds: number | null;
-  /** Ended runs whose use nobody reported: it is not in the sums. */
+  /** Ended runs without reported usage, which are not in the sums. */
   unreported: number;
 }
 
@@ -131,6 +125,7 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
   const completed = ended.filter(({ status }) => status === 'completed').length;
   const failed = ended.filter(({ status }) => isFailure(status)).length;
   const queued = runs.filter(({ status }) => status === 'queued').length;
+  const usage = usageTogether(runs.map(run => run.usage));
   return {
     runs: runs.length,
     running: runs.length - ended.length - queued,
@@ -138,11 +133,11 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
     completed,
     failed,
     stopped: ended.length - completed - failed,
-    input_tokens: sum(runs.map(({ usage }) => usage?.input ?? null)),
-    output_tokens: sum(runs.map(({ usage }) => usage?.output ?? null)),
-    cost_usd: sum(runs.map(({ usage }) => usage?.costUsd ?? null)),
-    cost_is_estimated: runs.some(({ usage }) => usage?.costIsEstimated === true),
-    duration_seconds: sum(
+    input_tokens: usage?.input ?? null,
+    output_tokens: usage?.output ?? null,
+    cost_usd: usage?.costUsd ?? null,
+    cost_is_estimated: usage?.costIsEstimated ?? false,
+    duration_seconds: sumOfKnown(
       runs.map(({ startedAt, endedAt }) =>
         startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000,
       ),
@@ -151,13 +146,7 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
   };
 }
 
-/** Nothing reported is not nothing used. */
-function sum(values: readonly (number | null)[]): number | null {
-  const known = values.filter(value => value !== null);
-  return known.length === 0 ? null : Number(known.reduce((total, value) => total + value, 0).toFixed(6));
-}
-
-/** The days up to today in the user's own time, oldest first, each by its first moment. Not every day has 24 hours. */
+/** Start times of the last days in the user's time zone, oldest first. Not every day has 24 hours. */
 export function lastDays(now: number, count: number): number[] {
   const today = new Date(startOfDay(now));
   return Array.from({ length: count }, (_, i) => {

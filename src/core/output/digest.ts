@@ -1,39 +1,36 @@
-/** A text too long to give whole: its beginning, its end, and how many bytes it has. */
+/** A text that may be too long to show: its beginning, its end, and its size. */
 export interface Sample {
   head: string;
   /** Empty when `head` is the whole text. */
   tail: string;
   bytes: number;
-  /** How a reader gets the text from that byte on. */
+  /** The call that reads the text from that byte on. */
   readOn?(offset: number): string;
 }
 
 export const EMPTY: Sample = { head: '', tail: '', bytes: 0 };
 
-/** Characters a string takes inside JSON, quotes not counted. */
+/** Length of a string in JSON, without quotes. */
 export const jsonLength = (text: string): number => JSON.stringify(text).length - 2;
 
-/** Share of a cut text that goes to its end: an agent's last words are its report. */
+/** Share of a cut text that goes to its end: an agent reports its result last. */
 const TAIL_SHARE = 0.7;
 
 export interface Cut {
   text: string;
   truncated: boolean;
-  /** It is cut, and there was no room to say in it how to read on. */
+  /** It is cut, and there was no room to say how to read the rest. */
   isUnmarked?: true;
 }
 
-/**
- * Cuts texts so that together they take at most `budget` characters of JSON. Short ones are left whole and what they
- * do not use goes to the long ones.
- */
+/** Cuts texts so that together they take at most `budget` characters of JSON. Short texts stay whole, and the room they leave goes to the long ones. */
 export function fitToLength(samples: Sample[], budget: number): Cut[] {
   const wants = samples.map(sample => (sample.tail ? Number.POSITIVE_INFINITY : jsonLength(sample.head)));
   const shares = share(wants, Math.max(0, budget));
   return samples.map((sample, i) => cut(sample, shares[i] ?? 0));
 }
 
-/** The texts of one item in a list. `handles`: characters of JSON that the item needs on top when a text is cut. */
+/** The texts of one item in a list. `handles`: characters of JSON that the item needs in addition when a text is cut. */
 export interface TextItem {
   samples: Sample[];
   handles: number;
@@ -42,13 +39,13 @@ export interface TextItem {
 /** An item whose texts are cut keeps at least this many characters of each, on average. */
 const LEAST_TEXT = 300;
 
-/** Characters of JSON that an item cannot do without: its whole texts if they are short, else a part and the handles. */
+/** Characters of JSON that an item needs at least: its whole texts if they are short, else a part and the handles. */
 export const leastLength = ({ samples, handles }: TextItem): number =>
   Math.min(wholeLength(samples), LEAST_TEXT * samples.length + handles);
 
 /**
- * As `fitTexts`, for items that carry handles only when one of their texts is cut: room for handles that turn out not to be
- * needed goes to the texts. An item that is whole at its least length stays whole.
+ * As `fitToLength`, for items that have handles only when one of their texts is cut: room for handles that are not needed goes
+ * to the texts. An item that is whole at its least length stays whole.
  */
 export function fitItems(items: TextItem[], budget: number): Cut[][] {
   const cuts: Cut[][] = items.map(({ samples }) =>
@@ -78,7 +75,7 @@ const total = <T>(list: T[], figure: (item: T) => number): number =>
 const wholeLength = (samples: Sample[]): number =>
   total(samples, ({ head, tail }) => (tail ? Number.POSITIVE_INFINITY : jsonLength(head)));
 
-/** As many items from the start of a list as take at most `budget` characters of JSON. */
+/** As many items from the start of a list as fit into `budget` characters of JSON. */
 export function firstThatFit<T>(items: T[], budget: number): T[] {
   let used = 0;
   const end = items.findIndex(item => {
@@ -104,7 +101,8 @@ function cut(whole: Sample, budget: number): Cut {
   if (!whole.tail && jsonLength(whole.head) <= budget) return { text: whole.head, truncated: false };
   // The offset of the gap is not known yet; no offset has more digits than the size.
   const longMark = jsonLength(markOf(whole, whole.bytes));
-  // Where many texts share little room, text matters more than the call that reads on: results name it once for all.
+  // Where many texts share little room, text matters more than the call that reads the rest: the result names the call once for
+  // all.
   const sample = budget < 2 * longMark ? { ...whole, readOn: undefined } : whole;
   const unmarked = whole.readOn && !sample.readOn && { isUnmarked: true as const };
   const room = budget - jsonLength(markOf(sample, sample.bytes));
@@ -119,7 +117,7 @@ function markOf({ bytes, readOn }: Sample, offset: number): string {
   return `\n[… left out, ${bytes} bytes in all${how} …]\n`;
 }
 
-/** The longest beginning of `text` that takes at most `budget` characters of JSON, never half a character. */
+/** The longest start of `text` that takes at most `budget` characters of JSON, never half a character. */
 export function longestStart(text: string, budget: number): string {
   const start = (length: number) => text.slice(0, isLowSurrogate(text, length) ? length - 1 : length);
   return start(searchLength(text.length, length => jsonLength(start(length)) <= budget));

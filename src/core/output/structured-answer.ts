@@ -5,7 +5,7 @@ import { longestStart } from './digest.ts';
 
 const NEWEST = 'draft/2020-12';
 
-/** Those that MCP's own clients know, who check every answer again. Draft 7 only adds to draft 6. */
+/** The drafts that MCP clients know, who check every answer again. Draft 7 only adds to draft 6. */
 const CHECKERS = {
   [NEWEST]: async () => (await import('ajv/dist/2020.js')).Ajv2020,
   'draft/2019-09': async () => (await import('ajv/dist/2019.js')).Ajv2019,
@@ -13,13 +13,13 @@ const CHECKERS = {
   'draft-06': async () => (await import('ajv')).Ajv,
 };
 
-/** What checks by the draft that the schema names; by the newest if it names none. Loaded on first use: most runs have no schema. */
+/** The checker of the draft that the schema names (default: the newest). Loaded on first use: most runs have no schema. */
 async function checkerFor({ $schema = addressOf(NEWEST) }: JsonSchema) {
   const named = typeof $schema === 'string' ? $schema : '';
   const [, draft = ''] = /^https?:\/\/json-schema\.org\/(.+)\/schema#?$/.exec(named) ?? [];
   if (Object.hasOwn(CHECKERS, draft)) return CHECKERS[draft as keyof typeof CHECKERS]();
   throw new Error(
-    `its "$schema" is ${JSON.stringify($schema).slice(0, MAX_SHOWN_LENGTH)}, which is no draft that answers can be checked by; those are ${KNOWN}`,
+    `its "$schema" is ${JSON.stringify($schema).slice(0, MAX_SHOWN_LENGTH)}, which is not supported; supported are ${KNOWN}`,
   );
 }
 
@@ -29,13 +29,13 @@ const MAX_SHOWN_LENGTH = 200;
 const KNOWN = Object.keys(CHECKERS).map(addressOf).join(', ');
 
 const MAX_PROBLEMS = 5;
-/** Both take milliseconds on a quiet machine. A pattern that backtracks would take for ever, and everybody would wait for it. */
+/** Both take milliseconds on an idle machine. A backtracking pattern would take for ever, and everybody would wait for it. */
 const MAX_COMPILE_MS = 3_000;
 const MAX_CHECK_MS = 1_000;
-/** Compiling takes time with the square of their number. */
+/** Compile time grows with the square of their number. */
 const MAX_PATTERNS = 500;
 
-/** Why this is no schema to check with, or null; and the formats that nobody knows, which are not checked. */
+/** Why the schema is invalid, or null; and the names of unknown formats, which are not checked. */
 export async function checkSchema(
   schema: JsonSchema,
 ): Promise<{ fault: string | null; unknownFormats: string[] }> {
@@ -47,26 +47,26 @@ export async function checkSchema(
 async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => void): Promise<string | null> {
   try {
     const Checker = await checkerFor(schema);
-    // Without formats: what a reference looks like matters to nobody who can follow it.
+    // Without formats: the spelling of a reference does not matter if it can be resolved.
     const ajv = new Checker({ ...OPTIONS, validateFormats: false });
     if (bounded(() => ajv.validateSchema(withoutDialect(schema)), MAX_COMPILE_MS) !== true)
       return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');
     await compile(schema, onUnknownFormat);
     return null;
   } catch (thrown) {
-    return wordsOf(thrown);
+    return errorText(thrown);
   }
 }
 
-/** How a value differs from the schema; null when it does not. */
+/** How a value differs from the schema; null: it matches. */
 export async function checkValue(schema: JsonSchema, value: unknown): Promise<string | null> {
   try {
     const check = await compile(schema);
-    // Anything but true is no yes: a schema can be written so that the check gives a promise.
+    // Only `true` is a match: a schema can be written so that the check returns a promise.
     if (bounded(() => check(value), MAX_CHECK_MS) === true) return null;
     return problemsOf(check.errors ?? [], 'the answer');
   } catch (thrown) {
-    return `it could not be checked (${wordsOf(thrown)})`;
+    return `it could not be checked (${errorText(thrown)})`;
   }
 }
 
@@ -90,7 +90,7 @@ const eachOnce = (problems: Problem[]): Problem[] => [
   ).values(),
 ];
 
-/** Strict mode refuses keywords other programs add. */
+/** Strict mode rejects keywords that other programs add. */
 const OPTIONS = { strict: false, allErrors: true, validateSchema: false, logger: false } as const;
 
 async function compile(schema: JsonSchema, onUnknownFormat: (name: string) => void = () => {}) {
@@ -118,14 +118,14 @@ function patternsIn(part: unknown): number {
   return Object.values(part).reduce((sum, each) => sum + patternsIn(each), own);
 }
 
-/** The checker was chosen by it, and knows it by one spelling only. */
+/** The checker was chosen by `$schema`, and knows it in one spelling only. */
 function withoutDialect({ $schema, ...rest }: JsonSchema): JsonSchema {
   return rest;
 }
 
 const CALL = new Script('globalThis.__squadBounded()');
 
-/** Cut off, wherever it is, when its time is up. */
+/** Runs synchronous code and interrupts it when its time is up. */
 function bounded<T>(act: () => T, timeout: number): T {
   const room = globalThis as { __squadBounded?: () => void };
   let result: { value: T } | null = null;
@@ -140,15 +140,15 @@ function bounded<T>(act: () => T, timeout: number): T {
   }
 }
 
-function wordsOf(thrown: unknown): string {
+function errorText(thrown: unknown): string {
   const { code, message } = thrown as { code?: string; message?: string };
   return code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'it takes too long' : (message ?? String(thrown));
 }
 
-/** A short schema can take seconds: a pattern that backtracks, references to itself. So none is checked in the hub's own thread. */
+/** A short schema can take seconds: backtracking patterns, recursive references. So none is checked in the hub's own thread. */
 const ALWAYS = Number.POSITIVE_INFINITY;
 
-/** Why this is no schema to check with, or null. Formats that nobody knows are reported: they are not checked. */
+/** Why the schema is invalid, or null. Reports unknown formats, which are not checked. */
 export async function schemaFault(
   schema: JsonSchema,
   onUnknownFormat: (name: string) => void = () => {},
@@ -159,7 +159,6 @@ export async function schemaFault(
   return checked.fault;
 }
 
-/** How a value differs from the schema; null when it does not. */
 const mismatch = (schema: JsonSchema, value: unknown): Promise<string | null> =>
   offThread('value by schema', checkValue, ALWAYS, schema, value).catch(
     (thrown: unknown) => `it could not be checked (${reasonOf(thrown)})`,
@@ -172,7 +171,7 @@ function reasonOf(thrown: unknown): string {
 
 const SHOWN_TEXT = 1_000;
 
-/** The answer as a value that keeps to the schema, or why it is none. The text itself stays the run's result. */
+/** The answer as a value that matches the schema, or the error. The text itself stays the run's result. */
 export async function structuredAnswer(
   schema: JsonSchema,
   answer: string,
@@ -200,7 +199,7 @@ function valueIn(text: string): unknown {
 
 const FENCE = '```';
 
-/** Models like to wrap what they were asked to give bare. */
+/** Models often wrap a bare value in a code fence. */
 function withoutFence(answer: string): string {
   const text = answer.trim();
   const open = text.indexOf('\n');

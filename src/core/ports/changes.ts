@@ -1,8 +1,8 @@
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 
-/** The files a run works on. Needs git to say anything; never throws except where it is said. */
+/** Changes of the files in a run's folder, as Git tells them. Throws only where noted. */
 export interface FolderChanges {
-  /** One short git process, because it is on the way to an agent's start. */
+  /** One short Git process, because the start of the agent waits for it. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;
   /** Between two commits of a repository, for a folder that is gone. Both throw DIFF_UNAVAILABLE. */
@@ -13,8 +13,8 @@ export interface FolderChanges {
 }
 
 export interface WorkPlace {
-  /** The team files that Squad itself keeps there are nobody's work. */
+  /** Its team files are not counted: Squad itself keeps them up to date. */
   workspace?: string;
-  /** Of a run that has one of its own: what it commits elsewhere is not its work. */
+  /** The run's own branch: what the run commits elsewhere is not counted. */
   branch?: string;
 }

@@ -5,34 +5,33 @@ import type { PolicyRule, RunOptions, Usage } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Command } from './turns.ts';
 
-/** What an engine's line says, in words every engine shares. */
+/** The content of an engine's output line, in a form that all engines share. */
 export type EngineEvent =
   | { type: 'text'; text: string }
-  /** A tool call begins. `edits`: its purpose is to change a file. */
+  /** A tool call begins. `edits`: it is meant to change a file. */
   | { type: 'tool'; name: string; detail: string; edits?: boolean }
   | { type: 'tool_end'; name: string; ok: boolean; denied?: boolean }
-  /** Calls, all over, that were not told one by one. */
+  /** Finished calls that were not reported one by one. */
   | { type: 'more_tools'; calls: number; failed: number }
-  /** Worth showing, and neither words of the agent nor a tool: a retry, a refused permission. */
-  /** `retry`: the model's API failed and is to be asked again. `isForResult`: the result must say it, not only the log. */
+  /** Worth showing, but neither text of the agent nor a tool call: a retry, a denied permission. */
+  /** `retry`: the model's API failed and will be asked again. `isForResult`: it belongs into the result, not only into the log. */
   | { type: 'note'; text: string; retry?: ApiRetry; isForResult?: true }
-  /** All of this turn so far: it replaces what was said before. Fields in `runningTotals` count from the chat's beginning. */
+  /** Usage of this turn so far; replaces earlier reports. Figures in `runningTotals` count from the beginning of the chat. */
   | { type: 'usage'; usage: Usage; runningTotals?: readonly UsageFigure[] }
   | { type: 'chat'; id: string }
   | { type: 'model'; model: string }
-  /** A whole message of the conversation, from an engine of which everything is kept. */
+  /** A whole message, from an engine whose conversations are stored. */
   | { type: 'message'; message: TraceMessage }
   | EngineEnd;
 
-/** The engine's own report of its end. Without it a turn is not counted as done, whatever its exit code. */
+/** The engine's own report of its end. A turn without one did not succeed, whatever its exit code. */
 export interface EngineEnd {
   type: 'end';
   ok: boolean;
   answer: string;
   error: string | null;
-  /** What kind of failure it is, where that can be told. */
   code?: EngineFailure;
-  /** The answer as a value, from engines that check a schema themselves. */
+  /** The answer as a value, from engines that check the schema themselves. */
   structured?: unknown;
 }
 
@@ -50,45 +49,41 @@ export type EngineFailure =
 
 export interface ApiRetry {
   code: EngineFailure;
-  /** How long the engine waits before that; null: it does not say. */
+  /** How long the engine waits before it asks again; null: it does not say. */
   waitMs: number | null;
 }
 
 export type UsageFigure = 'input' | 'output' | 'cached' | 'costUsd';
 
-/** Reads one turn's lines, first to last, and may remember. It never throws: a line it does not know is passed over. */
+/** Reads the lines of one turn, first to last; may keep state. Never throws: unknown lines are ignored. */
 export interface EngineReader {
   line(line: string): EngineEvent[];
-  /**
-   * A line was too long to be read, and began like this. A reader whose answer may have been in it must not report another
-   * text as the answer.
-   */
+  /** A line was too long to read; `beginning` is its start. If the answer may have been in it, the reader must not report another text as the answer. */
   tooLong?(beginning: string): EngineEvent[];
-  /** The output is over and the process has ended: what only that tells. `file` reads the last 64 KiB of one of the turn's files, null if there is nothing. */
+  /** Called after the end of the process and its output. `file` reads the last 64 KiB of one of the turn's files; null: it is missing or empty. */
   finish?(exit: {
     exitCode: number | null;
     file(name: string): Promise<string | null>;
   }): Promise<EngineEvent[]>;
 }
 
-/** Where an agent finds Squad, and what it shows to be known as its run. */
+/** Address of Squad for an agent, and the token that identifies its run. */
 export interface RunEndpoint {
   url: string;
   token: string;
-  /** The second way: a stdio server that speaks for the run. The token is in the file named by its arguments. */
+  /** The alternative to HTTP: a stdio server for this run. The token is in the file that its arguments name. */
   relay: { command: string; args: string[] };
 }
 
-/** The name under which every engine knows Squad's own server. */
+/** Name of Squad's own MCP server in every engine. */
 export const SQUAD_SERVER = 'squad';
 
-/** Files an engine needs beside its command. In a rehearsal nothing is written. */
+/** Files that an engine needs for its command. A dry run writes nothing. */
 export interface TurnFiles {
-  /** Where a file of this turn is, or will be. */
   path(name: string): string;
-  /** Readable by the user only; returns its path. */
+  /** Readable by the user only. Returns the path. */
   write(name: string, content: string): Promise<string>;
-  /** A folder of this engine that lives as long as the chat. */
+  /** A folder that the engine keeps for as long as the chat exists. */
   chatFolder: string;
   writeInChat(name: string, content: string): Promise<string>;
 }
@@ -101,7 +96,7 @@ export interface TurnInput {
   prompt: string;
   promptFile: string;
   cwd: string;
-  /** The work tree it is in, if it was made for the run, and the user's checkout it came from. */
+  /** The run's own work tree and the user's checkout it came from. */
   worktree: Pick<Worktree, 'path' | 'repository'> | null;
   model: string | null;
   chatId: string | null;
@@ -110,83 +105,83 @@ export interface TurnInput {
   env: Record<string, string>;
   options: RunOptions;
   timeoutMs: number;
-  /** Null when Squad cannot be reached over HTTP; the agent then works without. */
+  /** Null: Squad cannot be reached over HTTP, and the agent works without it. */
   endpoint: RunEndpoint | null;
   files: TurnFiles;
 }
 
-/** A chat that somebody takes over at a terminal. */
+/** A chat that a person takes over in a terminal. */
 export interface InteractiveInput {
   chatId: string;
-  /** What its agent was given. */
+  /** The environment that its agent got. */
   env: Record<string, string>;
   files: Pick<TurnFiles, 'chatFolder' | 'writeInChat'>;
 }
 
 export interface InteractiveCommand {
   argv: [string, ...string[]];
-  /** On top of what the agent was given. */
+  /** Additions to the environment that the agent got. */
   env: Record<string, string>;
 }
 
 export interface Engine {
-  /** What results and listings call it: `claude`, `scripted`, `template`, or the name of the user's own. */
+  /** Name in results and listings: `claude`, `scripted`, `template`, or the name of a custom engine. */
   id: string;
-  /** The command of one turn. Throws before anything is started if it cannot be built. */
+  /** The command of one turn. Throws if it cannot be built. */
   command(input: TurnInput): Promise<Command>;
   /**
-   * How a chat begins. `minted`: the engine takes an id we choose. `command`: a program prints the id as its last
-   * non-empty line. `reported`: the engine chooses and says so in its events. Null: this engine keeps no chats.
+   * How a chat begins. `minted`: the engine takes an id of ours. `command`: a program prints the id as its last non-empty line.
+   * `reported`: the engine chooses one and reports it as an event. Null: the engine has no chats.
    */
   newChat:
     | { kind: 'minted'; mint(): string }
     | { kind: 'command'; command(input: TurnInput): Promise<Command> }
     | { kind: 'reported' }
     | null;
-  /** Its own interactive mode on a chat, without anything of Squad's. Throws CHAT_UNKNOWN. Null: none that Squad knows of. */
+  /** The engine's own interactive mode on a chat. Throws CHAT_UNKNOWN. Null: Squad knows of none. */
   interactive: ((input: InteractiveInput) => Promise<InteractiveCommand>) | null;
-  /** The model that the engine's own configuration names, for an engine whose events do not. Null: it names none. */
+  /** The model in the engine's own configuration, for an engine whose events do not name it. Null: none is configured. */
   configuredModel?(input: TurnInput): string | null;
   /**
-   * For an engine whose usage counts from the beginning of a chat: changes whenever anybody uses the chat, also outside Squad.
-   * Null: its record of the chat was not found.
+   * For an engine whose usage counts from the beginning of a chat: a value that changes whenever the chat is used, also outside
+   * Squad. Null: the engine's record of the chat was not found.
    */
   chatMark?(chat: { chatId: string; env: Record<string, string> }): Promise<string | null>;
-  /** Reads the engine's own events, or null when output is opaque and the exit code is all there is. */
+  /** Null: the output is plain text, and only the exit code tells how the turn ended. */
   reader: (() => EngineReader) | null;
-  /** Who holds each limit that these options ask for. */
+  /** Who enforces each limit that these options set. */
   policy(options: RunOptions): PolicyRule[];
-  /** Project files it reads by itself, which are not handed over a second time. */
+  /** Project files that the engine reads by itself, so that Squad does not send them too. */
   loadsItself: readonly string[];
-  /** It hands Squad's own server to its agent; for one that does not, no token is made. */
+  /** True: the engine passes Squad's own server to its agent. Otherwise no token is created. */
   wantsEndpoint: boolean;
-  /** Its agent cannot work without this variable, so it stays although the gateway keeps it for itself. */
+  /** True: the agent cannot work without this variable, so it gets the variable although the gateway uses it too. */
   needsVariable(name: string): boolean;
-  /** It makes sure of an output schema itself; otherwise the prompt asks for it. Squad checks the answer in any case. */
+  /** True: the engine enforces an output schema itself. Otherwise the prompt asks for it. Squad checks the answer in either case. */
   takesSchema: boolean;
-  /** Whether usage is reported while a turn runs, at its end, or never: what a budget can be held by. */
+  /** When usage is reported, which decides whether a budget can be enforced. */
   usageIsReported: 'live' | 'at_end' | 'never';
 }
 
 export interface EngineChoice {
   spec: EngineSpec;
-  /** Notes for the user: it was chosen because nothing was set, or its version is untried. */
+  /** For the user: the engine was chosen because none is set, or its version is untested. */
   notes: string[];
 }
 
 export interface Engines {
   create(spec: EngineSpec): Engine;
-  /** The agent CLI of that name or command, or null. Throws ENGINE_TOO_OLD. */
+  /** The agent CLI of that name or command; null: not found. Throws ENGINE_TOO_OLD. */
   find(nameOrCommand: string, env: Record<string, string>): Promise<InstalledCli | null>;
-  /** Every agent CLI there is, in the order of preference. */
+  /** All installed agent CLIs, in order of preference. */
   installed(env: Record<string, string>): Promise<InstalledCli[]>;
-  /** Whether a program of that CLI is there; it is not started. */
+  /** Whether a program of that CLI exists. Does not start it. */
   isPresent(cli: CliId, env: Record<string, string>): boolean;
-  /** Every agent CLI there could be, in the same order. */
+  /** All supported agent CLIs, in the same order. */
   clis(): CliFacts[];
   /**
-   * A stored spec as its program is now: it may have been updated, downgraded or removed since. Throws ENGINE_NOT_FOUND,
-   * ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
+   * A stored spec with the program as it is now: it may have been updated, downgraded or removed since. Throws
+   * ENGINE_NOT_FOUND, ENGINE_NOT_EXECUTABLE or ENGINE_TOO_OLD.
    */
   refresh(spec: EngineSpec, env: Record<string, string>): Promise<EngineChoice>;
 }

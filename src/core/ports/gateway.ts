@@ -3,44 +3,43 @@ import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig, OwnServers } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 
-/** A workspace's `.squad/mcp-config.json` as it counts now. */
+/** A workspace's `.squad/mcp-config.json` and what of it is in force. */
 export interface ConfigInForce {
   file: string;
   /**
-   * `none`: there is no file. `trusted`: it is in force. `untrusted`: it is well-formed and nobody has trusted this content,
-   * so nothing of it counts. `invalid`: it cannot be read; what was in force before still is.
+   * `none`: there is no file. `trusted`: it is in force. `untrusted`: it is valid, but the user has not trusted this content,
+   * so it has no effect. `invalid`: it cannot be read; the last valid configuration stays in force.
    */
   state: 'none' | 'trusted' | 'untrusted' | 'invalid';
-  /** Null when nothing is in force. */
   config: McpConfig | null;
-  /** What the user should know: why nothing counts, what is wrong and where, what refers to something that is not there. */
+  /** For the user: why the file has no effect, what is wrong and where, which references lead nowhere. */
   warnings: string[];
 }
 
 export interface McpConfigs {
-  /** Read on the first question, kept up to date from then on. Never throws: what is wrong is in the answer. */
+  /** Reads the file on the first call and watches it from then on. Never throws: errors are in the result. */
   of(workspace: string): Promise<ConfigInForce>;
-  /** What `of` last said, without waiting; null before the first. */
+  /** The last result of `of`, without waiting; null before the first. */
   known(workspace: string): ConfigInForce | null;
-  /** Kept up to date, asked about or not, until what it returns is called: for a run that is at work. */
+  /** Watches the file for a run, also when nobody calls `of`. Returns a function that stops it. */
   keep(workspace: string): () => void;
-  /** Called after what is in force has changed. Returns how to stop. */
+  /** Called after the configuration in force has changed. Returns a function that unsubscribes. */
   onChange(listener: (workspace: string) => void): () => void;
   close(): void;
 }
 
-/** The definition of a tool, prompt or resource as its server lists it, cleaned of what no reader should see. */
+/** The definition of a tool, prompt or resource as its server lists it, without hidden characters. */
 export type Definition = Readonly<Record<string, unknown>> & { readonly name: string };
 
 export type PinState =
-  /** Seen first, or approved since: may be used, if this is still its definition. */
+  /** On the server's first list, or approved since. Agents may use it while its definition stays the same. */
   | 'approved'
-  /** Came or changed after the first look: kept from everybody until approved. */
+  /** Added or changed after the first list: hidden from everybody until approved. */
   | 'pending'
-  /** No tool: an entry of a list that means none, and that the user has confirmed all the same. Its definition is only its name. */
+  /** An entry of a tool list that matches no tool and that the user has confirmed. Its definition is only its name. */
   | 'confirmed';
 
-/** A definition that was seen. Of one name there may be an approved one and one that waits. */
+/** A known definition. One name can have an approved definition and a pending one. */
 export interface Pin {
   name: string;
   hash: string;
@@ -49,7 +48,7 @@ export interface Pin {
   seenAt: number;
 }
 
-/** Which server it is whose tools are pinned: a workspace, its id there, and a hash of how it is started or reached. */
+/** Identity of the server whose tools are pinned: workspace, server id, and a hash of how it is started or reached. */
 export interface PinKey {
   workspace: string;
   server: string;
@@ -57,28 +56,28 @@ export interface PinKey {
 }
 
 export interface PinStore {
-  /** Null: this server was never listed. */
+  /** Null: this server has never been listed. */
   pins(key: PinKey): Promise<Pin[] | null>;
-  /** Replaces what is kept for the server, all of it or nothing. */
+  /** Replaces all pins of the server, or none. */
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
 }
 
 type AuditDecision = 'allowed' | 'denied';
 
-/** What is written down about one question or call. Never a value of an argument or a result: shapes, sizes, hashes. */
+/** One line of the audit log. It holds shapes, sizes and hashes, never the value of an argument or a result. */
 export interface AuditEntry {
   runId: RunId | null;
   roleId: string | null;
-  /** Whose call the run is, if it is a subagent's. */
+  /** Name of the subagent, if the run is a call of one. */
   subagent?: string;
   workspace: string;
   server: string | null;
   /** `tool`, `resource`, `prompt`, `completion`, `approval`… */
   kind: string;
-  /** In the server's own words where it is known, else as asked for. */
+  /** The server's own name for it if known, else the name that was asked for. */
   name: string;
   decision: AuditDecision;
-  /** Why not, or how it ended: `asked` (it has not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
+  /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
   outcome: string;
   /** Types by name: `{"path":"string","lines":"number"}`. */
   argumentShape?: string;
@@ -86,93 +85,91 @@ export interface AuditEntry {
   resultBytes?: number;
   resultHash?: string;
   durationMs?: number;
-  /** Of denials alike that are one line; one if it is not said. */
+  /** Number of similar denials in this line (default: 1). */
   count?: number;
 }
 
 export interface Audit {
-  /** Taken at once, on disk within a moment. Throws AUDIT_UNAVAILABLE when what was taken before could not be written. */
+  /** Queued at once and written soon. Throws AUDIT_UNAVAILABLE when earlier entries could not be written. */
   append(entry: AuditEntry): void;
-  /** Throws what `append` would: for asking before something is done that has to be written down. */
+  /** Throws what `append` would throw. Called before an action that has to be logged. */
   check(): void;
   flush(): Promise<void>;
 }
 
 export type UpstreamHealth =
-  /** Nobody has needed it yet, or not for a while. */
+  /** No run has needed it yet, or not for a while. */
   | 'idle'
   | 'starting'
   | 'up'
-  /** A call ran out of time: it is asked nothing new until it has answered a probe. */
+  /** A call timed out: the server gets no new calls until it has answered a probe. */
   | 'checking'
-  /** It failed, but never a call: it is started again after a short delay. */
+  /** It failed while no call was waiting: it is started again after a short delay. */
   | 'retrying'
-  /** It has failed a call, or kept failing: one try after the cool-down. */
+  /** A call failed, or it kept failing: one attempt after the cool-down. */
   | 'cooling'
-  /** It cannot be used as configured: a variable is not set, a program is not there, an address is refused, it lets nobody in. */
+  /** It cannot be used as configured: a variable is not set, the program is missing, the address is refused, or the login failed. */
   | 'unusable';
 
-/** One connection, or what should be one, as people see it. */
+/** State of one connection, for people. */
 export interface UpstreamStatus {
   workspace: string;
   server: string;
   type: 'stdio' | 'http' | 'sse';
   instance: 'shared' | 'per-agent';
   health: UpstreamHealth;
-  /** Since when it is what it is now. */
+  /** Start of the current health state. */
   since: number;
-  /** For how long it has been up without a break; null when it is not. */
+  /** Start of the current uninterrupted connection; null: not connected. */
   upSince: number | null;
   retryAt: number | null;
-  /** What stands against it now, in words, secrets left out. */
+  /** The current error, without secrets. */
   fault: string | null;
-  /** The last fault since it was first needed, also when it is over. */
+  /** The last error since the server was first needed, also if it is over. */
   lastFault: { message: string; at: number } | null;
   pid: number | null;
   era: 'legacy' | 'modern' | null;
   serverName: string | null;
   tools: number | null;
-  /** Definitions that wait for approval. */
+  /** Number of definitions that wait for approval. */
   pending: number;
   runs: number;
   callsInFlight: number;
   calls: number;
   failures: number;
-  /** Messages nobody had asked for, thrown away. */
+  /** Number of discarded messages that answered no request. */
   stray: number;
   restarts: number;
-  /** What it lists and nobody is shown, with why; not more than a few of many. */
+  /** Definitions that are listed but hidden from everybody, with the reason; only the first few. */
   refused: { name: string; reason: string }[];
 }
 
-/** A tool of another server as a run would see it, or why it would not. */
+/** A tool of another server, and whether a run can see it. */
 export interface SeenTool {
   server: string;
-  /** The server's own name for it. */
   tool: string;
-  /** The name agents call it by. */
+  /** Name that agents call it by. */
   name: string;
   description: string;
   isVisible: boolean;
-  /** Why not: `not in the server's tools`, `excluded`, `pending approval`… */
+  /** Why it is hidden: `not in the server's tools`, `excluded`, `pending approval`… */
   reason: string | null;
 }
 
-/** A server that could not be looked at. */
+/** A server whose tools could not be listed. */
 export interface ServerFault {
   server: string;
   fault: string;
-  /** Nothing is wrong yet: it needs more time. */
+  /** True: it is still starting, which is no error. */
   isStarting: boolean;
 }
 
-/** Something that waits for approval. */
 export interface PendingChange {
   server: string;
-  /** Of `unmatched`: the entry of a list. Of `dangling`: its place in the file, as `toolRestrictions.tester`. */
+  /** For `unmatched` the entry of the list; for `dangling` its path in the file, such as `toolRestrictions.tester`. */
   tool: string;
   /**
-   * `unmatched`: an entry that takes tools away and means none, because of which the server's tools are hidden. `dangling`: a
+   * `unmatched`: an entry that excludes tools and matches none, so all tools of the server are hidden. `dangling`: a
    * restriction or rule for a server or role that does not exist.
    */
   kind: 'new' | 'changed' | 'unmatched' | 'dangling';
@@ -182,33 +179,30 @@ export interface PendingChange {
   diff: string[];
 }
 
-/** What people ask of the gateway. */
+/** The gateway as people use it. */
 export interface GatewayAdmin {
   status(workspace: string | null): Promise<UpstreamStatus[]>;
-  /** Everything the servers of this role have, each with whether the role has it. Starts what is not up, within bounds. */
+  /** All tools of the servers of this role, each with whether the role may use it. Starts servers that are not connected, within limits. */
   toolsOf(
     workspace: string,
     roleId: string | null,
-    /** What the role's own file gives it. */
+    /** The `mcp` entries of the role's file. */
     roleMcp: readonly string[],
     env: Record<string, string>,
     roles?: readonly string[],
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
-  /** The same for servers that a subagent's file names. They are started for this alone, and ended. */
+  /** The same for the servers of a subagent's file. They are started for this call and stopped after it. */
   toolsOfSubagent(
-    /** Where a run of it would work. */
+    /** Working directory of the servers. */
     directory: string,
     servers: OwnServers,
     env: Record<string, string>,
   ): Promise<{ tools: SeenTool[]; faults: ServerFault[] }>;
-  /** By server, in its own names, also what is pending or confirmed. A server that was never seen is not in it. */
+  /** Tool names by server, also pending and confirmed ones. Servers that were never listed are absent. */
   knownTools(workspace: string): Promise<Record<string, string[]>>;
   /** `roles`: ids of all roles of the workspace; absent: no role counts as missing. */
   pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]>;
-  /**
-   * Approves what waits: of one server, of one tool, or all; with hashes, only what still is one of those definitions. Returns
-   * what was approved.
-   */
+  /** Approves pending changes of one server, of one tool, or all; with hashes, only those definitions. Returns what was approved. */
   approve(
     workspace: string,
     what: { server?: string; tool?: string; hashes?: readonly string[] },
@@ -216,34 +210,34 @@ export interface GatewayAdmin {
   ): Promise<PendingChange[]>;
 }
 
-/** A request to another server, as it came from an agent. */
+/** An agent's request to another server. */
 export interface ForwardedRequest {
   signal: AbortSignal;
-  /** Null when the agent did not ask for progress. */
+  /** Null: the agent did not ask for progress. */
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
-  /** The one client behind this request, for servers that have it to themselves; null where nobody can be asked. */
+  /** The client behind this request, for servers that only this run uses; null: no client can be asked. */
   client: ForwardedClient | null;
-  /** What a modern client said it can be asked for; told to servers that the run has to itself. */
+  /** Capabilities that a modern client declared; passed to servers that only this run uses. */
   capabilities?: Readonly<Record<string, unknown>>;
 }
 
 export interface ForwardedClient {
   capabilities: Readonly<Record<string, unknown>>;
-  /** A question of the server to the client: sampling, elicitation, roots. */
+  /** A request of the server to the client: sampling, elicitation, roots. */
   ask(method: string, params: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>>;
   /** A log message of the server. */
   tell(method: string, params: Record<string, unknown>): void;
 }
 
-/** What one run has of other servers. Answers are as they go on the wire; an error of the server is thrown as it came. */
+/** The tools, resources and prompts of other servers that one run may use. Results are as on the wire; an error of the server is thrown unchanged. */
 export interface GatewayView {
-  /** In the same order every time. Waits a moment for servers that were never seen; what is not there by then comes with a change notice. */
+  /** In a stable order. Waits briefly for servers that were never listed; those that come later cause a change notification. */
   tools(): Promise<Definition[]>;
-  /** Whether a name can only be one of another server's tools. Does not say that the run may use it. */
+  /** True: the name can only be a tool of another server. The run may still not be allowed to use it. */
   takes(name: string): boolean;
-  /** Whether the call can be handed on without a client to ask: false for servers the run has to itself. */
+  /** True: the call needs no client to ask. False for servers that only this run uses. */
   isPlain(name: string): boolean;
-  /** Null: there is no such tool for this run, and the attempt was written down. */
+  /** Null: the run has no such tool; the attempt is in the audit log. */
   call(
     name: string,
     params: Record<string, unknown>,
@@ -251,7 +245,7 @@ export interface GatewayView {
   ): Promise<Record<string, unknown> | null>;
   resources(): Promise<Definition[]>;
   resourceTemplates(): Promise<Definition[]>;
-  /** Null: no such resource for this run. */
+  /** Null: the run has no such resource. */
   readResource(
     uri: string,
     params: Record<string, unknown>,
@@ -263,25 +257,25 @@ export interface GatewayView {
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** Null: what it refers to is not another server's, or not this run's. */
+  /** Null: the reference is not to another server, or not one of this run's. */
   complete(
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** What the agent should be told before it begins: what is out of order, and what its role has instead. Null: all is well. */
+  /** What the agent has to know before it begins: unavailable servers and the alternatives of its role. Null: all servers are available. */
   notice(): string | null;
 }
 
 export interface Gateway extends GatewayAdmin {
-  /** Before the agent starts: gets its servers going, unless they are its own: those wait until it asks for them. Settles at once. */
+  /** Starts connecting the servers of a run before its agent starts, without waiting. Servers that only this run uses start when the agent first asks for them. */
   prepare(run: Run): void;
-  /** The same object for as long as the run lives; null when its workspace has no servers for it. */
+  /** The same object for as long as the run lives; null: the workspace has no servers for it. */
   viewOf(run: Run): GatewayView | null;
-  /** Called when the lists of this run may have changed. */
+  /** Called when lists of a run may have changed. */
   onChange(listener: (runId: RunId, what: 'tools' | 'resources' | 'prompts') => void): () => void;
-  /** The run has ended: what it had to itself ends too. Settles when that is gone. */
+  /** After the end of a run: stops the servers that only this run used, and waits until they are gone. */
   release(runId: RunId): Promise<void>;
-  /** Ends every server it started; settles when they are gone. */
+  /** Stops every server, and waits until they are gone. */
   close(): Promise<void>;
 }
 
@@ -294,13 +288,12 @@ export interface AuditFilter {
 export interface AuditPage {
   /** The newest that match, oldest first. */
   entries: AuditRecord[];
-  /** Lines met on the way that are none of ours. */
+  /** Number of lines that could not be parsed. */
   unreadable: number;
 }
 
-/** The audit log as people read it. */
 export interface AuditTrail {
-  /** Every line of every file, against the one before. */
+  /** Checks every line of every file against the line before it. */
   verify(): Promise<AuditVerdict>;
   entries(filter: AuditFilter): Promise<AuditPage>;
 }

@@ -1,11 +1,11 @@
 import type { Worktree } from '../../schema/worktree.ts';
 
-/** What a work tree has changed since it left its base branch, committed or not; renamed files by both names. */
+/** Files that a work tree has changed since it left its base branch, committed or not; renamed files under both names. */
 export type Touched = { files: string[]; why: null } | { files: null; why: string };
 
 export interface BranchTip {
   tip: string;
-  /** Everything on it is in the target. */
+  /** All its commits are in the target. */
   isMerged: boolean;
 }
 
@@ -22,19 +22,19 @@ export interface TrialBranch {
 }
 
 export type TrialOutcome =
-  /** The commit that merges it, and how many files that changes. */
+  /** The merge commit, and how many files it changes. */
   | { outcome: 'merged'; commit: string; files: number }
   | { outcome: 'nothing' }
   | { outcome: 'conflict'; files: string[]; messages: string[] };
 
 export interface Trial {
-  /** The last of the merges; where none could be made, what they were to be made on. */
+  /** The last merge commit; the starting commit if nothing could be merged. */
   result: string;
   /** In the order of the branches. */
   outcomes: TrialOutcome[];
 }
 
-/** A branch that is to go to a commit, with the folder that has it checked out, if one has. */
+/** A branch that is to move to a commit, and the folder that has it checked out, if any. */
 export interface TargetMove {
   repository: string;
   target: string;
@@ -43,25 +43,25 @@ export interface TargetMove {
   folder: string | null;
 }
 
-/** What a folder that is to follow says to it. */
+/** Whether a folder can follow its branch to the new commit. */
 export interface FolderFit {
-  /** Why it cannot follow. */
+  /** Reasons why it cannot. */
   obstacles: string[];
   warnings: string[];
 }
 
-/** Between any two steps of a change: tests end the process there. */
+/** Called between any two steps of a change, so that tests can end the process there. */
 export type Checkpoint = (name: string) => void;
 
-/** Merging the branches of runs. Nothing of the repository's or the user's configuration is run on the way. */
+/** Merges the branches of runs. Runs nothing that the repository or the user configured. */
 export interface Integration {
   /** In the order of the work trees. Never rejects. */
   touched(worktrees: readonly Worktree[]): Promise<Touched[]>;
-  /** All branches of runs there are, against `into`; null: whether they are merged is not asked. */
+  /** All branches of runs. `isMerged` is about `into`; null: not checked. */
   tips(repository: string, into: string | null): Promise<Map<string, BranchTip>>;
-  /** Throws INVALID_INPUT where there is no such branch. */
+  /** Throws INVALID_INPUT if there is no such branch. */
   target(repository: string, branch: string): Promise<Target>;
-  /** One after another onto the growing result. Makes objects that nothing points to, and changes nothing else. */
+  /** Merges one branch after another onto the result so far. Only creates objects that nothing refers to. */
   trial(
     repository: string,
     onto: { commit: string; branch: string },
@@ -69,11 +69,11 @@ export interface Integration {
     signal?: AbortSignal,
   ): Promise<Trial>;
   fit(move: TargetMove): Promise<FolderFit>;
-  /** What is not as it should be afterwards. Throws BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then `settle` says how far it went. */
+  /** Returns warnings. Throws BRANCH_MOVED, TARGET_BLOCKED, GIT_FAILED; then `settle` says how far it got. */
   move(move: TargetMove, checkpoint: Checkpoint): Promise<string[]>;
-  /** After a move that did not come to its end: finishes it if the branch had moved. Done twice it does nothing. */
+  /** After an interrupted move: completes it if the branch had moved. Idempotent. */
   settle(move: TargetMove): Promise<{ moved: boolean; notes: string[] }>;
-  /** Lets go of what was kept of a work tree that held nobody's work. */
+  /** Removes the ref of a saved work tree that held no work. */
   dropRef(repository: string, ref: string): Promise<void>;
 }
 
@@ -88,10 +88,10 @@ export interface CheckAsk {
 export interface CheckEnd {
   outcome: 'passed' | 'failed' | 'timeout' | 'not_started';
   exitCode: number | null;
-  /** The end of what it printed. */
+  /** The end of its output. */
   output: string;
   durationMs: number;
 }
 
-/** Runs a command of the user's on what is about to be merged; whatever it started ends with it. */
+/** Runs the user's check command on the merge result; its child processes end with it. */
 export type RunCheck = (ask: CheckAsk) => Promise<CheckEnd>;

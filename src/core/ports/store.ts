@@ -5,18 +5,18 @@ import type { Intent, Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import type { RunFigures } from '../cost/usage.ts';
 
-/** Rows to write whole (insert or replace, by key) and events to append: all of it or none of it. */
+/** Rows to insert or replace by key, and events to append: all or nothing. */
 export interface Change {
   squads?: Squad[];
   runs?: Run[];
   turns?: Turn[];
-  /** Of a chat that is there: its beginning stays, and so do its totals where none are given. */
+  /** An existing chat keeps its creation time, and its totals if none are given. */
   chats?: Chat[];
   reviews?: Review[];
   intents?: Intent[];
-  /** Intents that are carried out, or taken back: by id. */
+  /** Ids of intents that were carried out or taken back. */
   intentsDone?: string[];
-  /** How many reviews a lineage may have, whatever the setting says; null puts the setting back. */
+  /** Review rounds that a lineage may have instead of the setting; null: the setting applies again. */
   reviewLimits?: { lineageId: RunId; limit: number | null }[];
   inbox?: InboxItem[];
   events: NewEvent[];
@@ -25,11 +25,10 @@ export interface Change {
 export interface InboxFilter {
   runId?: RunId;
   state?: InboxState;
-  /** Only what is not open any more. */
+  /** True: only closed items. */
   isSettled?: boolean;
-  /** Of those that this run was asked to answer. */
+  /** Only items that this run was asked to answer. */
   owner?: RunId;
-  /** Ids that begin with this. */
   idPrefix?: string;
   limit: number;
 }
@@ -37,13 +36,13 @@ export interface InboxFilter {
 export interface RunFilter {
   workspace?: string;
   squadId?: SquadId;
-  /** Those that this run asked for. */
+  /** Only runs that this run started. */
   parentId?: RunId;
   status?: Run['status'][];
   lineageId?: RunId;
-  /** Only those that have a work tree to themselves. */
+  /** Only runs with a work tree of their own. */
   hasWorktree?: true;
-  /** Only runs created before this moment, for paging backwards. */
+  /** Only runs created before this time, for paging. */
   before?: number;
   limit: number;
 }
@@ -52,7 +51,6 @@ export interface ReviewFilter {
   lineageId?: RunId;
   coderId?: RunId;
   reviewerId?: RunId;
-  /** Of runs in this workspace. */
   workspace?: string;
   isOpen?: true;
   limit: number;
@@ -65,22 +63,22 @@ export interface EventFilter {
   squadId?: SquadId;
   types?: Event['body']['type'][];
   limit: number;
-  /** Newest first. */
+  /** Newest first (default: oldest first). */
   reverse?: boolean;
 }
 
 export interface Store extends BoardStore {
-  /** Changes are applied in the order given, several to a transaction; the promise settles when this one is on disk. */
+  /** Changes are applied in order, several to a transaction. Resolves when this one is on disk. */
   commit(change: Change): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
   run(id: RunId): Promise<Run | null>;
-  /** Newest first, except within a squad, where it is member order. */
+  /** Newest first; the runs of a squad in member order. */
   runs(filter: RunFilter): Promise<Run[]>;
   /** Every run that has not ended, oldest first. */
   liveRuns(): Promise<Run[]>;
   /** Runs that have not ended and were asked to stop, in this turn or an earlier one. */
   runsAskedToStop(): Promise<Set<RunId>>;
-  /** The turns of a run, first to last. */
+  /** First to last. */
   turns(runId: RunId): Promise<Turn[]>;
   chat(id: string): Promise<Chat | null>;
   review(id: ReviewId): Promise<Review | null>;
@@ -92,28 +90,28 @@ export interface Store extends BoardStore {
   inboxItem(id: InboxId): Promise<InboxItem | null>;
   /** Newest first. */
   inboxItems(filter: InboxFilter): Promise<InboxItem[]>;
-  /** Those that were neither carried out nor taken back, oldest first. */
+  /** Intents that were neither carried out nor taken back, oldest first. */
   intents(): Promise<Intent[]>;
   events(filter: EventFilter): Promise<Event[]>;
   /** Run and squad ids that begin with `prefix` (with or without `run_` / `squad_`), newest first. */
   idsLike(prefix: string, limit: number): Promise<string[]>;
-  /** Ids of the most recent runs and squads, to suggest near ones from. */
+  /** Ids of the newest runs and squads, for suggestions. */
   recentIds(limit: number): Promise<string[]>;
-  /** The money of runs that were asked for between these times, or of a squad, as far as it is known. */
+  /** Known cost of the runs created between these times, or of a squad. */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
-  /** Only what sums are made of, newest first: of a workspace, or of all that were asked for since then. */
+  /** Only the columns that sums need, newest first: of a workspace, or of all runs created since then. */
   figures(filter: { workspace?: string; since?: number; limit: number }): Promise<RunFigures[]>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
-  /** Runs that ended at this moment or later. */
+  /** Runs that ended at this time or later. */
   endedSince(since: number, limit: number): Promise<Run[]>;
-  /** Ended runs that ended before `before`, oldest first. */
+  /** Oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
-  /** Removes the rows of these runs, their events and questions, and squads and chats that nothing refers to any more. */
+  /** Removes these runs with their events and inbox items, and squads and chats that no other run refers to. */
   forget(runIds: RunId[]): Promise<void>;
-  /** Called after each committed change with its events, numbered. Returns how to stop. */
+  /** Called after each commit with its numbered events. Returns a function that unsubscribes. */
   onEvents(listener: (events: Event[]) => void): () => void;
-  /** Settles when everything committed so far is on disk. */
+  /** Resolves when everything committed so far is on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -121,39 +119,36 @@ export interface Store extends BoardStore {
 export interface BoardFilter {
   workspace?: string;
   squadId?: SquadId;
-  /** Words that are all in its task, title, role, subagent, engine, model or id. */
+  /** Words that must all occur in the task, title, role, subagent, engine, model or id. */
   q?: string;
 }
 
 export interface EndedFilter extends BoardFilter {
-  /**
-   * `failed`: ended as nobody wished within a day before `at`, and its task was not taken up again by then; `done`: every
-   * other. Or, whenever it was: `failed_ever` and `never_failed`.
-   */
+  /** `failed`: failed within a day before `at` and was not retried or continued by then; `done`: all others. At any time: `failed_ever` and `never_failed`. */
   part: 'failed' | 'done' | 'failed_ever' | 'never_failed';
   at: number;
-  /** Only those that come after this one. */
+  /** Only runs that follow this one, for paging. */
   after?: Pick<Run, 'createdAt' | 'id'>;
   limit: number;
 }
 
-/** What lists of runs for people are made of. */
+/** Queries for the lists of runs that people see. */
 export interface BoardStore {
   /** Newest first. */
   endedRuns(filter: EndedFilter): Promise<Run[]>;
   countEnded(filter: BoardFilter, at: number): Promise<{ failed: number; done: number }>;
-  /** Completed with an error within a week before `at`, and their task was not taken up again since: newest first. */
+  /** Runs that completed with an error within a week before `at` and were not retried or continued since, newest first. */
   leftWithError(filter: BoardFilter, at: number): Promise<Run[]>;
-  /** Those that have not ended. */
+  /** Runs that have not ended. */
   liveIds(filter: BoardFilter): Promise<Set<RunId>>;
-  /** Of these ended runs, those whose task was taken up again after their end. */
+  /** Of these ended runs, those that were retried or continued after their end. */
   takenUp(ids: readonly RunId[]): Promise<Set<RunId>>;
-  /** Of ended runs that were asked for since then. Null: nothing was reported. `unreported`: started, and nobody knows what they cost. */
+  /** Of ended runs created since then. Null: no cost was reported. `unreported`: started runs of unknown cost. */
   spending(since: number): Promise<{ costUsd: number | null; isEstimated: boolean; unreported: number }>;
-  /** Every workspace that has runs, the one of the newest first. */
+  /** Every workspace with runs, the most recently used first. */
   workspaces(): Promise<{ path: string; runs: number; lastRunAt: number }[]>;
-  /** Of each run first to last. */
+  /** First to last within each run. */
   turnsOf(ids: readonly RunId[]): Promise<Turn[]>;
-  /** The number of the newest event; 0: there is none. */
+  /** Number of the newest event; 0: there is none. */
   lastEvent(): Promise<number>;
 }

@@ -5,7 +5,6 @@ import type { BacklogEdit } from '../team/edit-backlog.ts';
 import type { HistoryEntry } from '../team/history.ts';
 import type { Roster } from '../team/roster.ts';
 
-/** An agent of the team, as the folder `.squad/agents` knows it. */
 export interface TeamAgent {
   name: string;
   hasCharter: boolean;
@@ -13,27 +12,27 @@ export interface TeamAgent {
 }
 
 /**
- * What a team knows: plain files in `.squad` that people and other programs edit. Read as they are now; what is odd about
- * them is told in notes and never thrown. Without the folder everything is empty, and a note says so.
+ * Team files in `.squad`, which people and other programs edit too. They are read anew on each call. Problems become notes and
+ * never errors; without the folder everything is empty, and a note says so.
  */
 export interface TeamMemory {
-  /** Whether any file of the team is there: roster, decisions or backlog. */
+  /** True: there is a roster, a decisions file or a backlog. */
   hasFiles(): Promise<boolean>;
   roster(): Promise<Roster>;
-  /** `revision` is another one whenever a file of theirs has changed. */
+  /** `revision` changes with every change of the files. */
   decisions(): Promise<Decisions & { revision: string }>;
-  /** `revision` is another one whenever the file has changed. */
+  /** `revision` changes with every change of the file. */
   backlog(): Promise<Backlog & { revision: string }>;
   /**
-   * One change, made to the file and to nothing else of it; with a revision only while it still has that. Throws TEAM_MISSING,
-   * BACKLOG_CHANGED, BACKLOG_ITEM_UNKNOWN, INVALID_INPUT and PERMISSION_DENIED.
+   * Changes one item and nothing else in the file; with a revision, only if the file still has that revision. Throws
+   * TEAM_MISSING, BACKLOG_CHANGED, BACKLOG_ITEM_UNKNOWN, INVALID_INPUT and PERMISSION_DENIED.
    */
   changeBacklog(edit: BacklogEdit, revision: string | null): Promise<{ number: number; title: string }>;
   agents(): Promise<TeamAgent[]>;
-  /** Null for a name that `agents` does not have, and for one without a charter. */
+  /** Null: no agent of that name, or it has no charter. */
   charter(name: string): Promise<string | null>;
   /** In the order of the file. */
   history(name: string): Promise<HistoryEntry[] | null>;
-  /** Into a new file of the inbox: nothing that is there is touched. Throws TEAM_MISSING. */
+  /** Writes a new file into the decision inbox; existing files stay unchanged. Throws TEAM_MISSING. */
   record(decision: NewDecision, at: Date): Promise<{ id: string; file: string }>;
 }

@@ -7,9 +7,9 @@ export interface TextDocument {
 
 export interface TextHit {
   id: string;
-  /** The words around what was found, on one line. */
+  /** The text around the match, on one line. */
   snippet: string;
-  /** Higher is better; only to compare hits of one search. */
+  /** Higher is better; comparable only within one search. */
   score: number;
 }
 
@@ -17,14 +17,16 @@ export interface TextHits {
   /** Best first. */
   hits: TextHit[];
   total: number;
-  /** `all`: each has every word. `some`: none had, these have one at least. `part`: the words as part of others. */
+  /** `all`: each hit has every word. `some`: no document has every word, these have at least one. `part`: the words as parts of other words. */
   match: 'all' | 'some' | 'part';
 }
 
-/** Full text search over what somebody else keeps. */
 export interface TextSearch {
-  /** Takes the documents of a key, unless it has this revision of them already. Others are answered meanwhile; what is beyond its bounds is left out. */
+  /**
+   * Indexes the documents of a key, unless this revision is indexed already. Searches for other keys continue meanwhile.
+   * Documents beyond the size limits are left out.
+   */
   index(key: string, revision: string, documents: () => Iterable<TextDocument>): Promise<void>;
-  /** Any text is a query: words, "phrases", beginnings*. Null when there is nothing in it to look for. */
+  /** Accepts any text: words, "phrases", prefixes*. Null: the query has no words. */
   search(key: string, query: string, limit: number): TextHits | null;
 }

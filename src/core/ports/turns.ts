@@ -1,10 +1,10 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { Leftover } from '../../schema/run.ts';
 
-/** A program to start: no shell, one value one argument. */
+/** A program to start, without a shell. */
 export interface Command {
   argv: [string, ...string[]];
-  /** A file given as standard input; null is /dev/null. */
+  /** File for standard input; null: /dev/null. */
   stdin: string | null;
   env: Record<string, string>;
 }
@@ -17,51 +17,51 @@ export interface TurnRef {
 export interface TurnStart extends TurnRef {
   command: Command;
   cwd: string;
-  /** The wrapper ends the whole group this long after the start even if no hub is alive. */
+  /** The wrapper ends the whole process group this long after the start, even without a hub. */
   hardLimitMs: number;
 }
 
 export interface TurnEnd {
-  /** As a shell says it: 128 + n for signal n. Null when nobody saw the exit. */
+  /** As a shell reports it: 128 + n for signal n. Null: nobody saw the exit. */
   exitCode: number | null;
-  /** The shell could not start the program: its own words. */
+  /** The shell's own message when it could not start the program. */
   spawnError: string | null;
-  /** What the turn left behind after its own end and Squad ended; empty after a stop, which is the end of all of it. */
+  /** Processes that the agent left behind and Squad ended; empty after a stop, which ends all of them. */
   leftovers: Leftover[];
-  /** When the wrapper saw the exit, or when it was found gone. */
+  /** When the wrapper saw the exit, or when the turn was found gone. */
   endedAt: number;
 }
 
 export interface LiveTurn {
   pid: number;
-  /** Settles once the turn is over: its exit was seen, or its whole tree is proven gone. Never rejects. */
+  /** Resolves when the exit was seen or the whole process tree is proven gone. Never rejects. */
   ended: Promise<TurnEnd>;
-  /** TERM, grace, KILL, to everything that belongs to the turn. Idempotent. */
+  /** Sends TERM, then KILL after the grace period, to every process of the turn. Idempotent. */
   stop(graceMs: number): void;
-  /** What its processes do just now. Costs a look at the process table: for turns that have been quiet. */
+  /** Reads the process table, which is slow: only for turns without recent output. */
   vitals(): Promise<ProcessStats>;
 }
 
-/** What a turn's processes show at one moment, the wrapper around them left out. */
+/** State of a turn's processes at one moment, without the wrapper. */
 export interface ProcessStats {
-  /** The agent's own process is there and not a zombie. */
+  /** The agent's own process exists and is no zombie. */
   alive: boolean;
-  /** It is held by a signal (SIGSTOP, or a terminal it may not use). */
+  /** Stopped by a signal: SIGSTOP, or a terminal that it may not use. */
   stopped: boolean;
-  /** Used so far by all of them and by those they have waited for. */
+  /** CPU time of all of them, and of their children that have been waited for. */
   cpuMs: number;
-  /** Read and written so far; null where the system does not say. */
+  /** Bytes read and written; null: the system does not say. */
   ioBytes: number | null;
   processes: number;
 }
 
-/** What a turn left on disk, as the next hub finds it. */
+/** State of a turn that an earlier hub started. */
 export type FoundTurn =
   | { state: 'live'; turn: LiveTurn; startedAt: number }
   | { state: 'ended'; end: TurnEnd; startedAt: number }
-  /** Its wrapper never got as far as starting the agent: safe to start. */
+  /** The wrapper never started the agent: safe to start. */
   | { state: 'never_started' }
-  /** It was started; no process and no exit record are left. */
+  /** It was started; neither a process nor an exit record is left. */
   | { state: 'gone'; end: TurnEnd; startedAt: number };
 
 export interface TurnOptions {
@@ -71,7 +71,7 @@ export interface TurnOptions {
 export interface Executor {
   /** Throws SPAWN_FAILED when not even the wrapper can be started. */
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
-  /** Costs little. False: no wrapper took its folder and none that might is alive, so `find` would find it never started. */
+  /** Cheap. False: no wrapper has taken the folder and none that could is alive, so `find` would return `never_started`. */
   hasBegun(turn: TurnRef): Promise<boolean>;
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
 }

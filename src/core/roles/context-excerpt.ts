@@ -14,7 +14,7 @@ import {
 } from '../../base/markdown.ts';
 import { oneLine } from '../../base/text.ts';
 
-/** The part of a plan that is being worked on, under the headings it stands under. */
+/** The part of a plan that is being worked on, with the headings above it. */
 export function currentIteration(document: Outline): MarkdownLine[] {
   const { title, opening, sections } = document;
   const head = title ? [title, BLANK] : [];
@@ -26,7 +26,7 @@ export function currentIteration(document: Outline): MarkdownLine[] {
   return [...head, ...above, ...wholeSection(current)];
 }
 
-/** First what the plan itself calls current, then where work is left, then the first that is not called done. */
+/** First what the plan calls current, then a section with open tasks, then the first that is not called done. */
 function choose(sections: readonly Section[]): Section | undefined {
   const iterations = sections.filter(({ heading }) => ITERATION.test(titleOf(heading)));
   const open = (among: readonly Section[]) => among.filter(section => !isDone(section));
@@ -43,25 +43,28 @@ function choose(sections: readonly Section[]): Section | undefined {
 
 const ITERATION =
   /\b(iteration|phase|milestone|sprint)\b|\b(stage|step|week|version|release|epic|part)\W{0,3}\d|\bv\d+\.\d/i;
-const CURRENT = said('current|in[ -]progress|ongoing|active|doing|wip|now', '🚧|🔄|⏳');
-const DONE = said('done|completed|finished|shipped|closed', '✅|✔|☑|\\[x\\]|(?<!not )\\bcomplete\\W*$');
-/** "Current state" tells of the project; "Current" and "In progress" tell of the plan. */
+const CURRENT = statusPattern('current|in[ -]progress|ongoing|active|doing|wip|now', '🚧|🔄|⏳');
+const DONE = statusPattern(
+  'done|completed|finished|shipped|closed',
+  '✅|✔|☑|\\[x\\]|(?<!not )\\bcomplete\\W*$',
+);
+/** "Current state" is about the project; "Current" and "In progress" are about the plan. */
 const NOTHING_BUT_CURRENT =
   /^\W*(current(ly)?|in[ -]progress|ongoing|active|doing|now|wip)( (work|tasks?|focus))?\W*$/iu;
 const STATUS_LINE = /^[\s>*_-]*(status|state)\b[\s:*_]*(.*)$/i;
 
-/** What the plan says of the section: in its heading, or in a line "Status: …" under it. */
-function saidOf({ heading, own }: Section): string[] {
+/** The status of a section: from its heading, or from a line "Status: …" below it. */
+function statusTexts({ heading, own }: Section): string[] {
   const statuses = own.slice(0, 8).map(({ text }) => STATUS_LINE.exec(text.slice(0, 200))?.[2] ?? '');
   return [titleOf(heading), ...statuses];
 }
 
-const isCurrent = (section: Section): boolean => saidOf(section).some(words => CURRENT.test(words));
-const isDone = (section: Section): boolean => saidOf(section).some(words => DONE.test(words));
+const isCurrent = (section: Section): boolean => statusTexts(section).some(text => CURRENT.test(text));
+const isDone = (section: Section): boolean => statusTexts(section).some(text => DONE.test(text));
 
-/** A word that is said of the section stands first, last or in brackets: "Phase 2: Active Directory" is not under way. */
-function said(words: string, marks: string): RegExp {
-  return new RegExp(`^\\W*(${words})\\b|[([]\\s*(${words})\\b|(?<!not )\\b(${words})\\W*$|${marks}`, 'iu');
+/** A status word stands first, last or in brackets: "Phase 2: Active Directory" is not active. */
+function statusPattern(terms: string, marks: string): RegExp {
+  return new RegExp(`^\\W*(${terms})\\b|[([]\\s*(${terms})\\b|(?<!not )\\b(${terms})\\W*$|${marks}`, 'iu');
 }
 
 const hasWorkLeft = (section: Section): boolean =>
@@ -69,14 +72,14 @@ const hasWorkLeft = (section: Section): boolean =>
 
 export type ContextHow = 'whole' | 'summary' | 'current iteration' | 'overview';
 
-/** What of a file goes into a context. Every line is the file's own, except marks that something was left out. */
+/** The part of a file that goes into a context. Every line is from the file, except marks that something was left out. */
 export function digestOf(file: string, text: string): { how: ContextHow; lines: MarkdownLine[] } {
   const lines = readMarkdown(text);
   const how = howOf(file);
   return { how, lines: how === 'whole' ? lines : DIGESTS[how](outline(lines)) };
 }
 
-/** By its name, in whatever folder; a file we know nothing about goes in whole. */
+/** By file name, in any folder; other files are included whole. */
 export function howOf(file: string): ContextHow {
   return HOW[file.slice(file.lastIndexOf('/') + 1).toUpperCase()] ?? 'whole';
 }
@@ -97,12 +100,12 @@ const OPENING: ExcerptSize = { lines: 14, bytes: 1_600 };
 const SECTION: ExcerptSize = { lines: 10, bytes: 900 };
 const SUBSECTION: ExcerptSize = { lines: 3, bytes: 300 };
 
-/** Headings under which a requirements document says what is to be reached. */
-const TELLING =
+/** Headings below which a requirements document states its goals. */
+const GOAL_HEADING =
   /\b(goals?|objectives?|requirements?|problem|vision|purpose|scope|success|acceptance|constraints?|user stor(y|ies)|features?|summary|overview)\b/i;
 
 function summary(document: Outline): MarkdownLine[] {
-  const telling = document.sections.filter(({ heading }) => TELLING.test(titleOf(heading)));
+  const telling = document.sections.filter(({ heading }) => GOAL_HEADING.test(titleOf(heading)));
   if (telling.length === 0) return overview(document);
   const inner = new Set(telling.flatMap(({ below }) => below));
   const shown = new Set(telling.filter(section => !inner.has(section)));

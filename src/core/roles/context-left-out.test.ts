@@ -15,13 +15,13 @@ it('sends everything that says something of its own', () => {
 
 it('sends two files of the same content once', () => {
   expect(reasons({ 'CLAUDE.md': 'Rules\n', 'AGENTS.md': 'Rules\r\n' })).toEqual({
-    'AGENTS.md': 'it says the same as CLAUDE.md',
+    'AGENTS.md': 'it is identical to CLAUDE.md',
   });
 });
 
 it('leaves out what the engine reads by itself, and its twin', () => {
   expect(reasons({ 'CLAUDE.md': 'Rules', 'AGENTS.md': 'Rules', 'own.md': 'x' }, ['AGENTS.md'])).toEqual({
-    'CLAUDE.md': 'it says the same as AGENTS.md',
+    'CLAUDE.md': 'it is identical to AGENTS.md',
     'AGENTS.md': 'the engine reads it by itself',
   });
 });
@@ -30,7 +30,7 @@ it('knows what CLAUDE.md brings in, when the engine reads that', () => {
   const files = { 'CLAUDE.md': 'First:\n@AGENTS.md\n```\n@own.md\n```', 'AGENTS.md': 'Rules', 'own.md': 'x' };
   expect(reasons(files, ['CLAUDE.md'])).toEqual({
     'CLAUDE.md': 'the engine reads it by itself',
-    'AGENTS.md': 'the engine reads it by itself: CLAUDE.md brings it in',
+    'AGENTS.md': 'the engine reads it by itself: CLAUDE.md includes it',
   });
   expect(reasons(files)).toEqual({});
 });

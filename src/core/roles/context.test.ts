@@ -109,9 +109,7 @@ describe('buildContext', () => {
       tokens: 0,
       budgetTokens,
       parts: [],
-      leftOut: [
-        { file: 'CLAUDE.md', reason: `there is no room for it in the budget of ${budgetTokens} tokens` },
-      ],
+      leftOut: [{ file: 'CLAUDE.md', reason: `it does not fit into the budget of ${budgetTokens} tokens` }],
     });
   });
 
@@ -124,8 +122,8 @@ describe('buildContext', () => {
     expect(parts).toEqual([]);
     expect(leftOut).toEqual([
       { file: 'PRD.md', reason: 'it is not UTF-8 text' },
-      { file: 'CLAUDE.md', reason: 'it has no text' },
-      { file: 'ARCHITECTURE.md', reason: 'it has no text' },
+      { file: 'CLAUDE.md', reason: 'it is empty' },
+      { file: 'ARCHITECTURE.md', reason: 'it is empty' },
     ]);
   });
 });

@@ -2,7 +2,7 @@ import { headingLine, type MarkdownLine, readMarkdown, titleOf } from '../../bas
 import { oneLine } from '../../base/text.ts';
 import { type ContextHow, digestOf, howOf } from './context-excerpt.ts';
 
-/** The files that are not to be sent at all, each with the reason. */
+/** The files that are left out, each with the reason. */
 export function exclusionReason(
   files: readonly FoundFile[],
   loadedByEngine: readonly string[],
@@ -11,7 +11,7 @@ export function exclusionReason(
   const isLast = (found: FoundFile) => (loaded.has(found.file) ? 0 : 1);
   const reasons = new Map<string, string>();
   const wholeFiles = new Map<string, string>();
-  // What the engine reads comes first, so that its twin is known for one.
+  // Files that the engine reads come first, so that an identical file is known to be a copy.
   for (const found of [...files].sort((a, b) => isLast(a) - isLast(b))) {
     const { file } = found;
     const twin =
@@ -25,8 +25,8 @@ export function exclusionReason(
 }
 
 function faultOf(text: string, twin: string | undefined): string | null {
-  if (text.trim() === '') return 'it has no text';
-  return twin === undefined ? null : `it says the same as ${twin}`;
+  if (text.trim() === '') return 'it is empty';
+  return twin === undefined ? null : `it is identical to ${twin}`;
 }
 
 function loadedFiles(files: readonly FoundFile[], loadedByEngine: readonly string[]): Map<string, string> {
@@ -34,11 +34,11 @@ function loadedFiles(files: readonly FoundFile[], loadedByEngine: readonly strin
   const guide = files.find(({ file }) => file === 'CLAUDE.md');
   if (guide && 'text' in guide && loaded.has(guide.file))
     for (const file of importsOf(guide.text))
-      if (!loaded.has(file)) loaded.set(file, `the engine reads it by itself: ${guide.file} brings it in`);
+      if (!loaded.has(file)) loaded.set(file, `the engine reads it by itself: ${guide.file} includes it`);
   return loaded;
 }
 
-/** A line `@AGENTS.md` in CLAUDE.md stands for that file. */
+/** A line `@AGENTS.md` in CLAUDE.md includes that file. */
 function importsOf(text: string): string[] {
   return readMarkdown(text)
     .filter(({ kind }) => kind === 'text')
@@ -48,8 +48,8 @@ function importsOf(text: string): string[] {
 const contentOf = (text: string): string => text.replace(/\r\n?/g, '\n').trim();
 
 /**
- * As many whole lines as fit into so many bytes. What was cut ends with `notice`, never within a block of code and never
- * with a heading that has nothing under it. Null when not one line of text fits.
+ * As many whole lines as fit. A cut text ends with `notice`, never inside a code block and never with a heading that has
+ * nothing below it. Null: not one line of text fits.
  */
 function fitLines(
   source: readonly MarkdownLine[],
@@ -87,12 +87,12 @@ function withoutBlankEnds(lines: readonly MarkdownLine[]): readonly MarkdownLine
   return first < 0 ? [] : lines.slice(first, lines.findLastIndex(isSomething) + 1);
 }
 
-/** A file of the workspace, by its path from the root, or why it cannot be read. */
+/** A file of the workspace with its path from the root, or why it cannot be read. */
 export type FoundFile = { file: string; text: string } | { file: string; fault: string };
 
 interface ContextOptions {
   budgetTokens?: number;
-  /** Files that the engine reads by itself: sent by us too, they would be paid for twice. */
+  /** Files that the engine reads by itself. If Squad sent them too, they would be paid for twice. */
   loadedByEngine?: readonly string[];
 }
 
@@ -118,10 +118,7 @@ export const DEFAULT_CONTEXT_TOKENS = 4_000;
 export const tokensOf = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 const BYTES_PER_TOKEN = 4;
 
-/**
- * Shares the budget so that no file crowds out the others: each is due a part by its weight, takes no more than it needs, and
- * what it does not need is shared among the rest.
- */
+/** Shares the budget so that no file crowds out the others: each gets a part by its weight, takes no more than it needs, and the rest is shared among the others. */
 export function buildContext(files: readonly FoundFile[], options: ContextOptions = {}): Context {
   const { budgetTokens = DEFAULT_CONTEXT_TOKENS, loadedByEngine = [] } = options;
   const reasons = exclusionReason(files, loadedByEngine);
@@ -132,7 +129,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
   let bytesLeft = Math.max(0, Math.floor(budgetTokens)) * BYTES_PER_TOKEN;
   let weightLeft = drafts.reduce((sum, { weight }) => sum + weight, 0);
   const fitted = new Map<Draft, { text: string; cut: boolean }>();
-  // Who needs least for its weight goes first: then every share that is not used up reaches those that are short.
+  // The smallest need per weight goes first: then every unused share reaches the files that need more.
   for (const draft of [...drafts].sort((a, b) => a.need / a.weight - b.need / b.weight)) {
     const share = Math.floor((bytesLeft * draft.weight) / weightLeft);
     weightLeft -= draft.weight;
@@ -140,9 +137,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
     if (part === null) {
       reasons.set(
         draft.file,
-        draft.need === 0
-          ? 'it has no text'
-          : `there is no room for it in the budget of ${budgetTokens} tokens`,
+        draft.need === 0 ? 'it is empty' : `it does not fit into the budget of ${budgetTokens} tokens`,
       );
       continue;
     }
@@ -150,7 +145,7 @@ export function buildContext(files: readonly FoundFile[], options: ContextOption
     bytesLeft -= Buffer.byteLength(part.text) + SEPARATOR.length;
   }
 
-  // In the order of the files, whoever was served first.
+  // In the order of the files.
   const texts = drafts.flatMap(draft => fitted.get(draft)?.text ?? []);
   const text = texts.join(SEPARATOR);
   return {
@@ -175,11 +170,11 @@ interface Draft {
   how: ContextHow;
   lines: MarkdownLine[];
   weight: number;
-  /** Bytes of all of it. */
+  /** Size of all of it, in bytes. */
   need: number;
 }
 
-/** Rules are meant to be read whole, digests are short already. */
+/** Rules are meant to be read whole; digests are short already. */
 const WEIGHT: Record<ContextHow, number> = { whole: 3, 'current iteration': 2, summary: 1, overview: 1 };
 
 function draftOf({ file, text }: { file: string; text: string }): Draft {
@@ -188,7 +183,7 @@ function draftOf({ file, text }: { file: string; text: string }): Draft {
   return { ...draft, need: Buffer.byteLength(partOf(draft, Number.POSITIVE_INFINITY)?.text ?? '') };
 }
 
-/** One level down, under the heading that names the file: no file can open a part of the prompt of its own. */
+/** One level down, below the heading that names the file: no file can open a section of the prompt. */
 function lowered(line: MarkdownLine): MarkdownLine {
   return line.kind === 'heading' ? headingLine(Math.min(6, line.level + 1), titleOf(line)) : line;
 }

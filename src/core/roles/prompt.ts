@@ -4,11 +4,11 @@ import type { AgentTemplate } from '../../schema/role.ts';
 import type { JsonSchema } from '../../schema/run.ts';
 import { checkText } from '../text.ts';
 
-/** Stateless and new-chat prompts carry the role; a continued chat has already read it. `spawn`: a bare prompt. */
+/** Stateless and new-chat prompts contain the role; a continued chat has read it before. `spawn`: a bare prompt. */
 type PromptMode = 'stateless' | 'new_chat' | 'continued' | 'spawn';
 
 interface PromptParts {
-  /** What the project's own files say, or nothing. */
+  /** Context from the project's files. */
   context?: string;
   /** Empty for a bare prompt. */
   roleBody: string;
@@ -23,7 +23,7 @@ export function buildPrompt(parts: PromptParts): string {
   return COMMAND.test(prompt) ? `# Your Role\n\n${prompt}` : prompt;
 }
 
-/** What a role must not begin with: some CLIs would run it as a command of their own and never ask the model. */
+/** A prompt must not begin with these: some CLIs would run it as a command of their own and never ask the model. */
 const COMMAND = /^\s*[/@!]/;
 
 function joined({ context = '', roleBody, task, mode }: PromptParts): string {
@@ -35,13 +35,13 @@ function joined({ context = '', roleBody, task, mode }: PromptParts): string {
   return `${before}${roleBody}${RULE}${heading}\n${task}${FOOTER}`;
 }
 
-/** The prompt of a later turn for an engine without chats: everything said before, then the new text. */
+/** The prompt of a later turn for an engine without chats: everything so far, then the new text. */
 export function extendPrompt(prompt: string, text: string): string {
   const before = prompt.endsWith(FOOTER) ? prompt.slice(0, -FOOTER.length) : prompt;
   return `${before}${RULE}${text}${FOOTER}`;
 }
 
-/** For engines that cannot be held to a schema: they are asked. */
+/** For engines that do not enforce a schema: the prompt asks for it. */
 export const answerFormat = (schema: JsonSchema): string => `
 
 # Answer Format
@@ -50,7 +50,7 @@ Your final answer must be one JSON value and nothing else: no words around it, n
 
 ${JSON.stringify(schema, null, 2)}`;
 
-/** Agents and whoever reads their reports rely on these words. */
+/** Agents and readers of their reports rely on these words. */
 const FOOTER = `
 
 ---
@@ -63,15 +63,15 @@ you MUST clearly report them as SETUP / ENVIRONMENT ISSUES.
 Explain what you observed and suggest specific steps for the human to fix.
 Do not pretend the task succeeded.`;
 
-/** Whatever stands in double braces on one line. */
+/** Anything in double braces on one line. */
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g;
 
-/** The names in a body's placeholders, in the order of their first use. */
+/** Placeholder names, in the order of their first use. */
 export function placeholders(body: string): string[] {
   return [...new Set([...body.matchAll(PLACEHOLDER)].map(([, name]) => name!.trim()))];
 }
 
-/** The prompt. A value goes in as it is: nothing in it is a placeholder. */
+/** Fills in the placeholders. Values are inserted as they are: placeholders in them are not replaced. */
 export function fillTemplate(
   template: Pick<AgentTemplate, 'name' | 'arguments' | 'body'>,
   given: Readonly<Record<string, string>>,

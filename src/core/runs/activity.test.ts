@@ -3,7 +3,7 @@ import { ActivityPace } from './engine-report.ts';
 
 const text = (words: string) => ({ type: 'text' as const, text: words });
 
-test('the first thing an agent says is an event at once', () => {
+test('the first text of an agent becomes an event at once', () => {
   expect(new ActivityPace().take(text('reading'), 0)).toEqual({
     type: 'run.activity',
     kind: 'text',
@@ -11,14 +11,14 @@ test('the first thing an agent says is an event at once', () => {
   });
 });
 
-test('a burst is told whole', () => {
+test('a burst of activity is reported completely', () => {
   const pace = new ActivityPace();
   const taken = Array.from({ length: 40 }, (_, n) => pace.take(text(`line ${n}`), 0));
   expect(taken.map(each => each?.text)).toEqual(Array.from({ length: 40 }, (_, n) => `line ${n}`));
   expect(pace.rest()).toBeNull();
 });
 
-test('a flood becomes a few events a second, and what was passed over is counted', () => {
+test('a flood becomes a few events a second, and skipped events are counted', () => {
   const pace = new ActivityPace();
   const all = Array.from({ length: 60_000 }, (_, ms) => text(`line ${ms}`));
   const taken = all.map((each, ms) => pace.take(each, ms)).filter(each => each !== null);
@@ -31,7 +31,7 @@ test('a flood becomes a few events a second, and what was passed over is counted
   expect(pace.rest()).toBeNull();
 });
 
-test('what an agent does is told even where all it says is not', () => {
+test('tool calls are reported even when text is skipped', () => {
   const pace = new ActivityPace();
   for (let n = 0; n < 1_000; n++) pace.take(text(`line ${n}`), 0);
   const did = { type: 'tool' as const, name: 'write', detail: 'a.ts' };
@@ -39,7 +39,7 @@ test('what an agent does is told even where all it says is not', () => {
   expect(pace.take(text('more'), 0)).toBeNull();
 });
 
-test('long words are cut, never inside a character', () => {
+test('long text is cut, never inside a character', () => {
   const activity = new ActivityPace().take(text(`${'a'.repeat(299)}😀 and more`), 0)!;
   expect(activity.text.isWellFormed()).toBe(true);
   expect(activity.text.length).toBeLessThanOrEqual(301);
@@ -51,7 +51,7 @@ test('figures and ends are no activity', () => {
   expect(pace.take({ type: 'chat', id: 'x' }, 0)).toBeNull();
 });
 
-test('calls that were not told one by one are told as a number', () => {
+test('calls that were not reported one by one are reported as a number', () => {
   const told = (calls: number, failed: number) =>
     new ActivityPace().take({ type: 'more_tools', calls, failed }, 0);
   expect(told(1_500, 3)).toMatchObject({ kind: 'tool', text: '1500 more calls, 3 failed' });

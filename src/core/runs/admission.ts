@@ -8,12 +8,12 @@ import { chatBusy } from './plan-run.ts';
 
 interface QueuePorts {
   live(): Iterable<LiveRun>;
-  /** How many may have a place at once. */
+  /** How many runs may have a slot at once. */
   places(): number;
   start(entry: LiveRun): void;
 }
 
-/** Who waits for a place, in the order of asking, and who has one. */
+/** Runs that wait for a slot, in the order of their requests. */
 export class RunQueue {
   private readonly ports: QueuePorts;
   private readonly waiting: LiveRun[] = [];
@@ -23,12 +23,12 @@ export class RunQueue {
     this.ports = ports;
   }
 
-  /** It waits for `pump`. */
+  /** Starts with the next `pump`. */
   add(entry: LiveRun): void {
     this.waiting.push(entry);
   }
 
-  /** False when it was not waiting. */
+  /** False: it was not waiting. */
   remove(entry: LiveRun): boolean {
     const at = this.waiting.indexOf(entry);
     if (at >= 0) this.waiting.splice(at, 1);
@@ -39,12 +39,12 @@ export class RunQueue {
     return this.waiting.includes(entry);
   }
 
-  /** Places that nobody has or waits for. */
+  /** Slots that no run has or waits for. */
   get free(): number {
     return Math.max(0, this.ports.places() - this.taken - this.waiting.length);
   }
 
-  /** Starts what may start. */
+  /** Starts as many runs as there are slots. */
   pump(): void {
     while (!this.closed && this.waiting.length > 0 && this.taken < this.ports.places()) {
       const entry = this.waiting.shift()!;
@@ -64,7 +64,7 @@ export class RunQueue {
   }
 }
 
-/** One run at a time on a chat: those at work hold theirs, and those being written down have theirs claimed. */
+/** Allows one run at a time on a chat. Running runs hold their chats; runs that are being saved have theirs claimed. */
 export class ChatClaims {
   private readonly live: () => Iterable<LiveRun>;
   private readonly claimed = new Set<string>();
@@ -79,7 +79,7 @@ export class ChatClaims {
     for (const { chats, run } of this.live()) if (chats.has(chat)) throw chatBusy(chat, `run ${run.id}`);
   }
 
-  /** Claims them all or none, with nothing in between that another call could come in. Returns how to let go. */
+  /** Claims all of them or none, synchronously, so that no other call can come in between. Returns a function that releases them. */
   claim(chats: string[]): () => void {
     for (const chat of chats) this.refuseBusy(chat);
     for (const chat of chats) this.claimed.add(chat);
@@ -94,16 +94,16 @@ export const MINUTE_MS = 60_000;
 interface AskedStarts {
   count: number;
   depth: number;
-  /** The run that asks, and those above it. */
+  /** The calling run and its ancestors. */
   callers?: readonly Run[];
 }
 
-/** One fuse for the user, across every client: how deep, and how many starts in a minute. Running at once is a queue, not a refusal. */
+/** Limits how deep runs are nested and how many start in a minute, for all clients together. Too many at once are queued, not refused. */
 export class SpawnLimit {
-  /** By the monotonic clock. */
+  /** On the monotonic clock. */
   private starts: number[] = [];
 
-  /** Starts that an earlier hub let through, on the monotonic clock of this one. */
+  /** Starts that an earlier hub admitted, on the monotonic clock of this one. */
   recall(times: readonly number[]): void {
     this.starts.push(...times);
   }
@@ -114,7 +114,7 @@ export class SpawnLimit {
     for (let i = 0; i < asked.count; i++) this.starts.push(now);
   }
 
-  /** Throws unless that many more runs may be started now, by the monotonic clock. */
+  /** Throws unless that many more runs may start now. `now` is on the monotonic clock. */
   check({ count, depth, callers = [] }: AskedStarts, limits: HubSettings, now: number): void {
     const lineage = callers.map(run => `${runName(run)} ${run.id}`).toReversed();
     const askedBy = lineage.length > 0 ? `; asked for by ${lineage.join(' → ')}` : '';
@@ -122,10 +122,10 @@ export class SpawnLimit {
     if (depth > deepest)
       throw new SquadError(
         'DEPTH_LIMIT',
-        `This would be a run ${depth} levels deep; limits.depth is ${deepest}${askedBy}`,
+        `This run would be ${depth} levels deep, and limits.depth is ${deepest}${askedBy}`,
         {
           suggestions: [
-            `Raise it with \`squad config set limits.depth ${depth}\`, or let the parent do the work itself.`,
+            `Raise it with \`squad config set limits.depth ${depth}\`, or let the calling agent do the work itself.`,
           ],
         },
       );
@@ -144,10 +144,10 @@ export class SpawnLimit {
   }
 }
 
-/** A stored time on the monotonic clock. A time in the future was stored before the clock was set back; it counts as now. */
+/** A stored time on the monotonic clock. A time in the future was stored before the clock was set back and counts as now. */
 export const monotonicOf = (clock: Clock, at: number): number =>
   clock.monotonic() - Math.max(0, clock.now() - at);
 
-/** A monotonic time as the clock would show it if it had never been set. */
+/** A monotonic time as the wall clock would show it if it had never been set. */
 export const wallTimeOf = (clock: Clock, monotonic: number): number =>
   clock.now() - (clock.monotonic() - monotonic);

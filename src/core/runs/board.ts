@@ -3,22 +3,21 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type RunStatus } from '../../schema/run.ts';
 import type { Need } from '../../schema/run-card.ts';
 
-/** Ends that nobody wished for. */
 export const FAILURES = ['error', 'timeout', 'lost'] as const satisfies RunStatus[];
 
-/** After a day somebody has seen it, or does not care. */
+/** After a day somebody has seen the failure, or does not care. */
 export const FAILURE_COUNTS_MS = 24 * 60 * 60_000;
 
 export const isFailure = (status: RunStatus): boolean => (FAILURES as readonly string[]).includes(status);
 
-/** A failure of the last day: it wants to be looked at unless its task was taken up again since. */
+/** A failure of the last day. It needs attention unless the run was retried or continued since. */
 export const isFreshFailure = ({ status, endedAt }: Pick<Run, 'status' | 'endedAt'>, now: number): boolean =>
   isFailure(status) && endedAt !== null && endedAt >= now - FAILURE_COUNTS_MS;
 
-/** Longer than a weekend: after that a run whose reviews ran out is listed with the others. */
+/** Longer than a weekend. After that, a run at its review limit is listed with the others. */
 export const DECISION_COUNTS_MS = 7 * 24 * 60 * 60_000;
 
-/** How much a run wants somebody to look at it. */
+/** How much a run needs a person's attention. */
 export function attentionLevel(
   run: Pick<Run, 'status' | 'endedAt'>,
   {
@@ -34,23 +33,23 @@ export function attentionLevel(
   return run.status === 'queued' ? 'queued' : 'running';
 }
 
-/** A list of runs as it was when its first page was asked for. */
+/** A list of runs as it was when its first page was requested. */
 export interface BoardPage {
-  /** What was asked for: its pages are of no other list. */
+  /** The filter: a cursor is valid only for the same filter. */
   asked: string;
   at: number;
-  /** Runs that had not ended, by how much they needed somebody. They move on; a list that is being read must not. */
+  /** Runs that had not ended, by attention level. They change while somebody pages through the list; the list must not. */
   live: Readonly<Record<'needs_you' | 'running' | 'queued', readonly RunId[]>>;
 }
 
-/** More people than this leaf at the same time only where nobody means to. */
+/** So many people never page through lists at the same time. */
 const MAX_KEPT = 64;
 
-/** Lists that somebody is leafing through, the newest. */
+/** The newest lists that somebody pages through. */
 export class BoardPages {
   private readonly kept = new Map<string, BoardPage>();
 
-  /** Returns the name to ask for it with. */
+  /** Returns a name for the cursor. */
   keep(page: BoardPage): string {
     const name = randomBytes(6).toString('base64url');
     this.kept.set(name, page);
@@ -58,7 +57,7 @@ export class BoardPages {
     return name;
   }
 
-  /** Undefined: that was too long ago, or before this hub. */
+  /** Undefined: too old, or from another hub. */
   find(name: string): BoardPage | undefined {
     return this.kept.get(name);
   }

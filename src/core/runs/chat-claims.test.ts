@@ -6,11 +6,11 @@ const holder = { run: { id: 'run_0000000001' }, chats: new Set(['held']) } as un
 const claims = () => new ChatClaims(() => [holder]);
 const busy = (message: string) => expect.objectContaining({ code: 'CHAT_BUSY', message });
 
-test('a chat of a run at work is busy, by its name', () => {
+test('the chat of a running run is busy, and the error names it', () => {
   expect(() => claims().claim(['held'])).toThrow(busy('Chat held is in use by run run_0000000001'));
 });
 
-test('a claimed chat is busy until it is let go', () => {
+test('a claimed chat is busy until it is released', () => {
   const chats = claims();
   const letGo = chats.claim(['a', 'b']);
   expect(() => chats.claim(['b'])).toThrow(busy('Chat b is in use by another call'));
@@ -18,7 +18,7 @@ test('a claimed chat is busy until it is let go', () => {
   chats.claim(['b']);
 });
 
-test('where one of them is busy none is claimed', () => {
+test('if one chat is busy, none is claimed', () => {
   const chats = claims();
   expect(() => chats.claim(['a', 'held'])).toThrow();
   chats.refuseBusy('a');

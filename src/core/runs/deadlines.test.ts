@@ -24,7 +24,7 @@ test.each([
   expect(left()).toBe(0);
 });
 
-test('the next hub goes on by the wall clock', () => {
+test('the next hub continues by the wall clock', () => {
   expect(deadlinesFrom(SPAN.from + 1.5 * HOUR).left()).toBe(0.5 * HOUR);
 });
 

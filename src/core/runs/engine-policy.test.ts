@@ -25,7 +25,7 @@ test('a budget that only warns is advice', () => {
   ]);
 });
 
-test('a budget the engine holds itself is told once, and none is told when there is none', () => {
+test('a budget that the engine enforces is listed once, and no budget is not listed', () => {
   const own = { rule: 'budget: 2 USD', heldBy: 'engine' as const, note: null };
   expect(policyFor(engine('live', [own]), options)).toEqual([own]);
   expect(policyFor(engine('live'), { ...options, budgetUsd: null })).toEqual([]);

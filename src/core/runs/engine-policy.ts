@@ -1,7 +1,7 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import type { Engine } from '../ports/engine.ts';
 
-/** What the engine holds, and what Squad holds itself whatever the engine. */
+/** The limits that the engine enforces, and those that Squad enforces for every engine. */
 export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
   const rules = [...engine.policy(options)];
   if (options.approvals === 'ask' && !rules.some(({ rule }) => rule.startsWith('approvals')))

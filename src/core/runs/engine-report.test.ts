@@ -24,7 +24,7 @@ test('a failure of the API counts until the model has answered', () => {
     expect(reportOf(RETRY, event).retry).toBeNull();
 });
 
-test('what the result must say is said once; other notes are for the log', () => {
+test('notes for the result appear once; other notes are for the log', () => {
   const cut: EngineEvent = { type: 'note', text: 'cut off', isForResult: true };
   expect([...reportOf(cut, { type: 'note', text: 'retry' }, cut).notes]).toEqual(['cut off']);
 });

@@ -3,8 +3,8 @@ import type { EventBody } from '../../schema/event.ts';
 import type { Usage } from '../../schema/run.ts';
 import { dropUnseenTotals, isEmpty, sinceLastTurn, totalsAfter } from '../cost/usage.ts';
 import type { ApiRetry, EngineEnd, EngineEvent, EngineReader, UsageFigure } from '../ports/engine.ts';
+import { truncate } from '../text.ts';
 
-/** Counts what an engine reports about its tools. */
 export class ToolCounts {
   calls = 0;
   failures = 0;
@@ -30,13 +30,13 @@ export class ToolCounts {
     }
   }
 
-  /** Calls that were to change a file and are not known to have failed. */
+  /** Calls that were meant to change a file and are not known to have failed. */
   get edits(): number {
     return Math.max(0, this.editsBegun - this.editsFailed);
   }
 }
 
-/** Enough of it to see how far it came. */
+/** Enough text to see how far the agent got. */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
 /** Events that come only after the model has answered. */
@@ -48,19 +48,19 @@ const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
   'usage',
 ]);
 
-/** Everything an engine has said about one turn, gathered. Empty for an engine that says nothing. */
+/** Everything that an engine has reported about one turn. Empty for an engine without events. */
 export class EngineReport {
   end: EngineEnd | null = null;
-  /** The engine has reported its end and has not continued since, as it does when a sub-agent outlasts the answer. */
+  /** The engine has reported its end and has not continued since, as it does when a sub-agent runs longer than the answer. */
   hasEnded = false;
-  /** The API's last failure, while the engine has shown no sign of a later answer. */
+  /** The API's last failure, until an event shows that the model has answered since. */
   retry: (ApiRetry & { text: string }) | null = null;
-  /** Notes for the result, beside the answer. */
+  /** Notes for the result. */
   readonly notes = new Set<string>();
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolCounts | null;
   private usage: Usage | null = null;
-  /** What was said, for a turn that ends without an answer. */
+  /** The agent's text so far, for a turn that ends without an answer. */
   private said = '';
   private runningTotals: readonly UsageFigure[] = [];
   private readonly reader: EngineReader | null;
@@ -76,7 +76,7 @@ export class EngineReport {
     return events;
   }
 
-  /** A line was too long to be read. */
+  /** A line was too long to read. */
   skip(beginning: string): void {
     for (const event of this.reader?.tooLong?.(beginning) ?? []) this.note(event);
   }
@@ -91,7 +91,7 @@ export class EngineReport {
     return events;
   }
 
-  /** The final answer, or what was said until the turn was cut short. */
+  /** The final answer, or the text so far if the turn was interrupted. */
   get answer(): string {
     return this.end && (this.end.ok || this.end.answer) ? this.end.answer : this.said;
   }
@@ -101,7 +101,7 @@ export class EngineReport {
     return usage && isEmpty(usage) ? null : usage;
   }
 
-  /** Why figures are missing that the engine did report. */
+  /** Explains figures that the engine reported but that are unknown for this run alone. */
   usageNotes(chatTotals: Usage | null): string[] {
     const unknown = this.usage ? dropUnseenTotals(this.usage, this.runningTotals, chatTotals) : [];
     if (unknown.length === 0) return [];
@@ -110,7 +110,7 @@ export class EngineReport {
     ];
   }
 
-  /** Null when this turn said nothing about it. */
+  /** Null: this turn reported no usage. */
   totalsOfChat(chatTotals: Usage | null): Usage | null {
     return this.usage && totalsAfter(this.usage, this.runningTotals, chatTotals);
   }
@@ -136,13 +136,13 @@ export class EngineReport {
 type Activity = Extract<EventBody, { type: 'run.activity' }>;
 
 const MAX_ACTIVITY_LENGTH = 300;
-/** So many at once, and so many a second after that. */
+/** A burst of this many events, then this many per second. */
 const AT_ONCE = 50;
 const A_SECOND = 5;
-/** Of those at once, for what an agent does alone: what it says must not keep that from being told. */
+/** Part of the burst reserved for tool calls, so that text cannot crowd them out. */
 const FOR_TOOLS = 10;
 
-/** Turns an agent's chatter into events at a pace a database and a reader can follow: what is passed over is counted. */
+/** Limits an agent's events to a rate that a database and a reader can follow. Skipped events are counted. */
 export class ActivityPace {
   private room = AT_ONCE;
   private at: number | null = null;
@@ -162,7 +162,7 @@ export class ActivityPace {
     return this.withSkipped(activity);
   }
 
-  /** Nothing more comes: what was passed over since the last event, if anything was. */
+  /** After the last event: the number of events skipped since, if any. */
   rest(): Activity | null {
     if (this.skipped === 0) return null;
     return this.withSkipped({ type: 'run.activity', kind: 'note', text: 'Its output has all of it.' });
@@ -184,5 +184,4 @@ function describe(event: EngineEvent): Activity | null {
   return null;
 }
 
-const cut = (text: string) =>
-  text.length > MAX_ACTIVITY_LENGTH ? `${text.slice(0, MAX_ACTIVITY_LENGTH).toWellFormed()}…` : text;
+const cut = (text: string) => truncate(text, MAX_ACTIVITY_LENGTH);

@@ -24,21 +24,21 @@ async function hubWith() {
   return { store, run, live, last, lookups: () => lookups };
 }
 
-test('what a run did under an earlier hub is looked up, once', async () => {
+test('activity under an earlier hub is read from the store, once', async () => {
   const { run, last, lookups } = await hubWith();
   expect(await last.of(run.id)).toMatchObject({ text: 'Before.' });
   expect(await last.of(run.id)).toMatchObject({ text: 'Before.' });
   expect(lookups()).toBe(1);
 });
 
-test('what it does now is known without asking', async () => {
+test('current activity is known without reading the store', async () => {
   const { store, run, last, lookups } = await hubWith();
   await store.commit({ events: [activity(run, 'Now.')] });
   expect(await last.of(run.id)).toMatchObject({ text: 'Now.' });
   expect(lookups()).toBe(0);
 });
 
-test('of a run that has ended nothing is kept', async () => {
+test('nothing is kept of an ended run', async () => {
   const { store, run, live, last, lookups } = await hubWith();
   await last.of(run.id);
   live.delete(run.id);

@@ -25,7 +25,7 @@ test.each([
   expect(ended).toHaveBeenCalledOnce();
 });
 
-test('the time of a call runs from the call on, also while it waits for a place, whatever the clock is set to', () => {
+test('the timeout of a call runs from the call on, also in the queue, however the clock is set', () => {
   const time = { now: 1_000_000, passed: 0 };
   const clock = { now: () => time.now, monotonic: () => time.passed };
   const run = { id: 'run_1', chatId: null, timeoutMs: 500, createdAt: time.now, options: {} };
@@ -45,7 +45,7 @@ test('the time of a call runs from the call on, also while it waits for a place,
   expect(ended).toHaveBeenCalledOnce();
 });
 
-test('its deadline is told by the clock as it is set now', () => {
+test('the deadline follows the clock as it is set now', () => {
   const time = { now: 1_000_000, passed: 0 };
   const clock = { now: () => time.now, monotonic: () => time.passed };
   const run = { id: 'run_1', chatId: null, timeoutMs: 500, options: {} };

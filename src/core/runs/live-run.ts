@@ -13,10 +13,10 @@ import type { LiveTurn } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
 import { ActivityPace, EngineReport } from './engine-report.ts';
 
-/** setTimeout's own ceiling; a longer deadline is reached in steps. */
+/** Maximum of setTimeout; longer deadlines are reached in steps. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** What a run needs on its way in, kept in memory so that starting it reads nothing back. */
+/** What a turn starts with, kept in memory so that the start reads no files. */
 export interface RunMaterial {
   prompt: string;
   promptFile: string;
@@ -28,71 +28,67 @@ export interface RunEngine {
   spec: EngineSpec;
 }
 
-/** Who hears of what an agent does while it does it. */
+/** Receives what an agent reports while it runs. */
 export interface RunListener {
   activity(body: EventBody): void;
-  /** It reported what it used. */
   usage(): void;
-  /** A message of its conversation, also of those that an earlier hub heard. */
+  /** A message of the conversation, also one that an earlier hub has read before. */
   message(message: TraceMessage, place: MessagePlace): void;
 }
 
-/** A run that has not ended, with everything the hub holds for it while it lives. */
+/** A run that has not ended, with its state in memory. */
 export class LiveRun {
   readonly run: Run;
-  /** Null for a turn found at work, which needs none any more, and until `load` for a run found in the queue. */
+  /** Null for a running turn that this hub found, which no longer needs it, and before `load` for a run found in the queue. */
   material: RunMaterial | null;
   turn: Turn | null = null;
   process: LiveTurn | null = null;
   stop: StopReason | null = null;
-  /** When that was asked for, on the monotonic clock; null: not known. */
+  /** On the monotonic clock; null: unknown. */
   stopAskedAt: number | null = null;
-  /** The end of its turn has been judged and is being written: too late for any wish about that turn. */
+  /** The outcome of its turn is decided and being written: too late to stop that turn. */
   isEnding = false;
-  /** Something about it is being written that whoever comes next has to wait for. */
+  /** A write about the run that the next change has to wait for. */
   changing: Promise<void> | null = null;
-  /** Ends what is done for a turn before its agent is there. */
+  /** Aborts the preparation of a turn before its agent is started. */
   starting = new AbortController();
-  /** What its turns before this one used. */
+  /** Usage of earlier turns. */
   usageBefore: Usage | null;
-  /** True while it counts against the limit of runs at once. */
+  /** True while it counts against the limit of concurrent runs. */
   isActive = false;
-  /** What its engine says, when its engine says things. */
   report: EngineReport;
-  /** What the chat had used before this run; null: not known. */
+  /** Usage of the chat before this run; null: unknown. */
   chatTotals: Usage | null;
-  /** How the engine's record of the chat looked at the end of the turn. Undefined: nobody has looked, or it has none. */
+  /** The engine's mark of the chat at the end of the turn. Undefined: not read, or the engine has none. */
   chatMark: string | null | undefined = undefined;
-  /** Every chat it works on, the one it was asked to go on with and the one its engine says it is: all are kept from others. */
+  /** All its chats, requested and reported by the engine. No other run may use them meanwhile. */
   readonly chats = new Set<string>();
-  /** How many calls of its agent wait for other runs just now. */
+  /** How many calls of its agent wait for other runs. */
   waits = 0;
-  /** The folder as it was before the agent; null while nobody has looked. */
+  /** The folder before the agent started; null: not read yet. */
   baseline: Baseline | null = null;
-  /** Begun while the run is written down, so that its start need not wait for all of it. */
-  looking: Promise<Baseline> | null = null;
-  /** The budget it went over, if it did. */
+  /** Started while the run is being saved, so that the start has less to wait for. */
+  earlyBaseline: Promise<Baseline> | null = null;
+  /** The budget that was exceeded. */
   overBudget: Spending | null = null;
-  /** When it last gave a sign of life, on the monotonic clock. */
+  /** Last sign of life, on the monotonic clock. */
   lastSignAt: number | null = null;
-  readonly over: Promise<void>;
-  settle: () => void = () => {};
-  /** The run as it ends, known before that is on disk. */
-  readonly decided: Promise<Run>;
-  decide: (ended: Run) => void = () => {};
-  /** Settles when nothing more is written about the end of its current turn: the run is over, or waits. */
-  turnOver: Promise<void>;
-  settleTurn: () => void = () => {};
+  /** Resolved when the run has ended and its end is on disk. */
+  readonly ended = Promise.withResolvers<void>();
+  /** Resolved with the ended run before its end is on disk. */
+  readonly decided = Promise.withResolvers<Run>();
+  /** Resolved when nothing more is written about the end of its current turn: the run has ended, or waits for a review. */
+  turnOver = Promise.withResolvers<void>();
 
-  /** The turn is over: what of it was not told one by one. */
-  tellRest: () => void = () => {};
-  /** Lines of its output that were too long to be read as events. */
+  /** Reports activity that was skipped, at the end of the turn. */
+  reportSkipped: () => void = () => {};
+  /** Lines of output that were too long to read as events. */
   linesDropped = 0;
 
-  /** Null until `load`, for a run that an earlier hub left in the queue. */
+  /** Null before `load`, for a run that an earlier hub left in the queue. */
   private built: RunEngine | null;
   private follower: ReturnType<RunFiles['follow']> | null = null;
-  /** On the monotonic clock; null while nothing is timed. */
+  /** On the monotonic clock; null: no timer. */
   private deadline: number | null = null;
   private timer: NodeJS.Timeout | null = null;
 
@@ -104,16 +100,9 @@ export class LiveRun {
     this.chatTotals = run.chatIsNew ? NOTHING_USED : null;
     if (run.chatId !== null) this.chats.add(run.chatId);
     this.usageBefore = run.usage;
-    this.over = new Promise(settle => {
-      this.settle = settle;
-    });
-    this.decided = new Promise(settle => {
-      this.decide = settle;
-    });
-    this.turnOver = this.untilTurnOver();
   }
 
-  /** A run that an earlier hub left in the queue is read only when its turn comes: there may be thousands. */
+  /** A run that an earlier hub left in the queue is read only when it gets a slot: there may be thousands. */
   async load(read: () => Promise<{ engine: RunEngine; material: RunMaterial }>): Promise<void> {
     if (this.built !== null) return;
     const { engine, material } = await read();
@@ -138,12 +127,12 @@ export class LiveRun {
     return this.run.turn;
   }
 
-  /** It waits, and has no turn. */
+  /** It waits for a review and has no turn. */
   get isPaused(): boolean {
     return this.run.status === 'waiting_review' && this.process === null && !this.isEnding;
   }
 
-  /** Its turn is over and written down; what comes next is another one, or the end. */
+  /** Resets it after the end of a turn was written. Another turn follows, or the end. */
   pause(): void {
     this.release();
     this.usageBefore = this.run.usage;
@@ -159,24 +148,18 @@ export class LiveRun {
     this.isActive = false;
     this.isEnding = false;
     this.starting = new AbortController();
-    this.settleTurn();
-    this.turnOver = this.untilTurnOver();
+    this.turnOver.resolve();
+    this.turnOver = Promise.withResolvers();
   }
 
-  private untilTurnOver(): Promise<void> {
-    return new Promise(settle => {
-      this.settleTurn = settle;
-    });
-  }
-
-  /** Reads the agent's own events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
-  follow(files: RunFiles, clock: Clock, tell: RunListener, seen = 0): void {
+  /** Reads the agent's events as they are written. Lines within the first `seen` bytes were reported by an earlier hub. */
+  follow(files: RunFiles, clock: Clock, listener: RunListener, seen = 0): void {
     if (!this.engine.reader) return;
     this.report = new EngineReport(this.engine.reader());
     const pace = new ActivityPace();
-    this.tellRest = () => {
+    this.reportSkipped = () => {
       const activity = pace.rest();
-      if (activity) tell.activity(activity);
+      if (activity) listener.activity(activity);
     };
     this.linesDropped = 0;
     let bytes = 0;
@@ -190,10 +173,11 @@ export class LiveRun {
       passed(ofLine);
       for (const event of this.report.take(line)) {
         this.learn(event);
-        if (event.type === 'usage') tell.usage();
-        if (event.type === 'message') tell.message(event.message, { position: messages++, bytes: ofLine });
+        if (event.type === 'usage') listener.usage();
+        if (event.type === 'message')
+          listener.message(event.message, { position: messages++, bytes: ofLine });
         const activity = bytes > seen ? pace.take(event, clock.monotonic()) : null;
-        if (activity) tell.activity(activity);
+        if (activity) listener.activity(activity);
       }
     };
     const onLongLine = (beginning: string, ofLine: number) => {
@@ -205,28 +189,29 @@ export class LiveRun {
     this.follower = files.follow(turn, 'stdout', onLine, onLongLine);
   }
 
-  /** What an engine says about the run itself. */
+  /** Takes over what the engine reports about the run itself. */
   learn(event: EngineEvent): void {
     if (event.type === 'chat') this.takeChat(event.id);
     else if (event.type === 'model') this.run.model = event.model;
   }
 
-  /** Totals of its chat, for the next turn; null: what is stored stays. A turn that reported nothing leaves the figures. */
+  /** Totals of its chat for the next turn; null: the stored ones stay. A turn that reported nothing keeps the figures. */
   get totalsOfChat(): ChatTotals | null {
     const before = this.chatMark === undefined || this.chatTotals === NOTHING_USED ? null : this.chatTotals;
     const totals = this.report.totalsOfChat(this.chatTotals) ?? before;
     return totals && { ...totals, mark: this.chatMark ?? null };
   }
 
-  /** The chat that replies go on with from now on. */
+  /** Replies continue this chat from now on. */
   takeChat(id: string): void {
     this.run.chatId = id;
     this.chats.add(id);
   }
 
   /**
-   * By the wall clock only for a turn that an earlier hub started, and never for longer than its whole time: the clock may have
-   * been set since. A call, whose caller waits all the while, is timed from the call on, and a start does not begin its time anew.
+   * Uses the wall clock only for a turn that an earlier hub started, and never for longer than the whole timeout: the clock may
+   * have been set since. A call of a subagent is timed from the call on, because its caller waits; its start does not restart
+   * the timer.
    */
   atDeadline(clock: Clock, act: () => void): void {
     const stored = (this.turn?.deadlineAt ?? Number.POSITIVE_INFINITY) - clock.now();
@@ -239,7 +224,7 @@ export class LiveRun {
     return this.deadline === null ? this.run.timeoutMs : this.deadline - clock.monotonic();
   }
 
-  /** Its deadline as the clock shows it now. Null: none, or it ended before this hub saw it. */
+  /** Deadline by the current wall clock. Null: none, or the turn ended before this hub saw it. */
   deadlineNow(clock: Clock): number | null {
     return this.deadline === null ? null : wallTimeOf(clock, this.deadline);
   }
@@ -252,19 +237,18 @@ export class LiveRun {
     );
   }
 
-  /** Reads what the agent wrote last. */
+  /** Reads the rest of the output. */
   async drain(): Promise<void> {
     await this.follower?.stop();
     this.follower = null;
   }
 
-  /** Its deadline is none any more. */
   stopTimer(): void {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
   }
 
-  /** Lets go of timers and files; the process goes on. */
+  /** Releases timers and files. The process keeps running. */
   release(): void {
     this.stopTimer();
     this.drain().catch(() => {}); // whoever needs what is left has read it, and was told

@@ -46,7 +46,7 @@ describe('an engine that reports its own end', () => {
     const unsaid = (linesDropped: number, code = 0) =>
       judge(facts(exit(code), { events: { end: null, retry: null, linesDropped } }));
     expect(unsaid(0).step).toBe('fail');
-    expect(unsaid(0).error?.message).toContain('ended without saying how');
+    expect(unsaid(0).error?.message).toContain('ended without reporting a result');
     expect(unsaid(1)).toMatchObject({ step: 'fail', error: { code: 'OUTPUT_LIMIT' } });
     expect(unsaid(1, 1)).toMatchObject({ step: 'fail', error: { code: 'ENGINE_FAILED' } });
   });
@@ -136,7 +136,7 @@ describe('a wish to stop', () => {
 });
 
 describe('nobody saw an exit', () => {
-  test('a program that could not be started is a spawn failure in the words of the shell', () => {
+  test("a program that could not be started is a spawn failure with the shell's message", () => {
     expect(judge(facts(exit(127, { spawnError: 'x: not found' }))).error).toEqual({
       code: 'SPAWN_FAILED',
       message: 'The agent could not be started: x: not found',

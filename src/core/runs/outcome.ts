@@ -7,11 +7,12 @@ import type { EngineEnd } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { limitReached, roundsOf } from '../review/rounds.ts';
+import { truncate } from '../text.ts';
 import type { EngineReport } from './engine-report.ts';
 import type { LiveRun } from './live-run.ts';
 import type { RunTransition } from './run-state.ts';
 
-/** The wrapper's own watchdog fires this long after the deadline, so a hub that lives always comes first. */
+/** The wrapper's own watchdog fires this long after the deadline, so that a running hub always comes first. */
 export const HARD_LIMIT_GRACE_MS = 30_000;
 
 export interface Outcome {
@@ -23,12 +24,12 @@ export interface Facts {
   end: TurnEnd;
   stop: StopReason | null;
   deadlineAt: number;
-  /** Null when the engine has no events of its own: then the exit code is all there is. */
+  /** Null: the engine has no events, and only the exit code tells how the turn ended. */
   events: (Pick<EngineReport, 'end' | 'retry'> & { linesDropped: number }) | null;
   timeoutMs: number;
 }
 
-/** How a turn ended, from facts alone. A signal of ours outranks whatever the agent said about it. */
+/** How a turn ended, from facts alone. A stop by Squad outranks what the agent reported. */
 export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outcome {
   const retry = events?.retry ?? null;
   const timedOut: Outcome = { step: 'time_out', error: retry && timeoutWhileRetrying(retry, timeoutMs) };
@@ -36,16 +37,16 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
   if (stop === 'terminate' || stop === 'abandon') return { step: stop, error: null };
   if (stop === 'timeout') return timedOut;
   if (stop === 'output_limit')
-    return failed('OUTPUT_LIMIT', 'It wrote more than output.max_bytes allows. What it wrote is kept.');
-  if (stop === 'budget')
     return failed(
-      'BUDGET_EXCEEDED',
-      'It reached its budget and was stopped. What it did until then is kept.',
+      'OUTPUT_LIMIT',
+      'The run wrote more than output.max_bytes allows. Its output so far is kept.',
     );
+  if (stop === 'budget')
+    return failed('BUDGET_EXCEEDED', 'The run reached its budget and was stopped. Its work so far is kept.');
   if (stop === 'stall')
     return failed(
       'STALLED',
-      `It gave no sign of life for as long as its role allows (stall) and was stopped. What it did until then is kept.${
+      `The run gave no sign of life for as long as its role allows (\`stall\`) and was stopped. Its work so far is kept.${
         retry ? ` ${lastFailure(retry)}` : ''
       }`,
     );
@@ -56,22 +57,22 @@ export function judge({ end, stop, deadlineAt, events, timeoutMs }: Facts): Outc
       error: {
         code: 'LOST',
         message:
-          'Its process is gone and left no exit record (killed from outside, or the machine went down). What it wrote is kept, if its folder is still there.',
+          'Its process is gone and left no exit record: it was killed from outside, or the machine went down. Its output is kept if its folder still exists.',
       },
     };
-  // Only the wrapper's watchdog ends a turn this late. Most agents heed its TERM; a few need its KILL.
+  // Only the wrapper's watchdog ends a turn this late. Most agents obey its TERM; a few need its KILL.
   if (end.exitCode !== 0 && end.endedAt >= deadlineAt + HARD_LIMIT_GRACE_MS - 1_000) return timedOut;
   if (events) return judgeEvents(events, end.exitCode);
   if (end.exitCode === 0) return { step: 'complete', error: null };
-  return failed('ENGINE_FAILED', exitWords(end.exitCode));
+  return failed('ENGINE_FAILED', exitText(end.exitCode));
 }
 
-/** A file's time is that of the kernel's last tick, so an exit can look a little earlier than it was. */
+/** File times have the resolution of the kernel's tick, so an exit can look a little earlier than it was. */
 const TICK_MS = 10;
 
 /**
- * Why Squad ended the turn; null if the turn had already ended by itself. An agent reports its last usage and its success
- * almost at once, so the hub may ask for a budget stop between the two: success decides, not the order of reading.
+ * Why Squad ended the turn; null if the turn had already ended by itself. An agent reports its last usage and its success at
+ * almost the same time, so the hub may request a budget stop between the two: success decides, not the order of reading.
  */
 export function stopInForce(
   stop: StopReason | null,
@@ -88,20 +89,20 @@ function judgeEvents({ end, linesDropped }: NonNullable<Facts['events']>, exitCo
   if (!end && linesDropped > 0 && exitCode === 0)
     return failed(
       'OUTPUT_LIMIT',
-      'Its answer was in a line too long to read (over 8 MiB). All of it is in the output of the run (`squad log`).',
+      'The answer is in a line that is too long to read (over 8 MiB). `squad log` shows the whole output.',
     );
   if (!end)
     return failed(
       'ENGINE_FAILED',
-      `It ended without saying how (${exitWords(exitCode)}), so it is not counted as done.`,
+      `The engine ended without reporting a result (${exitText(exitCode)}), so the run counts as failed.`,
     );
-  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitWords(exitCode));
+  if (!end.ok) return failed(end.code ?? 'ENGINE_FAILED', end.error ?? exitText(exitCode));
   return { step: 'complete', error: null };
 }
 
 type Retry = NonNullable<EngineReport['retry']>;
 
-/** An engine can wait for its API longer than its run has time. */
+/** An engine can wait for its API longer than the timeout of its run. */
 function timeoutWhileRetrying(retry: Retry, timeoutMs: number): RunError {
   const { code, waitMs } = retry;
   const isTooLong = waitMs !== null && waitMs > timeoutMs;
@@ -120,25 +121,25 @@ const lastFailure = ({ text }: Retry): string =>
 
 const seconds = (ms: number): string => `${Math.round(ms / 1_000)} s`;
 
-/** An agent's own words, but not a novel: it goes into the database, into events and into every listing. */
+/** It goes into the database, into events and into every listing. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
-function failed(code: string, text: string): Outcome {
-  const message =
-    text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…` : text;
-  return { step: 'fail', error: { code, message } };
-}
+const failed = (code: string, text: string): Outcome => ({
+  step: 'fail',
+  error: { code, message: truncate(text, MAX_MESSAGE_LENGTH) },
+});
 
-function exitWords(code: number): string {
+function exitText(code: number): string {
   return code > 128 && code < 160 ? `killed by signal ${code - 128}` : `exit code ${code}`;
 }
 
-/** Ends that the user or a limit of theirs brought about: they count whatever is being waited for. */
+/** Ends that the user caused. They count also while the run waits for a review. */
 const WANTED: readonly Outcome['step'][] = ['cancel', 'abandon', 'terminate'];
 
 /**
- * What the end of a turn means for a run that takes part in a review. Who waits for one goes on waiting, however its turn
- * ended, unless the review has ended with a pull request or the run has used up what it may. Who has given its feedback is done with it, whatever came after.
+ * What the end of a turn means for a run that takes part in a review. A coder that waits keeps waiting, however its turn ended,
+ * unless the review ended with a pull request or the run has reached a limit. A reviewer that has delivered its feedback is
+ * done, whatever happened afterwards.
  */
 export async function outcomeInReview(
   { run, stop, overBudget: spending }: LiveRun,
@@ -154,7 +155,7 @@ export async function outcomeInReview(
     return last?.outcome === 'pull_request' ? { step: 'complete', error: null } : 'waits';
   }
   if (run.reviewOf === null) {
-    const error = outcome.step === 'complete' ? await leftUndecided(run, { store, settings }) : null;
+    const error = outcome.step === 'complete' ? await undecidedError(run, { store, settings }) : null;
     return error ? { ...outcome, error } : outcome;
   }
   const [review] = await store.reviews({ reviewerId: run.id, limit: 1 });
@@ -167,7 +168,7 @@ interface ReviewFacts {
 }
 
 /** The error of a coder that completed with no review rounds left and no approval: a person has to decide. */
-async function leftUndecided(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
+async function undecidedError(run: Run, { store, settings }: ReviewFacts): Promise<RunError | null> {
   if (run.type !== 'coding') return null;
   const { id: runId, lineageId } = run;
   const reviews = await store.reviews({ lineageId, limit: MAX_REVIEWS });

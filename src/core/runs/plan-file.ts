@@ -7,13 +7,13 @@ import { isOrdinaryVariable, looksSecretName } from '../gateway/variables.ts';
 import type { TurnInput } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Command, TurnRef } from '../ports/turns.ts';
-import { parseJson } from '../text.ts';
+import { parseJson, truncate } from '../text.ts';
 import type { RunRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
 
-/** What a caller said beyond what the run itself records. What it left out is not here, so that a retry asks the role again. */
-const KeptRequest = z.object({
+/** What the caller set, as far as the run's row does not have it. The rest is absent, so that a retry takes it from the role again. */
+const SavedRequest = z.object({
   form: z.enum(['member', 'spawn']).optional(),
   engine: z.string().optional(),
   isolation: Isolation.optional(),
@@ -29,31 +29,29 @@ const KeptRequest = z.object({
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
 });
 
-const KeptPlan = z.object({ engine: EngineSpec, request: KeptRequest });
+const SavedPlan = z.object({ engine: EngineSpec, request: SavedRequest });
 
-/** What it takes to build a run's engine again, and to ask for the same once more: whatever the configuration says by then. */
+/** Saves what is needed to build the run's engine again and to repeat the request, whatever the configuration says by then. */
 export async function savePlan(
   files: RunFiles,
   turn: TurnRef,
   engine: EngineSpec,
   request: RunRequest,
 ): Promise<void> {
-  const plan: z.infer<typeof KeptPlan> = { engine, request: KeptRequest.parse(request) };
+  const plan: z.infer<typeof SavedPlan> = { engine, request: SavedRequest.parse(request) };
   await files.write(turn, PLAN_FILE, JSON.stringify(plan));
 }
 
-/** The engine as it was, and the request; null when they cannot be read any more. */
+/** Null: the file cannot be read any more. */
 export async function loadPlan(
   files: RunFiles,
   run: Run,
 ): Promise<{ spec: EngineSpec; request: RunRequest } | null> {
   const text = await files.read({ runId: run.id, number: 1 }, PLAN_FILE);
-  const kept = KeptPlan.safeParse(text === null ? null : parseJson(text));
+  const kept = SavedPlan.safeParse(text === null ? null : parseJson(text));
   if (!kept.success) return null;
   const request = {
     ...kept.data.request,
-    ...(kept.data.engine.kind === 'native' &&
-      kept.data.engine.subagent && { subagent: kept.data.engine.subagent }),
     ...(run.roleId !== null && { roleId: run.roleId }),
     ...(run.title !== null && { title: run.title }),
     task: run.task,
@@ -67,14 +65,14 @@ export async function loadPlan(
 const COMMAND_FILE = 'command.json';
 const Arguments = z.array(z.string());
 
-/** Of a schema or a text that a template puts there, this much says which it is. */
+/** Enough to recognise a schema or a text that a template put into an argument. */
 const MAX_ARGUMENT_LENGTH = 500;
-/** A task as short as that is in arguments which have nothing to do with it. */
+/** A shorter task also occurs in arguments that have nothing to do with it. */
 const MIN_TASK_LENGTH = 8;
 
 type Given = Pick<TurnInput, 'prompt' | 'task' | 'endpoint'>;
 
-/** What a turn is started with, for whoever wants to know later. It is not what starts it. */
+/** Saves the command of a turn for display. Nothing is started from this file. */
 export async function saveCommand(
   files: RunFiles,
   turn: TurnRef,
@@ -84,14 +82,14 @@ export async function saveCommand(
   await files.write(turn, COMMAND_FILE, JSON.stringify(shownArguments(command, given)));
 }
 
-/** Of its last turn; null: it has not begun, or was started before this was kept. */
+/** The command of the last turn; null: it has not started, or it ran before commands were saved. */
 export async function loadCommand(files: RunFiles, run: Pick<Run, 'id' | 'turn'>): Promise<string[] | null> {
   const text = await files.read({ runId: run.id, number: run.turn }, COMMAND_FILE);
   const kept = Arguments.safeParse(text === null ? null : parseJson(text));
   return kept.success ? kept.data : null;
 }
 
-/** The arguments without what is nobody's business: values of secrets, and the prompt, which has a file of its own. */
+/** The arguments without secrets and without the prompt, which has its own file. */
 export function shownArguments({ argv, env }: Pick<Command, 'argv' | 'env'>, given: Given): string[] {
   const redactor = createRedactor(secretsOf(env, given));
   return argv.map((argument, at) => {
@@ -113,7 +111,7 @@ function secretsOf(env: Record<string, string>, { endpoint }: Given): Secret[] {
   ];
 }
 
-/** One that a template of the user's spells out. */
+/** An option of a user's template whose value is a secret. */
 const isSecretOption = (argument: string): boolean =>
   /^--?\w[\w-]*$/.test(argument) && looksSecretName(argument);
 
@@ -128,4 +126,4 @@ function withoutPrompt(argument: string, { prompt, task }: Given): string {
 const cut = (text: string): string =>
   text.length <= MAX_ARGUMENT_LENGTH
     ? text
-    : `${text.slice(0, MAX_ARGUMENT_LENGTH).toWellFormed()}… (${text.length} characters)`;
+    : `${truncate(text, MAX_ARGUMENT_LENGTH)} (${text.length} characters)`;

@@ -2,12 +2,12 @@ import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
-import { newRunId, newSquadId, type RunId } from '../../schema/ids.ts';
-import type { Role } from '../../schema/role.ts';
-import type { Run, Squad } from '../../schema/run.ts';
+import { newRunId, type RunId } from '../../schema/ids.ts';
+import type { Role, RoleMeta } from '../../schema/role.ts';
+import type { Run, RunOptions, Squad } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { budgetFrom, runBudget } from '../cost/budget.ts';
-import { isOrdinaryVariable, variablesIn } from '../gateway/variables.ts';
+import { isOrdinaryVariable } from '../gateway/variables.ts';
 import { permissionFrom, toolsFrom } from '../policy.ts';
 import type { Engine, EngineChoice, Engines } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
@@ -16,41 +16,124 @@ import type { Worktrees } from '../ports/worktrees.ts';
 import type { Context } from '../roles/context.ts';
 import { answerFormat, buildPrompt } from '../roles/prompt.ts';
 import { engineNotTrusted } from '../settings/config-sources.ts';
-import { checkTask, checkText } from '../text.ts';
 import { policyFor } from './engine-policy.ts';
-import type { RunMaterial } from './live-run.ts';
-import { optionsOf, type RunRequest, type SquadRequest } from './run-request.ts';
+import { optionsOf, type RunRequest } from './run-request.ts';
 import { dryRunFiles, turnInput } from './turn-input.ts';
 
-/** Where a run works. */
-interface RunFolder {
-  directory: string;
-  worktree: Worktree | null;
-  /** Somebody is at work in it: nothing is to be set up there. */
-  isShared: boolean;
-  /** What the caller should know about it. */
+export interface PlannedRun {
+  run: Run;
+  request: RunRequest;
+  prompt: string;
+  engine: Engine;
+  spec: EngineSpec;
+  role: Role | null;
+  env: Record<string, string>;
+  /** Values that only the gateway gets, not the agent. */
+  variables: Record<string, string>;
+  /** Notes for the caller about how it will be run. */
   notes: string[];
 }
 
-interface PlaceContext {
+export interface PlannedSquad {
+  squad: Squad;
+  runs: PlannedRun[];
+}
+
+export interface PlanContext {
+  workspace: Workspace;
+  caller: Caller;
+  /** The environment an agent gets, with what its role asks to keep. */
+  environment(keep: string[]): Promise<Record<string, string>>;
+  /** Variables that the workspace's MCP servers are configured with. */
+  gatewayVariables: Promise<readonly string[]>;
+  engines: Engines;
+  files: RunFiles;
+  clock: Clock;
+  worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
+  settings: HubSettings;
+  /** What the calling run may still spend on others; null: no budget limits it, or the user asks. */
+  remainingBudget: number | null;
+}
+
+/** Place of a run in the squad that it is planned for. */
+export interface Membership {
+  squad: Squad;
+  position: number;
+  /** Number of members of the squad. */
+  members: number;
+}
+
+export async function planRun(
+  request: RunRequest,
+  membership: Membership,
+  context: PlanContext,
+): Promise<PlannedRun> {
+  const { workspace, caller, engines, worktrees } = context;
+  const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
+  const whole = await context.environment(role?.meta.env ?? []);
+  const { spec, notes } = request.spec
+    ? await engines.refresh(request.spec, whole)
+    : await engineFor(request.engine, role, workspace, whole);
+  const engine = engines.create(spec);
+  const id = newRunId();
+  const folder = await resolveRunFolder(request, {
+    ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees },
+    around: caller.parent?.worktree ?? null,
+  });
+  const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
+  const environment = await splitEnvironment(whole, { reserved, role, engine }, context);
+  const options = {
+    ...(await planOptions(request, role, membership, context)),
+    setup: folder.worktree && !folder.isShared ? workspace.config.worktree.value : null,
+  };
+  const run = newRun(id, request, { role, engine, folder, options }, membership, context);
+  if (run.chatIsNew && run.stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
+  const prompt = await promptFor(request, run, role, engine, workspace);
+  return checkCommand(
+    { run, request, prompt, engine, spec, role, ...environment, notes: [...notes, ...folder.notes] },
+    context,
+  );
+}
+
+/** Throws ENGINE_NOT_TRUSTED where the role names an engine and its file is not trusted: no other engine may run instead. */
+export async function engineFor(
+  asked: string | undefined,
+  role: Role | null,
+  workspace: Workspace,
+  env: Record<string, string>,
+): Promise<EngineChoice> {
+  if (asked === undefined && role?.ungranted.includes('engine')) throw engineNotTrusted(role.file);
+  return workspace.engine(asked ?? role?.meta.engine ?? null, env);
+}
+
+export interface RunFolder {
+  directory: string;
+  worktree: Worktree | null;
+  /** True: others may be working in it, so nothing is set up there. */
+  isShared: boolean;
+  /** Notes for the caller. */
+  notes: string[];
+}
+
+interface FolderContext {
   runId: RunId;
-  /** What the run is called in the name of its branch. */
+  /** Part of the branch name. */
   name: string;
   role: Role | null;
   workspace: Workspace;
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
-  /** The work tree of the run that asks. */
+  /** Work tree of the calling run. */
   around: Worktree | null;
 }
 
 /**
- * In the caller's folder, or in a work tree of its own. What an agent in a work tree starts stays in there too, or has a
- * fork of it: the user's own checkout is none of its business.
+ * The caller's folder, or a new work tree. A run started by an agent in a work tree stays in that work tree or gets a fork of
+ * it: it must not touch the user's own checkout.
  */
-export async function resolveRunFolder(request: RunRequest, context: PlaceContext): Promise<RunFolder> {
+export async function resolveRunFolder(request: RunRequest, context: FolderContext): Promise<RunFolder> {
   const { runId, name, role, workspace, worktrees, around } = context;
   if (request.place) {
-    await checkPlace(request, request.place, context);
+    await checkPlace(request.place, context);
     return { ...request.place, isShared: false, notes: [] };
   }
   const directory = await workspace.directory(request.cwd, around?.workspace);
@@ -77,159 +160,104 @@ export async function resolveRunFolder(request: RunRequest, context: PlaceContex
 const IN_PLACE =
   'Or work without a work tree: `isolation: "none"` in the call, or `squad run --no-worktree`.';
 
-/** A folder from before may be gone by now, or no longer allowed. A work tree that is gone is made again. */
+/** The folder of an earlier run may be gone or no longer allowed. A work tree that is gone is created again. */
 async function checkPlace(
-  { subagent }: RunRequest,
   { directory, worktree }: NonNullable<RunRequest['place']>,
-  { workspace, worktrees }: PlaceContext,
+  { workspace, worktrees }: FolderContext,
 ): Promise<void> {
-  // A subagent works where its caller was started, in the workspace or not.
-  if (!worktree) await workspace.directory(directory, subagent ? directory : undefined);
+  if (!worktree) await workspace.directory(directory);
   else if ((await worktrees.repositoryOf(worktree)) === null)
     throw new SquadError(
       'NOT_A_REPOSITORY',
-      `The work tree ${worktree.path} belongs to ${worktree.repository}, which is no repository any more`,
+      `The work tree ${worktree.path} belongs to ${worktree.repository}, which is no longer a Git repository`,
       { suggestions: ['Put the repository back where it was, or start a new run where it is now.'] },
     );
 }
 
-/** With which pull requests and issues are made. */
+/** Variables with which Squad creates pull requests and issues. The agent does not get them. */
 const GITHUB_VARIABLES = ['GITHUB_TOKEN', 'GH_TOKEN'];
 
-export interface PlannedRun {
-  run: Run;
-  request: RunRequest;
-  prompt: string;
-  engine: Engine;
-  spec: EngineSpec;
-  role: Role | null;
-  env: Record<string, string>;
-  /** What the gateway needs to know for it and its agent does not. */
-  variables: Record<string, string>;
-  /** What the caller should know about how it will be run. */
-  notes: string[];
-}
-
-export interface PlannedSquad {
-  squad: Squad;
-  runs: PlannedRun[];
-}
-
-interface PlanContext {
-  workspace: Workspace;
-  caller: Caller;
-  /** The environment an agent gets, with what its role asks to keep. */
-  environment(keep: string[]): Promise<Record<string, string>>;
-  /** Variables that other MCP servers of this workspace are set up with. */
-  gatewayVariables: Promise<readonly string[]>;
-  engines: Engines;
-  files: RunFiles;
-  clock: Clock;
-  worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
-  settings: HubSettings;
-  /** What the run that asks may still spend on others; null: no budget holds it, or the user asks. */
-  moneyLeft: number | null;
-}
-
 /**
- * Everything that can be refused is refused here, before a single thing is written or started: one bad role, folder or
- * template refuses the whole call.
+ * Splits the environment into what the agent gets and what only the gateway gets. `reserved`: names for the gateway. The agent
+ * keeps a reserved variable that is ordinary, that its role asks for or that its engine needs.
  */
-export async function planSquad(request: SquadRequest, context: PlanContext): Promise<PlannedSquad> {
-  const { workspace, caller, clock } = context;
-  const squad: Squad = {
-    id: newSquadId(),
-    workspace: workspace.root,
-    client: caller.client,
-    metadata: request.metadata ?? null,
-    createdAt: clock.now(),
-  };
-  const runs = await Promise.all(
-    request.members.map((member, position) =>
-      planRun(member, position, squad, context, request.members.length).catch(thrown => {
-        throw inMember(thrown, member, position, request.members.length);
-      }),
-    ),
+export async function splitEnvironment(
+  whole: Record<string, string>,
+  { reserved, role, engine }: { reserved: readonly string[]; role: Role | null; engine: Engine },
+  { caller, files }: Pick<PlanContext, 'caller' | 'files'>,
+): Promise<Pick<PlannedRun, 'env' | 'variables'>> {
+  const { parent } = caller;
+  // The calling run does not have these variables, but its user set them for it.
+  const inherited = parent ? await files.variables(parent.id) : {};
+  // Variables that a run does not get, it does not get by starting another run either.
+  const withheld = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])].filter(
+    name => caller.env[name] === undefined,
   );
-  refuseSharedChats(runs);
-  return { squad, runs };
+  const kept = new Set([...reserved, ...withheld]);
+  const isForAgent = (name: string) =>
+    !kept.has(name) ||
+    isOrdinaryVariable(name) ||
+    role?.meta.env?.includes(name) ||
+    engine.needsVariable(name);
+  return {
+    env: pick(whole, isForAgent),
+    variables: pick({ ...inherited, ...whole }, name => kept.has(name)),
+  };
 }
 
-async function planRun(
+const pick = (env: Record<string, string>, isPicked: (name: string) => boolean | undefined) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => isPicked(name)));
+
+/** The options of the call, the role and the configuration, limited by what the calling run has. */
+export async function planOptions(
   request: RunRequest,
-  position: number,
-  squad: Squad,
-  {
-    workspace,
-    caller,
-    environment,
-    gatewayVariables,
-    engines,
-    files,
-    worktrees,
-    settings,
-    moneyLeft,
-  }: PlanContext,
-  members: number,
-): Promise<PlannedRun> {
-  checkTask(request.task);
-  checkText(request.chatId ?? '', 'The chatId');
-  const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
-  const meta = role?.meta ?? {};
-  const whole = await environment(meta.env ?? []);
-  const { spec, notes } = request.spec
-    ? await engines.refresh(request.spec, whole)
-    : await engineFor(request.engine, role, workspace, whole);
-  const engine = engines.create(spec);
-  const id = newRunId();
-  const { directory, worktree, ...place } = await resolveRunFolder(request, {
-    ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees },
-    around: caller.parent?.worktree ?? null,
-  });
-  // A run that starts another has not seen them itself, but they were its user's.
-  const inherited = caller.parent ? await files.variables(caller.parent.id) : {};
-  // Those with which Squad speaks to GitHub for it are none of its agent's business either.
-  const { subagent } = request;
-  const kept = [
-    // A subagent has the servers of its file, and no others.
-    ...(subagent ? (subagent.servers ? variablesIn(subagent.servers) : []) : await gatewayVariables),
-    ...(meta.type ? GITHUB_VARIABLES : []),
-    ...withheldFrom(caller, inherited),
-  ];
-  const variables = onlyNamed(kept, { ...inherited, ...whole });
-  const env = without(
-    kept.filter(
-      name => !isOrdinaryVariable(name) && !meta.env?.includes(name) && !engine.needsVariable(name),
-    ),
-    whole,
-  );
-  const stateMode = request.stateMode ?? workspace.config.stateMode.value;
-  const continues = request.chatId !== undefined;
-  if (!continues && stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
-  const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
+  role: Role | null,
+  { members }: Membership,
+  { workspace, caller: { parent }, settings, remainingBudget }: PlanContext,
+): Promise<RunOptions> {
+  const meta: RoleMeta = role?.meta ?? {};
   const asked = optionsOf(request, meta);
-  // The engine is to know it too, whoever set it.
-  const budgetUsd = runBudget(asked.budgetUsd, settings);
-  const options = {
-    ...{ ...asked, budgetUsd },
-    ...(caller.parent && {
-      ...budgetFrom(caller.parent.id, moneyLeft, members, { ...asked, budgetUsd }),
-      permission: permissionFrom(caller.parent, request.permission, meta.permission),
-      tools: toolsFrom(caller.parent, request.tools, meta.tools),
+  // The hub-wide budget too: the engine has to know it.
+  const budget = {
+    budgetUsd: runBudget(asked.budgetUsd, settings),
+    stopAtBudget: asked.stopAtBudget,
+  };
+  const schema = request.outputSchema === undefined ? (meta.output_schema ?? null) : request.outputSchema;
+  return {
+    ...{ ...asked, ...budget },
+    ...(parent && {
+      ...budgetFrom(parent.id, remainingBudget, members, budget),
+      permission: permissionFrom(parent, request.permission, meta.permission),
+      tools: toolsFrom(parent, request.tools, meta.tools),
     }),
-    // What a subagent has, its file says: its caller's own tools are another thing.
-    ...(subagent && { tools: null }),
     outputSchema: typeof schema === 'string' ? await workspace.outputSchema(schema) : schema,
-    setup: worktree && !place.isShared ? workspace.config.worktree.value : null,
     onEnd: workspace.config.onEnd.value,
     onAsk: workspace.config.onAsk.value,
-    takesUp: request.takesUp ?? null,
   };
-  const run: Run = {
+}
+
+interface RunParts {
+  role: Role | null;
+  engine: Engine;
+  folder: Pick<RunFolder, 'directory' | 'worktree'>;
+  options: RunOptions;
+}
+
+/** The row of a run that is queued for its first turn. */
+export function newRun(
+  id: RunId,
+  request: RunRequest,
+  { role, engine, folder, options }: RunParts,
+  { squad, position }: Membership,
+  { workspace, caller: { client, parent } }: PlanContext,
+): Run {
+  const { directory, worktree } = folder;
+  const meta: RoleMeta = role?.meta ?? {};
+  return {
     id,
     squadId: squad.id,
     position,
-    lineageId: request.lineageId ?? caller.parent?.lineageId ?? id,
+    lineageId: request.lineageId ?? parent?.lineageId ?? id,
     roleId: role?.id ?? null,
     type: meta.type ?? null,
     reviewOf: request.reviewOf ?? null,
@@ -242,14 +270,14 @@ async function planRun(
     engine: engine.id,
     outputIsEvents: engine.reader !== null,
     model: request.model ?? meta.model ?? null,
-    stateMode,
-    // An engine that takes an id of ours always gets one: then any run of it can be gone on with.
+    stateMode: request.stateMode ?? workspace.config.stateMode.value,
+    // An engine that takes our ids always gets one, so that every run of it can be continued.
     chatId: request.chatId ?? (engine.newChat?.kind === 'minted' ? engine.newChat.mint() : null),
-    chatIsNew: !continues,
-    parentId: caller.parent?.id ?? null,
-    // A review is the next step of the same work, not work that was handed on.
-    depth: caller.parent ? caller.parent.depth + (request.reviewOf ? 0 : 1) : 0,
-    client: caller.client,
+    chatIsNew: request.chatId === undefined,
+    parentId: parent?.id ?? null,
+    // A review is the next step of the same work, so it is no level deeper.
+    depth: parent ? parent.depth + (request.reviewOf ? 0 : 1) : 0,
+    client,
     timeoutMs: request.timeoutMs ?? meta.timeout ?? workspace.config.processTimeoutMs.value,
     keepLeftovers: meta.leftovers === 'keep',
     options,
@@ -265,20 +293,20 @@ async function planRun(
     startedAt: null,
     endedAt: null,
   };
-  const prompt = await promptFor(request, run, role, engine, workspace);
-  await rehearse(engine, run, { prompt, promptFile: '/prompt.md', env }, files);
-  return { run, request, prompt, engine, spec, role, env, variables, notes: [...notes, ...place.notes] };
 }
 
-/** Throws ENGINE_NOT_TRUSTED where the role names an engine and its file is not trusted: no other may run instead. */
-export async function engineFor(
-  asked: string | undefined,
-  role: Role | null,
-  workspace: Workspace,
-  env: Record<string, string>,
-): Promise<EngineChoice> {
-  if (asked === undefined && role?.ungranted.includes('engine')) throw engineNotTrusted(role.file);
-  return workspace.engine(asked ?? role?.meta.engine ?? null, env);
+/** Builds the commands once and discards them: a broken template must refuse the call, not fail a member later. */
+export async function checkCommand(
+  planned: PlannedRun,
+  { files }: Pick<PlanContext, 'files'>,
+): Promise<PlannedRun> {
+  const { run, engine, prompt, env } = planned;
+  const material = { prompt, promptFile: '/prompt.md', env };
+  const input = turnInput(run, material, null, dryRunFiles(files, run));
+  if (engine.newChat?.kind === 'command' && !input.continues && run.stateMode === 'stateful')
+    await engine.newChat.command(input);
+  await engine.command(input);
+  return planned;
 }
 
 async function promptFor(
@@ -289,8 +317,6 @@ async function promptFor(
   workspace: Workspace,
 ): Promise<string> {
   const { form, chatId, task: asked } = request;
-  // A subagent gets the prompt of its caller as it is, with the system prompt of its file; its failures are tool errors.
-  if (request.subagent) return asked;
   const roleBody = role?.body ?? '';
   const task = outputSchema === null || engine.takesSchema ? asked : `${asked}${answerFormat(outputSchema)}`;
   if (chatId !== undefined) return buildPrompt({ roleBody, task, mode: 'continued' });
@@ -299,7 +325,7 @@ async function promptFor(
   return buildPrompt({ context: found?.text ?? '', roleBody, task, mode });
 }
 
-/** What an agent is told of the project before its task; null when neither the call nor the role asks for it. */
+/** The project context that precedes the task; null when neither the call nor the role asks for it. */
 export async function contextFor(
   { form, context }: Pick<RunRequest, 'form' | 'context'>,
   role: Role | null,
@@ -308,34 +334,6 @@ export async function contextFor(
 ): Promise<Context | null> {
   const wanted = context ?? role?.meta.context ?? form === 'spawn';
   return wanted === false ? null : workspace.context(wanted, engine.loadsItself);
-}
-
-/** Builds the commands once and throws them away: a broken template must refuse the call, not fail a member later. */
-async function rehearse(engine: Engine, run: Run, material: RunMaterial, files: RunFiles): Promise<void> {
-  const input = turnInput(run, material, null, dryRunFiles(files, run));
-  if (engine.newChat?.kind === 'command' && !input.continues && run.stateMode === 'stateful')
-    await engine.newChat.command(input);
-  await engine.command(input);
-}
-
-/** What a run is not shown it does not get by starting another either. */
-function withheldFrom({ parent, env }: Caller, inherited: Record<string, string>): string[] {
-  const names = [...Object.keys(inherited), ...(parent?.type ? GITHUB_VARIABLES : [])];
-  return names.filter(name => env[name] === undefined);
-}
-
-const onlyNamed = (names: readonly string[], env: Record<string, string>) =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => names.includes(name)));
-const without = (names: readonly string[], env: Record<string, string>) =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
-
-function refuseSharedChats(runs: PlannedRun[]): void {
-  const seen = new Set<string>();
-  for (const { run } of runs) {
-    if (run.chatId === null) continue;
-    if (seen.has(run.chatId)) throw chatBusy(run.chatId, 'another member of this call');
-    seen.add(run.chatId);
-  }
 }
 
 export function chatBusy(chatId: string, holder: string): SquadError {
@@ -349,22 +347,11 @@ export function chatBusy(chatId: string, holder: string): SquadError {
 function noChats(engine: string): SquadError {
   return new SquadError(
     'TEMPLATE_MISSING',
-    `STATE_MODE is stateful, but the ${engine} engine has no way to open a chat`,
+    `STATE_MODE is stateful, but the ${engine} engine cannot open chats`,
     {
       suggestions: [
         'Set CREATE_CHAT_TEMPLATE (or templates/create-chat.template), give a chatId, or use STATE_MODE=stateless.',
       ],
     },
   );
-}
-
-function inMember(thrown: unknown, { roleId, form }: RunRequest, position: number, of: number): SquadError {
-  const error = asSquadError(thrown);
-  if (of === 1) return error;
-  const role = roleId === undefined ? '' : ` (${roleId.length > 80 ? `${roleId.slice(0, 80)}…` : roleId})`;
-  const list = form === 'spawn' ? 'agents' : 'members';
-  return new SquadError(error.code, `${list}[${position}]${role}: ${error.message}`, {
-    suggestions: [...error.suggestions, 'Nothing was started.'],
-    cause: error,
-  });
 }

@@ -6,9 +6,10 @@ import type { RunFiles, RunSource } from '../ports/run-files.ts';
 import { parseJson } from '../text.ts';
 import { PLAN_FILE } from './plan-file.ts';
 import { type RunRecord, readRecord } from './run-record.ts';
+import { optionsOf } from './run-request.ts';
 
 const Plan = z.object({ engine: EngineSpec });
-/** The wrapper ends the turn at the limit that it was given; this one only has to be later. */
+/** The wrapper ends the turn at its own limit; this value only has to be later. */
 const UNKNOWN_TIMEOUT_MS = 7 * 86_400_000;
 
 /** Reads run folders for a database that lost its rows. */
@@ -23,7 +24,7 @@ export function recordedRuns(files: RunFiles): RunSource {
   };
 }
 
-/** The environment goes with a run's end. A run that waits for its start and has none has ended, and its last record was not written. */
+/** The environment is removed at the end of a run. A queued run without one has ended, but its last record was not written. */
 async function safeToQueue(record: RunRecord, files: RunFiles): Promise<RunRecord> {
   const { run, events } = record;
   const first = { runId: run.id, number: 1 };
@@ -58,22 +59,14 @@ async function unrecorded(id: RunId, changedAt: number, files: RunFiles): Promis
     ...{ task: prompt ?? '', title: null, cwd: '/', directory: '/', workspace: '/', worktree: null },
     ...{ engine, outputIsEvents: answer !== null, model: null, stateMode: 'stateless', chatId: null },
     ...{ chatIsNew: true, parentId: null, depth: 0, client: null, timeoutMs: UNKNOWN_TIMEOUT_MS },
+    ...{ keepLeftovers: false, policy: [], tokenHash: null, status: 'running', turn, error: null },
     ...{
-      keepLeftovers: false,
-      policy: [],
-      tokenHash: null,
-      status: 'running',
-      turn,
-      error: null,
       usage: null,
+      notes: ['Its record was lost: role, folder, squad and settings are not known.'],
+      evidence: null,
     },
-    ...{ notes: ['Its record was lost: role, folder, squad and settings are not known.'], evidence: null },
     ...{ createdAt: at, startedAt: at, endedAt: null },
-    options: {
-      ...{ tools: null, permission: 'read', approvals: 'deny', effort: null, stallMs: null, budgetUsd: null },
-      ...{ stopAtBudget: true, outputSchema: null, spawn: false, mcp: [], servers: null, subagent: null },
-      ...{ notify: false, setup: null, onEnd: null, onAsk: null, takesUp: null },
-    },
+    options: optionsOf({ task: '', permission: 'read' }, {}),
   };
   const squad = { id: run.squadId, workspace: run.workspace, client: null, metadata: null, createdAt: at };
   const record: RunRecord = { squad, run, turns: [], chats: [], reviews: [], events: [] };
@@ -83,7 +76,7 @@ async function unrecorded(id: RunId, changedAt: number, files: RunFiles): Promis
       'Its record was lost before it was started.',
       at,
     );
-  // Without an exit record it may be running still: recovery finds that out.
+  // Without an exit record it may still be running: recovery finds out.
   if (exit === null) return record;
   return lost(
     record,

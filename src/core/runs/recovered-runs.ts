@@ -9,28 +9,28 @@ import { stepOfUnstarted } from './run-state.ts';
 import type { RunnerPorts } from './runner.ts';
 import { messagesOnly } from './turn-end.ts';
 
-const UNHEARD =
-  'The hub was lost while it was at work: whoever called it was told so (HUB_RESTARTED), and did not get its answer.';
+const LOST_CALLER_NOTE =
+  'The hub ended while this call was running: its caller got HUB_RESTARTED instead of the answer.';
 
-interface Finder {
+interface RunnerParts {
   ports: RunnerPorts;
   live: Map<RunId, LiveRun>;
   queue: RunQueue;
   ledger: RunLedger;
   watch(entry: LiveRun, process: LiveTurn, seen: number): void;
   turnEnded(entry: LiveRun, end: TurnEnd): Promise<void>;
-  letGo(entry: LiveRun): void;
+  forget(entry: LiveRun): void;
 }
 
-/** How the runner takes in the runs that an earlier hub left. */
+/** Hands runs of an earlier hub to the runner. */
 export class RecoveredRuns {
-  private readonly runner: Finder;
+  private readonly runner: RunnerParts;
 
-  constructor(runner: Finder) {
+  constructor(runner: RunnerParts) {
     this.runner = runner;
   }
 
-  /** One that never got going. It waits for `pump`, and its files are read when it starts. */
+  /** A run that never started. It waits for `pump`, and its files are read when it starts. */
   requeue(run: Run): void {
     const { live, queue } = this.runner;
     const entry = new LiveRun(run, null, null);
@@ -38,7 +38,7 @@ export class RecoveredRuns {
     queue.add(entry);
   }
 
-  /** One whose agent is at work. */
+  /** A run whose agent is running. */
   async adopt(entry: LiveRun, process: LiveTurn, startedAt: number): Promise<void> {
     const { ports, watch } = this.runner;
     await this.takeIn(entry, process.pid, startedAt);
@@ -48,33 +48,33 @@ export class RecoveredRuns {
     watch(entry, process, seen);
   }
 
-  /** One whose turn ended while no hub was there. */
+  /** A run whose turn ended while there was no hub. */
   async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
     const { ports, turnEnded } = this.runner;
     await this.takeIn(entry, null, startedAt);
-    if (isSubagentCall(entry.run)) entry.run.notes.push(UNHEARD);
+    if (isSubagentCall(entry.run)) entry.run.notes.push(LOST_CALLER_NOTE);
     entry.follow(ports.files, ports.clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     await turnEnded(entry, end);
   }
 
-  /** One that waits and has no turn at work. */
+  /** A run that waits for a review and has no turn. */
   park(entry: LiveRun): void {
     this.runner.live.set(entry.run.id, entry);
     entry.pause();
   }
 
-  /** Ends one that has nothing left to read a result from. */
+  /** Ends a run that has nothing left to read a result from. */
   async lose(run: Run, error: RunError): Promise<void> {
-    const { ports, live, ledger, letGo } = this.runner;
+    const { ports, live, ledger, forget } = this.runner;
     const turn = (await ports.store.turns(run.id)).at(-1);
     const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: ports.clock.now() }] : [];
     await ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
-    // It may have been taken in before it was given up.
+    // It may have been added before it was given up.
     const entry = live.get(run.id);
-    if (entry) letGo(entry);
+    if (entry) forget(entry);
   }
 
-  /** Ends one that was to be stopped while it had no turn at work. */
+  /** Ends a run that was asked to stop while it had no turn. */
   async end(run: Run, reason: StopReason): Promise<void> {
     await this.runner.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
   }
@@ -83,7 +83,7 @@ export class RecoveredRuns {
     const { live, ledger } = this.runner;
     live.set(entry.run.id, entry);
     entry.isActive = true;
-    // The hub may have died between the start and its record.
+    // The earlier hub may have died between the start and its record.
     if (entry.run.status === 'queued') await ledger.started(entry, pid, startedAt);
   }
 }

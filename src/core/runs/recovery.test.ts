@@ -60,7 +60,7 @@ test('queued runs that never began are queued in their order, with no file read 
   expect(counted.uses()).toBeLessThan(10);
 });
 
-test('a queued run that was asked to stop, and one that cannot be looked at, end by themselves; the others are queued', async () => {
+test('a queued run that was asked to stop, and one that cannot be inspected, end; the others are queued', async () => {
   const { store, squad, ids } = await queuedRuns();
   const [asked, broken, ...others] = ids as [RunId, RunId, ...RunId[]];
   await store.commit({

@@ -12,7 +12,7 @@ import { LiveRun } from './live-run.ts';
 import { storedEngine } from './run-record.ts';
 import { cancelNote, type Runner } from './runner.ts';
 
-/** Whoever allows more in a minute than this does not mean to be held. */
+/** A higher limit per minute is no real limit. */
 const MAX_RECALLED = 5_000;
 
 export interface Recovered {
@@ -32,9 +32,9 @@ export interface RecoveryPorts {
 }
 
 /**
- * Squares the database with what is really there, run by run, and leaves none of them unaccounted for. What waits to
- * be started is handed over last and in its old order, so that it neither overtakes nor goes beyond the limit. Callers wait
- * for all of this, so a run that never began costs one look at its folder; everything else of it is read when it starts.
+ * Brings the database in line with what really runs, so that every run is accounted for. Queued runs are added last and in
+ * their old order, so that none overtakes another or exceeds the limit. Clients wait for all of this, so a run that never
+ * started costs one check of its folder; the rest is read when it starts.
  */
 export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Recovered> {
   const counts: Recovered = { watched: 0, ended: 0, requeued: 0, lost: 0 };
@@ -56,10 +56,10 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   return counts;
 }
 
-/** Mostly there was none, and then one row tells. */
+/** Usually there was none, and one row is enough to know. */
 async function startsOfLastMinute({ store, clock, settings }: RecoveryPorts): Promise<number[]> {
   const now = clock.now();
-  // A start in the future was stored before the clock was set back: nobody knows how long ago it was, and it does not count.
+  // A start in the future was stored before the clock was set back. How long ago it was is unknown, so it does not count.
   const newest = async (limit: number) =>
     (await store.events({ types: ['run.queued'], limit, reverse: true }))
       .filter(({ at }) => at > now - MINUTE_MS && at <= now)
@@ -76,12 +76,13 @@ async function recoverRun(
 ): Promise<keyof Recovered> {
   const { store, executor } = ports;
   const current = { runId: run.id, number: run.turn };
-  // A create-chat command that is or was at work is not started again: its folder is taken, and its answer is waited for.
+  // A create-chat command that ran or still runs is not started again: its folder is taken, and its answer is read when the run
+  // starts.
   if (run.status === 'queued' && !wasAskedToStop && !(await executor.hasBegun(current))) return 'requeued';
-  const [stored, turns, wish, found] = await Promise.all([
+  const [stored, turns, request, found] = await Promise.all([
     storedEngine(run, ports).catch(ifLost),
     store.turns(run.id),
-    wishFor(run, store),
+    stopRequestOf(run, store),
     executor.find(current, { keepLeftovers: run.keepLeftovers }),
   ]);
   if (stored instanceof SquadError) {
@@ -90,10 +91,10 @@ async function recoverRun(
     return 'lost';
   }
   if (found.state === 'never_started' && run.status === 'queued') {
-    if (wish === null) return 'requeued';
-    // It was to be stopped while its create-chat command was at work.
+    if (request === null) return 'requeued';
+    // It was asked to stop while its create-chat command was running.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
-    await runner.found.end(run, wish.reason);
+    await runner.found.end(run, request.reason);
     return 'ended';
   }
 
@@ -101,16 +102,16 @@ async function recoverRun(
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await loadBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
-    if (wish) await runner.found.end(run, wish.reason);
+    if (request) await runner.found.end(run, request.reason);
     else runner.found.park(entry);
-    return wish ? 'ended' : 'watched';
+    return request ? 'ended' : 'watched';
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
     entry.chatTotals = (await store.chat(run.chatId))?.totals ?? null;
-  entry.stop = wish?.reason ?? null;
-  // One in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
-  const isKnown = wish !== null && wish.at <= ports.clock.now();
-  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, wish.at) : null;
+  entry.stop = request?.reason ?? null;
+  // A time in the future was stored before the clock was set back, and cannot be compared with the end of the turn.
+  const isKnown = request !== null && request.at <= ports.clock.now();
+  entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, request.at) : null;
   if (found.state === 'live') {
     await runner.found.adopt(entry, found.turn, found.startedAt);
     return 'watched';
@@ -123,7 +124,7 @@ async function recoverRun(
   return found.state === 'ended' ? 'ended' : 'lost';
 }
 
-/** One run that cannot be looked into must not keep the hub, and with it every other run, from starting. */
+/** A run that cannot be inspected must not keep the hub, and with it every other run, from starting. */
 async function giveUp(
   run: Run,
   runner: Runner,
@@ -131,7 +132,7 @@ async function giveUp(
   thrown: unknown,
 ): Promise<keyof Recovered> {
   const error = asSquadError(thrown);
-  // A database that cannot be read says nothing about the run, which may be well and at work.
+  // A database that cannot be read says nothing about the run, which may be running well.
   if (error.toShape().kind === 'database') throw error;
   await executor
     .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
@@ -139,7 +140,7 @@ async function giveUp(
     .catch(() => {}); // it is what could not be looked into
   await runner.found.lose(run, {
     code: 'LOST',
-    message: `What became of it cannot be told: ${error.message}`,
+    message: `Its state could not be recovered: ${error.message}`,
   });
   return 'lost';
 }
@@ -149,8 +150,8 @@ function ifLost(thrown: unknown): SquadError {
   throw thrown;
 }
 
-/** The first one counts, as it did for the hub that took it down; what was wished of an earlier turn is over with that. */
-async function wishFor(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
+/** The first request counts, as it did for the earlier hub. A request of an earlier turn ended with that turn. */
+async function stopRequestOf(run: Run, store: Store): Promise<{ reason: StopReason; at: number } | null> {
   const [ended] = await store.events({ runId: run.id, types: ['run.turn_ended'], limit: 1, reverse: true });
   const after = ended?.seq ?? 0;
   const [event] = await store.events({ runId: run.id, types: ['run.stopping'], after, limit: 1 });

@@ -15,18 +15,18 @@ export interface LedgerPorts {
   clock: Clock;
   store: Store;
   files: RunFiles;
-  /** Told once of every run that has ended, after its end is on disk. Never waited for. */
+  /** Called once for every ended run, after its end is on disk. Not awaited. */
   onEnd(run: Run): void;
-  /** How a run ends is known, and about to be written down. */
+  /** The end of a run is decided and about to be written. */
   onDecided?(ended: Run): void;
-  /** Something that must not stop the hub went wrong. */
+  /** Reports an error that must not stop the hub. */
   warn(message: string, cause: unknown): void;
 }
 
-/** How long to wait before trying again what the disk or the database refused. */
+/** Delay before a failed write to the disk or the database is retried. */
 export const RETRY_MS = 1_000;
 
-/** Writes down what becomes of runs: the only place that changes a status. */
+/** Records what becomes of runs: the only place that changes a status. */
 export class RunLedger {
   private readonly ports: LedgerPorts;
   private isClosed = false;
@@ -67,7 +67,7 @@ export class RunLedger {
     });
   }
 
-  /** The run is over with a turn and goes on: it keeps its chat and everything it was given. */
+  /** A turn has ended, the run has not: it keeps its chat and its files. */
   async paused(entry: LiveRun, end: TurnEnd, chatTotals: ChatTotals | null): Promise<void> {
     const { run, turn } = entry;
     run.tokenHash = null;
@@ -90,8 +90,8 @@ export class RunLedger {
     chats?: Iterable<string>,
   ): Promise<void> {
     const { clock } = this.ports;
-    // The secrets in there go before the end is on disk: after it nobody would come back for them. Only a run that could
-    // not be started may be started again, by the next hub, if this one dies now.
+    // The secrets in it are removed before the end is on disk: after that, nobody would come back for them. Only a run that
+    // could not be started may be started again, by the next hub, if this hub dies now.
     const mayStartAgain = run.startedAt === null && step === 'fail';
     if (!mayStartAgain) await this.dropEnvironment(run.id);
     const ended: Run = {
@@ -129,7 +129,7 @@ export class RunLedger {
       .catch(thrown => warn(`The environment of ${id} is still on disk`, thrown));
   }
 
-  /** Facts about a process that exists cannot be refused: a full disk or a locked database is waited out. */
+  /** Facts about a running process cannot be rejected: a full disk or a locked database is waited out. */
   commit(change: Change): Promise<void> {
     return this.retry('a change of state', () => this.ports.store.commit(change));
   }
@@ -146,13 +146,13 @@ export class RunLedger {
     }
   }
 
-  /** What is not on disk by now is found again by the next hub. */
+  /** The next hub recovers what is not on disk by now. */
   close(): void {
     this.isClosed = true;
   }
 }
 
-/** The totals are those of the chat the run is on now; others it held are only let go. */
+/** The totals are those of the run's current chat; its other chats are only released. */
 const chatsOf = (
   { chatId, engine, createdAt }: Run,
   runId: RunId | null,
@@ -160,7 +160,7 @@ const chatsOf = (
   ids: Iterable<string> = chatId === null ? [] : [chatId],
 ): Chat[] => [...ids].map(id => ({ id, engine, runId, totals: id === chatId ? totals : null, createdAt }));
 
-/** Writes a squad down: the files of its runs, then everything else, and what is to be true along with it, in one transaction. What fails leaves nothing behind. */
+/** Saves a squad: the files of its runs first, then its rows and the change `along` in one transaction. A failure leaves nothing behind. */
 export async function saveSquad(
   { squad, runs }: PlannedSquad,
   { store, files }: LedgerPorts,
@@ -209,10 +209,10 @@ async function writeFiles(
   return new LiveRun(run, { engine, spec }, { prompt, promptFile, env });
 }
 
-/** Long for a commit, short for who waits for an answer. */
+/** Long for a commit, short for a caller who waits for the answer. */
 const WRITE_TIMEOUT_MS = 250;
 
-/** Waits for something to be written, so that who asks next finds it; but a database that somebody holds is not waited for. */
+/** Wait briefly for the write, so that the next read sees it; give up if the database is locked. */
 export async function waitBrieflyForWrite(written: Promise<unknown>): Promise<void> {
   await Promise.race([written, delay(WRITE_TIMEOUT_MS, null, { ref: false })]);
 }

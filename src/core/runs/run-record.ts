@@ -12,10 +12,7 @@ import { parseJson } from '../text.ts';
 import type { RunEngine, RunMaterial } from './live-run.ts';
 import { loadPlan, PLAN_FILE } from './plan-file.ts';
 
-/**
- * A run's part of the database, kept in the run's folder: enough to restore its rows. Activity, tool calls, inbox items
- * and messages are not in it.
- */
+/** A run's part of the database, stored in the run's folder: enough to restore its rows. Activity, tool calls, inbox items and messages are not included. */
 export const RunRecord = z.object({
   squad: Squad,
   run: Run,
@@ -27,7 +24,7 @@ export const RunRecord = z.object({
 });
 export type RunRecord = z.infer<typeof RunRecord>;
 
-/** Events that other code decides by, or that tell the run's history in short. */
+/** Events that other code depends on, or that outline the run's history. */
 export const RECORDED_EVENTS = [
   'run.queued',
   'run.started',
@@ -48,8 +45,8 @@ export const RECORDED_EVENTS = [
 const ALL_ROWS = 1_000;
 
 /**
- * The same store, with a record in the run's folder after each commit that concerns the run. The record follows the commit,
- * so a folder without a record belongs to a run that nobody was promised.
+ * The same store, which also writes a record into the run's folder after each commit about the run. The record follows the
+ * commit, so a folder without a record belongs to a run whose start nobody was told about.
  */
 export function keepRecords<S extends Store>(
   store: S,
@@ -70,7 +67,7 @@ export function keepRecords<S extends Store>(
       for (const [id, part] of parts)
         await queue
           .run(id, () => save(id, part))
-          // The database has it. Only a restore would miss this change.
+          // The database has it; only a restore would miss this change.
           .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
     },
   };
@@ -80,7 +77,7 @@ export function readRecord(text: string | null): RunRecord | null {
   return RunRecord.safeParse(text === null ? null : parseJson(text)).data ?? null;
 }
 
-/** Not validated, because this runs at every turn; a restore validates what it reads. */
+/** Not validated, because this runs on every turn; a restore validates what it reads. */
 function ownRecord(text: string | null): RunRecord | null {
   const record = (text === null ? null : parseJson(text)) as RunRecord | null | undefined;
   return record && typeof record === 'object' && PARTS.every(part => part in record) ? record : null;
@@ -88,7 +85,7 @@ function ownRecord(text: string | null): RunRecord | null {
 
 const PARTS = Object.keys(RunRecord.shape);
 
-/** One run's part of a commit. */
+/** The part of a commit that is about one run. */
 interface Part extends Partial<RunRecord> {
   isNew: boolean;
   turns: Turn[];
@@ -122,7 +119,7 @@ function partsOf(change: Change): Map<RunId, Part> {
 
 const isRecorded = ({ type }: EventBody): boolean => (RECORDED_EVENTS as readonly string[]).includes(type);
 
-/** Null when it takes the database to make it whole. */
+/** Null: the record is incomplete and has to be read from the database. */
 function merge(before: RunRecord | null, part: Part): RunRecord | null {
   const squad = part.squad ?? before?.squad;
   const run = part.run ?? before?.run;
@@ -151,7 +148,7 @@ function replaced<T>(
   return [...all.values()];
 }
 
-/** As in the database: a turn that reported nothing says nothing about what the chat has used. */
+/** As in the database: a turn that reported no usage does not change the totals of the chat. */
 const keepTotals = (earlier: Chat, chat: Chat): Chat => ({
   ...chat,
   totals: chat.totals ?? earlier.totals,
@@ -181,7 +178,7 @@ interface StoredRunPorts {
   engines: Pick<Engines, 'create'>;
 }
 
-/** The engine of a run that an earlier hub left, built from the run's folder. Throws LOST when the folder is gone or damaged. */
+/** The engine of a run that an earlier hub left, from the run's folder. Throws LOST when the folder is gone or damaged. */
 export async function storedEngine(run: Run, ports: StoredRunPorts): Promise<RunEngine> {
   return (await storedParts(run, ports)).engine;
 }
@@ -196,7 +193,7 @@ export async function storedRun(
   const env = await files.environment(run.id).catch(unreadable);
   // Every run is stored with one: an agent without PATH and HOME would fail for a reason that nobody could guess.
   if (Object.keys(env).length === 0)
-    throw lost('What is in its folder cannot be read any more (environment.json).');
+    throw lost('Its folder is damaged: environment.json is missing or empty.');
   const promptFile = files.path({ runId: run.id, number: run.turn }, PROMPT_FILE);
   return { engine, material: { prompt, promptFile, env } };
 }
@@ -208,16 +205,15 @@ async function storedParts(
   { files, engines }: StoredRunPorts,
 ): Promise<{ engine: RunEngine; prompt: string }> {
   const prompt = await files.read({ runId: run.id, number: run.turn }, PROMPT_FILE).catch(unreadable);
-  if (prompt === null) throw lost('Its folder is gone, and with it what it was to do and what it wrote.');
+  if (prompt === null) throw lost('Its folder is gone, with its prompt and its output.');
   const plan = await loadPlan(files, run).catch(unreadable);
-  if (!plan)
-    throw lost(`What is in its folder cannot be read any more (${PLAN_FILE}). Its output so far is kept.`);
+  if (!plan) throw lost(`Its folder is damaged: ${PLAN_FILE} cannot be read. Its output so far is kept.`);
   return { engine: { engine: engines.create(plan.spec), spec: plan.spec }, prompt };
 }
 
 const unreadable = (thrown: unknown): never => {
   const why = thrown instanceof Error ? thrown.message : String(thrown);
-  throw lost(`What is in its folder cannot be read: ${why}`, thrown);
+  throw lost(`Its folder cannot be read: ${why}`, thrown);
 };
 
 const lost = (message: string, cause?: unknown) => new SquadError('LOST', message, { cause });

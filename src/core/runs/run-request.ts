@@ -3,12 +3,11 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { RoleMeta } from '../../schema/role.ts';
 import type { JsonSchema, Permission, RunOptions, StateMode, TakesUp } from '../../schema/run.ts';
-import type { Subagent } from '../../schema/subagent.ts';
 import type { Isolation, Worktree } from '../../schema/worktree.ts';
 
-/** One run as somebody asks for it. What is left out comes from the role, then from the configuration; null is none. */
+/** A request for one run. What is left out comes from the role, then from the configuration; null means none. */
 export interface RunRequest {
-  /** `spawn` puts the project's context and a plain heading around the prompt; a member gets its role and nothing else. */
+  /** `spawn` adds the project's context and a plain heading to the prompt; a `member` gets only its role. */
   form?: 'member' | 'spawn';
   roleId?: string;
   task: string;
@@ -24,23 +23,21 @@ export interface RunRequest {
   stallMs?: number | null;
   budgetUsd?: number | null;
   stopAtBudget?: boolean;
-  /** A file in the workspace, or the schema itself. */
+  /** Path of a file in the workspace, or the schema itself. */
   outputSchema?: string | JsonSchema | null;
   context?: boolean | string[];
   notify?: boolean;
-  /** A retry or a reply: chats are kept as they were then, whatever is set now. */
+  /** A retry or a reply: the mode of the first run, whatever is set now. */
   stateMode?: StateMode;
-  /** A retry or a reply: it belongs to the same task as this run. */
+  /** A retry or a reply: the lineage of the first run. */
   lineageId?: RunId;
   takesUp?: TakesUp;
-  /** A reply: the engine as it was, because a chat belongs to one. */
+  /** A reply: the engine of the first run, because a chat belongs to one engine. A call of a subagent: its file. */
   spec?: EngineSpec;
-  /** A call of a subagent: everything its file says. */
-  subagent?: Subagent;
   isolation?: Isolation;
-  /** A reply: it goes on where the run before was at work. */
+  /** A reply: the folder of the first run. */
   place?: { directory: string; worktree: Worktree | null };
-  /** A review: the run it is of, and the work tree it gets a fork of. */
+  /** A review: the run under review, and the work tree to fork. */
   reviewOf?: RunId;
   forkOf?: Worktree;
 }
@@ -50,15 +47,12 @@ export interface SquadRequest {
   metadata?: Record<string, unknown>;
 }
 
-/** Everything but the schema, which is a file, the hooks, which are configured, and what it takes up again. A call's own words come before the role's. */
-export function optionsOf(
-  request: RunRequest,
-  meta: RoleMeta,
-): Omit<RunOptions, 'outputSchema' | 'onEnd' | 'onAsk' | 'setup' | 'takesUp'> {
+/** The options that a call and a role set; the call takes precedence. Those that come from elsewhere are null. */
+export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
-    throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD lets nothing run`, {
-      suggestions: ['Give more than 0, or leave it out for no limit.'],
+    throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD is not more than 0`, {
+      suggestions: ['Give a budget of more than 0, or leave it out for no limit.'],
     });
   return {
     tools: own(request.tools, meta.tools),
@@ -71,10 +65,11 @@ export function optionsOf(
     spawn: meta.spawn === true,
     mcp: meta.mcp ?? [],
     notify: request.notify ?? false,
-    servers: request.subagent?.servers ?? null,
-    subagent: request.subagent?.name ?? null,
+    takesUp: request.takesUp ?? null,
+    ...{ outputSchema: null, servers: null, subagent: null, setup: null, onEnd: null, onAsk: null },
   };
 }
 
+/** Null in a call means none; undefined means what the role says. */
 const own = <T>(asked: T | null | undefined, ofRole: T | undefined): T | null =>
   asked === undefined ? (ofRole ?? null) : asked;

@@ -45,7 +45,7 @@ describe('the state table', () => {
     ]);
   });
 
-  test('a step that is not in it is a bug, and says which', () => {
+  test('a transition that is not in the table is a bug, and the error names it', () => {
     expect(() => nextStatus('completed', 'cancel')).toThrow('A run that is completed cannot cancel');
   });
 });

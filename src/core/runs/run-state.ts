@@ -14,13 +14,13 @@ export type RunTransition =
   | 'terminate'
   | 'abandon';
 
-/** Every change of a run's state there is. What is not in the table cannot happen. */
+/** All status transitions of a run. Any other is an error. */
 const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>>> = {
   queued: {
     start: 'running',
     // A run can fail before its agent exists: no chat, no command, no process.
     fail: 'error',
-    // The time of a call runs while it waits for a place.
+    // The timeout of a subagent call includes the time in the queue.
     time_out: 'timeout',
     cancel: 'cancelled',
     lose: 'lost',
@@ -37,7 +37,7 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     terminate: 'terminated',
     abandon: 'abandoned',
   },
-  // With or without a turn at work: the agent that asked may go on to its end.
+  // With or without a running turn: the agent that requested the review may continue to its end.
   waiting_review: {
     resume: 'queued',
     complete: 'completed',
@@ -47,7 +47,7 @@ const TABLE: Partial<Record<RunStatus, Partial<Record<RunTransition, RunStatus>>
     terminate: 'terminated',
     abandon: 'abandoned',
   },
-  // A coder whose reviews ran out: a person may give its task up after it has ended.
+  // A coder at its review limit: a person may abandon the task after it has ended.
   completed: { abandon: 'abandoned' },
 };
 
@@ -57,7 +57,7 @@ export function nextStatus(status: RunStatus, step: RunTransition): RunStatus {
   return next;
 }
 
-/** How a run ends that Squad stops while no agent of it is at work. */
+/** The transition of a run that Squad stops while it has no running agent. */
 export function stepOfUnstarted(reason: StopReason | null): RunTransition {
   if (reason === 'terminate' || reason === 'abandon') return reason;
   return reason === 'timeout' ? 'time_out' : 'cancel';
@@ -66,7 +66,7 @@ export function stepOfUnstarted(reason: StopReason | null): RunTransition {
 const FAILED: readonly RunStatus[] = ['error', 'timeout', 'lost'];
 const SUCCEEDED: readonly RunStatus[] = ['completed', 'terminated'];
 
-/** All runs are over, at least one failed and none succeeded. A run that somebody stopped counts as neither. */
+/** All runs have ended, at least one failed and none succeeded. A run that somebody stopped counts as neither. */
 export function allFailed(runs: readonly RunStatus[]): boolean {
   return (
     runs.every(isEnd) &&
@@ -77,7 +77,7 @@ export function allFailed(runs: readonly RunStatus[]): boolean {
 
 export type SquadStatus = 'running' | 'completed' | 'needs_you' | 'failed';
 
-/** A squad is what its members are: over when all are over, completed only when all are. */
+/** Running until all members have ended; completed only if all of them completed. */
 export function squadStatus(members: readonly ShownStatus[]): SquadStatus {
   if (!members.every(status => status === 'needs_you' || isEnd(status))) return 'running';
   if (members.every(status => status === 'completed')) return 'completed';

@@ -34,11 +34,10 @@ import { watchOutput } from './turn-limits.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
-/** The client that asked for a cancel. */
 export interface Canceller {
-  /** A client by its name, a run by its id. */
+  /** Name of a client, or id of a run. */
   name: string;
-  /** The workspace it works in; null: not known, or no matter. */
+  /** The workspace it works in; null: unknown or irrelevant. */
   folder: string | null;
 }
 
@@ -55,30 +54,32 @@ export interface RunnerPorts extends TurnStartPorts {
   settings(): HubSettings;
   prices(): PriceList;
   traces: Pick<Traces, 'take' | 'turnOver' | 'remarks'>;
-  /** It has a question open. */
+  /** It has an open question. */
   isAsking(id: RunId): boolean;
-  /** A turn of a run that waits has ended, and that is on disk. Never waited for. */
+  /** The turn of a run that waits for a review has ended, and that is on disk. Not awaited. */
   onTurnOver(run: Run): void;
 }
 
-/** Owns every run that has not ended: the queue, the turns at work, and the one way a run ends. */
+/** Owns every run that has not ended: the queue, the running turns, and the one way a run ends. */
 export class Runner {
   private readonly ports: RunnerPorts;
   private readonly live = new Map<RunId, LiveRun>();
   private readonly queue: RunQueue;
-  private readonly fuse = new SpawnLimit();
+  private readonly spawnLimit = new SpawnLimit();
   private readonly outputWatch: { close(): void };
   private readonly ledger: RunLedger;
-  private readonly money: BudgetWatch;
-  private readonly quiet: StallWatch;
+  private readonly budgets: BudgetWatch;
+  private readonly stalls: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
-  /** Runs that an earlier hub left. */
   readonly found: RecoveredRuns;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
     this.ports = ports;
-    this.ledger = new RunLedger({ ...ports, onDecided: ended => this.live.get(ended.id)?.decide(ended) });
+    this.ledger = new RunLedger({
+      ...ports,
+      onDecided: ended => this.live.get(ended.id)?.decided.resolve(ended),
+    });
     this.queue = new RunQueue({
       live: () => this.live.values(),
       places: () => ports.settings()['limits.concurrency'],
@@ -88,13 +89,13 @@ export class Runner {
       ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
       watch: (entry, process, seen) => this.watch(entry, process, seen),
       turnEnded: (entry, end) => this.turnEnded(entry, end),
-      letGo: entry => this.letGo(entry),
+      forget: entry => this.forget(entry),
     });
-    this.money = new BudgetWatch({
+    this.budgets = new BudgetWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'budget'),
-      tell: (run, body) => this.tell(run, body),
+      record: (run, body) => this.record(run, body),
     });
     this.outputWatch = watchOutput({
       ...ports,
@@ -105,64 +106,64 @@ export class Runner {
       },
       onTooMuch: runId => this.stop(runId, 'output_limit'),
     });
-    this.quiet = new StallWatch({
+    this.stalls = new StallWatch({
       ...ports,
       live: () => this.live.values(),
       stop: id => void this.stop(id, 'stall'),
-      tell: (run, body) => this.tell(run, body),
+      record: (run, body) => this.record(run, body),
     });
   }
 
   /**
-   * Writes the squad down and sets it going. When this settles every member is on disk and will be accounted for. With it,
-   * or not at all, comes what is to be true `along` with it: a run at work that waits for it from now on, and anything else.
+   * Saves the squad and queues its runs. Afterwards every member is on disk and will be accounted for. `along` is committed in
+   * the same transaction: the run that waits for the squad from now on, and any other change.
    */
   async submit(plan: PlannedSquad, along?: { change: Change; awaiting: RunId }): Promise<void> {
     const { clock, settings } = this.ports;
     const { runs } = plan;
-    await this.money.admit();
-    const letGo = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
+    await this.budgets.admit();
+    const releaseChats = this.chats.claim(runs.flatMap(({ run }) => run.chatId ?? []));
     try {
       const { depth = 0, parentId = null } = runs[0]?.run ?? {};
       const asked = { count: runs.length, depth, callers: this.callers(parentId) };
-      this.fuse.admit(asked, settings(), clock.monotonic());
-      const looks = this.lookAhead(runs);
+      this.spawnLimit.admit(asked, settings(), clock.monotonic());
+      const baselines = this.earlyBaselines(runs);
       const write = (change?: Change) => saveSquad(plan, this.ports, this.ledger, change);
       const entries = along
         ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
             write({ ...along.change, runs: [row] }),
           )
         : await write();
-      for (const [i, look] of looks.entries()) entries[i]!.looking = look;
+      for (const [i, baseline] of baselines.entries()) entries[i]!.earlyBaseline = baseline;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
-      for (const entry of entries) if (this.queue.has(entry)) entry.looking = null;
+      for (const entry of entries) if (this.queue.has(entry)) entry.earlyBaseline = null;
     } finally {
-      letGo();
+      releaseChats();
     }
   }
 
-  /** A run and those above it that are still live. */
+  /** A run and its ancestors that have not ended. */
   private callers(id: RunId | null): Run[] {
     const run = id === null ? undefined : this.live.get(id)?.run;
     return run ? [run, ...this.callers(run.parentId)] : [];
   }
 
-  /** Throws what `submit` would refuse that many runs with, before anything is planned: a refusal must cost little. */
+  /** Throws what `submit` would throw for that many runs, before anything is planned: a refusal must be cheap. */
   async admit(count: number, parent: RunIdentity | null): Promise<void> {
     const { clock, settings } = this.ports;
-    await this.money.admit();
+    await this.budgets.admit();
     const asked = { count, depth: parent ? parent.depth + 1 : 0, callers: this.callers(parent?.id ?? null) };
-    this.fuse.check(asked, settings(), clock.monotonic());
+    this.spawnLimit.check(asked, settings(), clock.monotonic());
   }
 
   /**
-   * Queues the next turn of a run that waits, on its chat, beginning with this text; `change` is true along with it. False
-   * while its last turn is still at work: there is a word (`onTurnOver`) when it is not.
+   * Queues the next turn of a run that waits for a review: on its chat, with this text; `change` is committed with it. False
+   * while the last turn is still running: `onTurnOver` reports its end.
    */
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
     const entry = this.live.get(id);
-    const refusal = await this.money.admit().catch(asSquadError);
+    const refusal = await this.budgets.admit().catch(asSquadError);
     if (refusal && refusal.code !== 'BUDGET_EXCEEDED') throw refusal;
     if (refusal && entry?.isPaused && !entry.changing) {
       await this.finish(entry, 'fail', { code: refusal.code, message: refusal.message }, null);
@@ -173,7 +174,7 @@ export class Runner {
     return isQueued;
   }
 
-  /** Ends a run that waits and has no turn at work; one that has is left to it. */
+  /** Ends a run that waits for a review. False while it has a running turn. */
   async endWaiting(id: RunId, step: 'complete' | 'abandon', change: Change): Promise<boolean> {
     const entry = this.live.get(id);
     await entry?.changing;
@@ -182,24 +183,24 @@ export class Runner {
     return true;
   }
 
-  /** The run as it is now, if it has not ended; ended ones are in the store. */
+  /** Null: it has ended, and is in the store. */
   current(id: RunId): Run | null {
     return this.live.get(id)?.run ?? null;
   }
 
-  /** For its result: what a reader should know of it. Said once, however often it happens. */
+  /** Adds a note to its result, once. */
   note(id: RunId, text: string): void {
     const notes = this.live.get(id)?.run.notes;
     if (notes && !notes.includes(text)) notes.push(text);
   }
 
-  /** What a run at work has reported so far. */
+  /** Usage of a run so far. */
   usageOf(id: RunId): Usage | null {
     const entry = this.live.get(id);
-    return entry ? this.money.usageOf(entry) : null;
+    return entry ? this.budgets.usageOf(entry) : null;
   }
 
-  /** Milliseconds that its turn has left; null: it has none. */
+  /** Milliseconds that its turn has left; null: it has no turn. */
   timeLeft(id: RunId): number | null {
     const entry = this.live.get(id);
     return entry?.turn ? entry.timeLeft(this.ports.clock) : null;
@@ -209,12 +210,12 @@ export class Runner {
     return [...this.live.values()].map(entry => entry.run);
   }
 
-  /** How quiet a run at work is; null while it gives signs of life. */
+  /** Null: it shows signs of life. */
   silenceOf(id: RunId): Silence | null {
-    return this.quiet.of(id);
+    return this.stalls.of(id);
   }
 
-  /** It was told to stop, and has not ended yet. */
+  /** It was asked to stop and has not ended yet. */
   isStopping(id: RunId): boolean {
     return (this.live.get(id)?.stop ?? null) !== null;
   }
@@ -223,34 +224,31 @@ export class Runner {
     return this.live.size > 0;
   }
 
-  /** Settles when the run has ended and its end is on disk, or when the signal fires. */
+  /** Resolves when the run has ended and its end is on disk, or when the signal fires. */
   async untilEnded(id: RunId, signal: AbortSignal): Promise<void> {
     const entry = this.live.get(id);
     if (!entry || signal.aborted) return;
-    await new Promise<void>(settle => {
-      const stop = () => settle();
-      signal.addEventListener('abort', stop, { once: true });
-      void entry.over.then(() => {
-        signal.removeEventListener('abort', stop);
-        settle();
-      });
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await Promise.race([entry.ended.promise, promise]);
+    signal.removeEventListener('abort', stop);
   }
 
   /**
-   * The same for who only wants the answer, which is in its files: a database that is held by somebody is not waited for
-   * longer than a moment. The run as it ends, where that is not on disk yet.
+   * The same for a caller who only needs the answer, which is in files: waits only briefly for a locked database. Returns the
+   * ended run if its end is not on disk yet.
    */
   async untilAnswered(id: RunId, signal: AbortSignal): Promise<Run | null> {
     const onDisk = this.untilEnded(id, signal).then(() => null);
-    const decided = this.live.get(id)?.decided.then(async ended => {
+    const decided = this.live.get(id)?.decided.promise.then(async ended => {
       await waitBrieflyForWrite(onDisk);
       return ended;
     });
     return Promise.race([onDisk, decided ?? null]);
   }
 
-  /** A run that waits for others must not keep them from starting: it has no place meanwhile, and has one again at once. */
+  /** A run that waits for others gives up its slot, so that they can start, and has it back at once afterwards. */
   async whileWaiting<T>(id: RunId, wait: () => Promise<T>): Promise<T> {
     const entry = this.live.get(id);
     if (!entry) return wait();
@@ -263,28 +261,28 @@ export class Runner {
     }
   }
 
-  /** What a run may still spend on runs of its own; null: no budget holds it. */
-  moneyLeft(id: RunId): Promise<number | null> {
+  /** What a run may still spend on runs that it starts; null: no budget limits it. */
+  remainingBudget(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
     return remainingBudget(id, { store: this.ports.store, spentBy });
   }
 
-  /** False when there is nothing left to stop. Settles once the wish is on disk, with who has it. */
+  /** False: there is nothing left to stop. Resolves when the request and its author are on disk. */
   async stop(id: RunId, reason: StopReason, by: Canceller | null = null): Promise<boolean> {
     const entry = this.live.get(id);
     const turn = entry?.turnNumber;
     await entry?.changing;
-    // A turn that ends may be the end of the run, or leave it waiting.
-    while (entry?.isEnding && this.live.has(id)) await entry.turnOver;
+    // The turn that ends may end the run, or leave it waiting for a review.
+    while (entry?.isEnding && this.live.has(id)) await entry.turnOver.promise;
     if (!entry || isEnd(entry.run.status) || !this.live.has(id)) return false;
-    // What a turn took too much of is over with that turn.
-    if (OF_A_TURN.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
+    // A limit of a turn no longer matters once that turn is over.
+    if (TURN_LIMITS.includes(reason) && (entry.isPaused || entry.turnNumber !== turn)) return false;
     if (entry.stop === null) {
       entry.stop = reason;
       entry.stopAskedAt = this.ports.clock.monotonic();
       if (entry.turn) entry.turn.stop = reason;
       if (by && reason === 'cancel') entry.run.notes.push(cancelNote(by, entry.run));
-      // On disk before the first signal: whoever reads the exit record later must know that it was us.
+      // On disk before the first signal, so that whoever reads the exit record later knows that Squad stopped it.
       const change = {
         turns: entry.turn ? [{ ...entry.turn }] : [],
         events: [
@@ -299,7 +297,7 @@ export class Runner {
         .commit(change)
         .catch(thrown => this.ports.warn(`Stopping ${id} could not be recorded`, thrown));
     }
-    // It may have been about to go on; from the wish on it does not.
+    // It may have been about to continue; from the request on it does not.
     await entry.changing;
     if (this.queue.remove(entry) || entry.isPaused) await this.endUnstarted(entry, reason);
     else {
@@ -316,23 +314,23 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** Starts that an earlier hub let through: the count goes on where that one was. */
+  /** Counts starts of an earlier hub. */
   recall(starts: readonly number[]): void {
-    this.fuse.recall(starts);
+    this.spawnLimit.recall(starts);
   }
 
-  /** Starts what may start. Also called when the limit was raised. */
+  /** Starts queued runs. Also called when the limit was raised. */
   pump(): void {
     this.queue.pump();
   }
 
-  /** Lets go of everything; agents at work go on and the next hub finds them. */
+  /** Releases everything. Agents keep running, and the next hub finds them. */
   close(): void {
     this.closed = true;
     this.queue.close();
     this.ledger.close();
     this.outputWatch.close();
-    this.quiet.close();
+    this.stalls.close();
     for (const entry of this.live.values()) entry.release();
   }
 
@@ -362,8 +360,8 @@ export class Runner {
       files,
       clock,
       {
-        activity: body => this.tell(entry.run, body),
-        usage: () => this.money.onUsage(entry),
+        activity: body => this.record(entry.run, body),
+        usage: () => this.budgets.onUsage(entry),
         message: (message, place) => this.ports.traces.take(entry.run, message, place),
       },
       seen,
@@ -377,22 +375,22 @@ export class Runner {
     entry.atDeadline(this.ports.clock, () => void this.stop(entry.run.id, 'timeout'));
   }
 
-  /** News that nobody waits for. */
-  private tell(run: Run, body: EventBody): void {
+  /** Records an event without waiting. */
+  private record(run: Run, body: EventBody): void {
     const { store, warn } = this.ports;
     void store
       .commit({ events: [this.ledger.event(run, body)] })
-      .catch(thrown => warn(`News of ${run.id} were not recorded`, thrown));
+      .catch(thrown => warn(`An event of ${run.id} was not recorded`, thrown));
   }
 
   private async turnEnded(entry: LiveRun, end: TurnEnd): Promise<void> {
     entry.stopTimer();
     await entry.changing;
     if (this.closed) return;
-    const outcome = await this.settleTurn(entry, end).catch(thrown => {
+    const outcome = await this.decideOutcome(entry, end).catch(thrown => {
       if (this.closed) throw thrown;
-      // A bug must not leave a run at work for ever whose agent has ended.
-      this.ports.warn(`How ${entry.run.id} ended could not be told`, thrown);
+      // A bug must not leave a run running for ever whose agent has ended.
+      this.ports.warn(`The outcome of ${entry.run.id} could not be determined`, thrown);
       const { code, message } = asSquadError(thrown);
       return { step: 'fail' as const, error: { code, message } };
     });
@@ -401,10 +399,10 @@ export class Runner {
     else await this.finish(entry, inReview.step, inReview.error, end);
   }
 
-  /** The turn is over, the run is not: it waits for its review without a place. */
+  /** The turn is over, the run is not: it waits for its review without a slot. */
   private async pause(entry: LiveRun, { error }: Outcome, end: TurnEnd): Promise<void> {
     const { run } = entry;
-    run.usage = this.money.usageOf(entry);
+    run.usage = this.budgets.usageOf(entry);
     run.evidence = await this.evidence(entry, 'completed', error, end);
     await writePause(entry, error, end, this.ledger);
     this.pump();
@@ -412,16 +410,16 @@ export class Runner {
   }
 
   private evidence(entry: LiveRun, status: EndStatus, error: RunError | null, end: TurnEnd) {
-    const seeing = { ...this.ports, liveRuns: () => this.liveRuns() };
-    return evidenceOfTurn(entry, { status, error, end }, seeing);
+    const ports = { ...this.ports, liveRuns: () => this.liveRuns() };
+    return evidenceOfTurn(entry, { status, error, end }, ports);
   }
 
-  private async settleTurn(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
+  private async decideOutcome(entry: LiveRun, end: TurnEnd): Promise<Outcome> {
     await readFinalOutput(entry, end, this.ports);
     entry.isEnding = true;
-    await this.money
+    await this.budgets
       .atEnd(entry)
-      .catch(thrown => this.ports.warn(`What ${entry.run.id} spent could not be looked at`, thrown));
+      .catch(thrown => this.ports.warn(`The cost of ${entry.run.id} could not be checked`, thrown));
     return closeTurn(entry, end, this.ports, this.ledger);
   }
 
@@ -437,34 +435,34 @@ export class Runner {
     entry.release();
     if (turn && end)
       Object.assign(turn, { endedAt: end.endedAt, exitCode: end.exitCode, leftovers: end.leftovers });
-    run.usage = this.money.usageOf(entry);
+    run.usage = this.budgets.usageOf(entry);
     const status = nextStatus(run.status, step) as EndStatus;
     if (end) run.evidence = await this.evidence(entry, status, error, end);
     run.notes.push(...entry.report.usageNotes(entry.chatTotals));
     run.notes.push(...this.ports.traces.remarks(run));
     const change = { ...along, turns: turn ? [{ ...turn }] : [] };
     await this.ledger.ended(run, step, error, change, end, entry.totalsOfChat, entry.chats);
-    this.letGo(entry);
+    this.forget(entry);
   }
 
-  private letGo(entry: LiveRun): void {
+  private forget(entry: LiveRun): void {
     entry.release();
     this.live.delete(entry.run.id);
-    entry.settle();
-    entry.settleTurn();
+    entry.ended.resolve();
+    entry.turnOver.resolve();
     entry.isActive = false;
     this.pump();
   }
 
-  /** For those that need not wait for a place: what others do until a place is free must not count as theirs. */
-  private lookAhead(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
+  /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
+  private earlyBaselines(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
     return (
       runs
         .slice(0, this.queue.free)
-        // A work tree is not there yet, and nobody else is at work in it.
+        // A work tree does not exist yet, and nobody else works in it.
         .map(({ run }) => (run.worktree ? null : takeBaseline(run.directory, this.ports.workTree)))
     );
   }
 }
 
-const OF_A_TURN: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];
+const TURN_LIMITS: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];

@@ -15,11 +15,11 @@ function watched(
 ) {
   const watch = new OutputSilence(START, stallMs);
   for (let second = from; second <= to; second += 5)
-    watch.look({ ...idle, ...at(second) }, START + second * S);
+    watch.addSample({ ...idle, ...at(second) }, START + second * S);
   return watch;
 }
 
-test('a run that has just begun is at work', () => {
+test('a run that has just started is working', () => {
   expect(new OutputSilence(START, null).state(START + 29 * S).state).toBe('working');
 });
 
@@ -29,25 +29,25 @@ test('without any sign for 30 s it is a slow start, and stays one however busy i
   expect(watch.state(START + 120 * S)).toEqual({
     state: 'slow_start',
     since: START,
-    sentence: 'Not a word since it started 2 min ago; its 2 processes at work.',
+    sentence: 'No output since it started 2 min ago; its 2 processes busy.',
   });
 });
 
 test('after a sign it is silent from 60 s on', () => {
   const watch = new OutputSilence(START, null);
-  watch.sign(START + 10 * S);
+  watch.addSign(START + 10 * S);
   expect(watch.state(START + 69 * S).state).toBe('working');
   expect(watch.state(START + 70 * S)).toEqual({
     state: 'silent',
     since: START + 10 * S,
-    sentence: 'No sign for 60 s.',
+    sentence: 'No output for 60 s.',
   });
 });
 
 test('a sign ends every silence', () => {
   const watch = watched(20, 600);
   expect(watch.state(START + 600 * S).state).toBe('stalled');
-  watch.sign(START + 600 * S);
+  watch.addSign(START + 600 * S);
   expect(watch.state(START + 601 * S).state).toBe('working');
 });
 
@@ -57,7 +57,8 @@ test('quiet and still for the stall limit is a stall', () => {
   expect(watch.state(START + 320 * S)).toEqual({
     state: 'stalled',
     since: START + 320 * S,
-    sentence: 'No sign for 5 min, and its 2 processes neither computed nor read or wrote for 5 min.',
+    sentence:
+      'No output for 5 min, and its 2 processes used no CPU, read nothing and wrote nothing for 5 min.',
   });
 });
 
@@ -67,14 +68,14 @@ test.each<[string, (second: number) => Partial<ProcessStats>]>([
   ['processes that come and go', second => ({ processes: second % 2 })],
 ])('%s is movement: silent, never stalled', (_, at) => {
   const watch = new OutputSilence(START, null);
-  watch.sign(START);
+  watch.addSign(START);
   for (let second = 20; second <= 1000; second += 5)
-    watch.look({ ...idle, ...at(second) }, START + second * S);
+    watch.addSample({ ...idle, ...at(second) }, START + second * S);
   expect(watch.state(START + 1000 * S)).toMatchObject({ state: 'silent', since: START });
-  expect(watch.state(START + 1000 * S).sentence).toContain('at work');
+  expect(watch.state(START + 1000 * S).sentence).toContain('busy');
 });
 
-test('what timers and open connections cost is no movement', () => {
+test('the cost of timers and open connections is no movement', () => {
   const watch = watched(20, 400, second => ({ cpuMs: second * 5, ioBytes: second * 100 }));
   expect(watch.state(START + 400 * S).state).toBe('stalled');
 });
@@ -86,11 +87,11 @@ test('stillness counts from the last movement', () => {
   expect(watch.state(START + 550 * S).state).toBe('stalled');
 });
 
-test('nobody looked: nothing is known to be still', () => {
+test('without a sample nothing is known to be still', () => {
   expect(new OutputSilence(START, null).state(START + 3600 * S).state).toBe('slow_start');
 });
 
-test('a limit of its own comes sooner, and the first look with it', () => {
+test('a shorter stall limit applies sooner, and so does the first check', () => {
   expect(silenceBeforeCheckMs(null)).toBe(20 * S);
   expect(silenceBeforeCheckMs(10 * S)).toBe(5 * S);
   const watch = watched(5, 15, undefined, 10 * S);
@@ -98,12 +99,12 @@ test('a limit of its own comes sooner, and the first look with it', () => {
   expect(watch.state(START + 15 * S).state).toBe('stalled');
 });
 
-test('a process that is gone or held is dead once two looks say so', () => {
+test('a process that is gone or stopped is dead after two samples', () => {
   const gone = { ...idle, alive: false, processes: 0 };
   const watch = new OutputSilence(START, null);
-  watch.look(gone, START + 20 * S);
+  watch.addSample(gone, START + 20 * S);
   expect(watch.state(START + 21 * S).state).toBe('working');
-  watch.look(gone, START + 25 * S);
+  watch.addSample(gone, START + 25 * S);
   expect(watch.state(START + 25 * S)).toEqual({
     state: 'dead',
     since: START + 20 * S,
@@ -112,6 +113,6 @@ test('a process that is gone or held is dead once two looks say so', () => {
 
   const held = watched(20, 25, () => ({ stopped: true }));
   expect(held.state(START + 25 * S).sentence).toContain('SIGCONT');
-  held.look(idle, START + 30 * S);
+  held.addSample(idle, START + 30 * S);
   expect(held.state(START + 30 * S).state).toBe('slow_start');
 });

@@ -19,7 +19,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
     clock: { now: () => 10 * MINUTE, monotonic: () => 10 * MINUTE },
     live: () => [live],
     isAsking: () => isAsking,
-    ...{ stop: () => {}, tell: () => {} },
+    ...{ stop: () => {}, record: () => {} },
     warn: (_, cause) => {
       throw cause;
     },
@@ -35,7 +35,7 @@ test('a run that has not said a word is told to start slowly; one that spoke bef
   await vi.waitFor(() => expect(spoke.of(ID)?.state).toBe('silent'), { timeout: 5_000 });
 });
 
-test('one with a question open is not quiet, although no call of it waits', async () => {
+test('a run with an open question is not silent, although no call waits', async () => {
   const { watch, entry } = watchOf({ lastSignAt: MINUTE }, true);
   await vi.waitFor(() => expect(entry.lastSignAt).toBe(10 * MINUTE), { timeout: 5_000 });
   expect(watch.of(ID)).toBeNull();
@@ -59,7 +59,7 @@ test.each([
   } as unknown as LiveRun;
   const watch = new StallWatch({
     clock: { now: () => monotonic() + setBy, monotonic },
-    ...{ live: () => [live], isAsking: () => false, stop, tell: () => {}, warn: () => {} },
+    ...{ live: () => [live], isAsking: () => false, stop, record: () => {}, warn: () => {} },
   });
   onTestFinished(() => watch.close());
   await vi.advanceTimersByTimeAsync(45_000);

@@ -7,23 +7,22 @@ import { monotonicOf, wallTimeOf } from './admission.ts';
 import type { LiveRun } from './live-run.ts';
 
 /**
- * A run at work, by what it shows. None of these is an end.
+ * State of a running turn, as seen from outside. None of these is an end.
  *
- * | State      | No sign                  | Its processes                                   |
+ * | State      | No sign of life          | Its processes                                   |
  * | ---------- | ------------------------ | ----------------------------------------------- |
  * | working    | for less than below      | anything                                        |
  * | slow_start | since the start, 30 s    | there                                           |
- * | silent     | for 60 s                 | there; at work, or still for less than `stall`  |
+ * | silent     | for 60 s                 | there; moving, or still for less than the stall limit |
  * | stalled    | for the stall limit      | there, and neither computed, read nor wrote for the stall limit |
- * | dead       | since it was found so    | gone, or held by a signal, with no exit record  |
+ * | dead       | since it was found so    | gone, or stopped by a signal, with no exit record |
  *
- * A sign is a whole line of output, growth of the output, or an event of the engine.
+ * A sign of life is a whole line of output, growth of the output, or an event of the engine.
  */
 export type SilenceState = 'working' | 'slow_start' | 'silent' | 'stalled' | 'dead';
 
 export interface Silence {
   state: SilenceState;
-  /** When it began to be so. */
   since: number;
   sentence: string;
 }
@@ -31,10 +30,10 @@ export interface Silence {
 const DEFAULT_STALL_MS = 300_000;
 const SLOW_START_MS = 30_000;
 const SILENT_MS = 60_000;
-const FIRST_LOOK_MS = 20_000;
-/** A dying agent's exit record is written within moments: one look is not enough to call it dead. */
+const FIRST_CHECK_MS = 20_000;
+/** A dying agent's exit record is written within moments, so one sample is not enough to call it dead. */
 const DEAD_FOR_MS = 2_000;
-/** Below these a process only keeps its timers and connections alive. */
+/** Below these, a process only keeps its timers and connections alive. */
 const BUSY_CPU_SHARE = 0.01;
 const BUSY_BYTES_PER_SECOND = 256;
 
@@ -42,39 +41,39 @@ interface Sample extends ProcessStats {
   at: number;
 }
 
-/** How long a turn is left alone before its processes are looked at. */
+/** How long a turn may be silent before its processes are checked. */
 export const silenceBeforeCheckMs = (stallMs: number | null): number =>
-  Math.min(FIRST_LOOK_MS, (stallMs ?? DEFAULT_STALL_MS) / 2);
+  Math.min(FIRST_CHECK_MS, (stallMs ?? DEFAULT_STALL_MS) / 2);
 
-/** One turn's silence. Told of signs and samples as they come; asked at any time. */
+/** The silence of one turn. Gets signs of life and process samples as they come. */
 export class OutputSilence {
   private readonly startedAt: number;
   private readonly stallMs: number;
   private lastSignAt: number | null = null;
   private sample: Sample | null = null;
-  /** Nothing is known to have moved since; null while nobody has looked. */
+  /** No movement has been seen since; null: no sample yet. */
   private stillSince: number | null = null;
   private lifelessSince: number | null = null;
 
-  /** `stallMs` null: the default names the state. Whether a stall also stops the run is not decided here. */
+  /** `stallMs` null: the default applies. Whether a stall also stops the run is not decided here. */
   constructor(startedAt: number, stallMs: number | null) {
     this.startedAt = startedAt;
     this.stallMs = stallMs ?? DEFAULT_STALL_MS;
   }
 
-  sign(at: number): void {
+  addSign(at: number): void {
     this.lastSignAt = Math.max(at, this.lastSignAt ?? at);
     this.sample = null;
     this.stillSince = null;
     this.lifelessSince = null;
   }
 
-  look(vitals: ProcessStats, at: number): void {
-    const isLifeless = !vitals.alive || vitals.stopped;
+  addSample(stats: ProcessStats, at: number): void {
+    const isLifeless = !stats.alive || stats.stopped;
     this.lifelessSince = isLifeless ? (this.lifelessSince ?? at) : null;
-    const isMoving = this.sample !== null && hasMoved(this.sample, vitals, at);
+    const isMoving = this.sample !== null && hasMoved(this.sample, stats, at);
     this.stillSince = isMoving ? at : (this.stillSince ?? at);
-    this.sample = { ...vitals, at };
+    this.sample = { ...stats, at };
   }
 
   state(now: number): Silence {
@@ -83,43 +82,43 @@ export class OutputSilence {
     if (dead) return dead;
     const stalled = this.stalled(now, quietSince);
     if (stalled) return stalled;
-    const quiet = words(now - quietSince);
+    const duration = formatDuration(now - quietSince);
     if (this.lastSignAt === null && now - quietSince >= SLOW_START_MS)
       return {
         state: 'slow_start',
         since: quietSince,
-        sentence: `Not a word since it started ${quiet} ago${this.doing(now)}.`,
+        sentence: `No output since it started ${duration} ago${this.doing(now)}.`,
       };
     if (now - quietSince >= SILENT_MS)
-      return { state: 'silent', since: quietSince, sentence: `No sign for ${quiet}${this.doing(now)}.` };
-    return { state: 'working', since: quietSince, sentence: 'At work.' };
+      return { state: 'silent', since: quietSince, sentence: `No output for ${duration}${this.doing(now)}.` };
+    return { state: 'working', since: quietSince, sentence: 'Running.' };
   }
 
   private dead(): Silence | null {
     const { sample, lifelessSince } = this;
     if (!sample || lifelessSince === null || sample.at - lifelessSince < DEAD_FOR_MS) return null;
     const sentence = sample.alive
-      ? 'Its process is held by a signal and does nothing until it gets SIGCONT.'
+      ? 'Its process is stopped by a signal and does nothing until it gets SIGCONT.'
       : 'Its process is gone, but its end has not been recorded.';
     return { state: 'dead', since: lifelessSince, sentence };
   }
 
-  /** Only what was seen to be still counts: time before the first look does not. */
+  /** Only observed stillness counts, not the time before the first sample. */
   private stalled(now: number, quietSince: number): Silence | null {
     if (this.stillSince === null || !this.sample) return null;
     if (now - quietSince < this.stallMs || now - this.stillSince < this.stallMs) return null;
-    const sentence = `No sign for ${words(now - quietSince)}, and ${processes(this.sample)} neither computed nor read or wrote for ${words(now - this.stillSince)}.`;
+    const sentence = `No output for ${formatDuration(now - quietSince)}, and ${processes(this.sample)} used no CPU, read nothing and wrote nothing for ${formatDuration(now - this.stillSince)}.`;
     return { state: 'stalled', since: this.stillSince + this.stallMs, sentence };
   }
 
   private doing(now: number): string {
     if (!this.sample || this.stillSince === null) return '';
-    if (this.stillSince === this.sample.at) return `; ${processes(this.sample)} at work`;
-    return `; ${processes(this.sample)} waiting for ${words(now - this.stillSince)}`;
+    if (this.stillSince === this.sample.at) return `; ${processes(this.sample)} busy`;
+    return `; ${processes(this.sample)} waiting for ${formatDuration(now - this.stillSince)}`;
   }
 }
 
-/** A process more or less is movement too: something was started, or came to its end. */
+/** A change of the number of processes is movement too: something was started, or ended. */
 function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
   if (now.processes !== before.processes) return true;
   const seconds = Math.max(1, at - before.at) / 1000;
@@ -129,53 +128,53 @@ function hasMoved(before: Sample, now: ProcessStats, at: number): boolean {
 }
 
 const processes = ({ processes: count }: Sample): string =>
-  count === 1 ? 'its one process' : `its ${count} processes`;
+  count === 1 ? 'its process' : `its ${count} processes`;
 
-function words(ms: number): string {
+function formatDuration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
 }
 
-interface QuietPorts {
+interface StallWatchPorts {
   clock: Clock;
   live(): Iterable<LiveRun>;
-  /** It has a question open: whether or not a call waits for the answer just now. */
+  /** It has an open question, whether or not a call waits for the answer now. */
   isAsking(id: RunId): boolean;
-  /** Stops a run whose role allows no longer silence. */
+  /** Stops a run that was silent for longer than its role allows. */
   stop(id: RunId): void;
-  tell(run: Run, body: EventBody): void;
+  record(run: Run, body: EventBody): void;
   warn(message: string, cause: unknown): void;
 }
 
 const TICK_MS = 1_000;
-const LOOK_EVERY_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 
 /** Times are on the monotonic clock. */
 interface Watched {
   startedAt: number;
   silence: OutputSilence;
-  told: Silence;
+  reported: Silence;
   signAt: number | null;
-  lookedAt: number;
+  checkedAt: number;
 }
 
-/** Looks at runs that say nothing, and tells slow, silent, stalled and dead ones apart. None of it is an end. */
+/** Watches runs without output, and tells slow, silent, stalled and dead ones apart. None of these is an end. */
 export class StallWatch {
-  private readonly ports: QuietPorts;
+  private readonly ports: StallWatchPorts;
   private readonly watched = new Map<RunId, Watched>();
   private readonly timer: NodeJS.Timeout;
-  private isLooking = false;
+  private isChecking = false;
 
-  constructor(ports: QuietPorts) {
+  constructor(ports: StallWatchPorts) {
     this.ports = ports;
     this.timer = setInterval(() => void this.tick(), TICK_MS).unref();
   }
 
-  /** How quiet a run is; null while it gives signs, or when it is not at work. */
+  /** Null: it shows signs of life, or is not running. */
   of(id: RunId): Silence | null {
-    const told = this.watched.get(id)?.told;
-    if (!told || told.state === 'working') return null;
-    return { ...told, since: wallTimeOf(this.ports.clock, told.since) };
+    const reported = this.watched.get(id)?.reported;
+    if (!reported || reported.state === 'working') return null;
+    return { ...reported, since: wallTimeOf(this.ports.clock, reported.since) };
   }
 
   close(): void {
@@ -183,20 +182,20 @@ export class StallWatch {
   }
 
   private async tick(): Promise<void> {
-    if (this.isLooking) return;
-    this.isLooking = true;
+    if (this.isChecking) return;
+    this.isChecking = true;
     const live = [...this.ports.live()].filter(({ process, turn }) => process && turn);
     const ids = new Set(live.map(({ run }) => run.id));
     for (const id of this.watched.keys()) if (!ids.has(id)) this.watched.delete(id);
     for (const entry of live)
-      await this.look(entry).catch(thrown =>
-        this.ports.warn(`What ${entry.run.id} does could not be looked at`, thrown),
+      await this.check(entry).catch(thrown =>
+        this.ports.warn(`The processes of ${entry.run.id} could not be checked`, thrown),
       );
-    this.isLooking = false;
+    this.isChecking = false;
   }
 
-  private async look(entry: LiveRun): Promise<void> {
-    // Who waits for a run of its own, or for an answer, is not idle.
+  private async check(entry: LiveRun): Promise<void> {
+    // A run that waits for another run or for an answer is not idle.
     const { waits, run: asker } = entry;
     if (waits > 0 || this.ports.isAsking(asker.id) || this.hasLiveChild(entry))
       entry.lastSignAt = this.ports.clock.monotonic();
@@ -205,22 +204,22 @@ export class StallWatch {
     const { stallMs } = run.options;
     const watched = this.watchedOf(run.id, turn!.startedAt, stallMs);
     const quietSince = lastSignAt ?? watched.startedAt;
-    if (lastSignAt !== null && lastSignAt !== watched.signAt) watched.silence.sign(lastSignAt);
+    if (lastSignAt !== null && lastSignAt !== watched.signAt) watched.silence.addSign(lastSignAt);
     watched.signAt = lastSignAt;
-    const lookEvery = Math.min(LOOK_EVERY_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
+    const checkEvery = Math.min(CHECK_INTERVAL_MS, (stallMs ?? Number.POSITIVE_INFINITY) / 4);
     const now = clock.monotonic();
-    if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.lookedAt >= lookEvery) {
-      watched.lookedAt = now;
-      const vitals = await process!.vitals();
-      // A sign that came meanwhile counts more than what was seen before it.
-      if (entry.lastSignAt === lastSignAt) watched.silence.look(vitals, clock.monotonic());
+    if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.checkedAt >= checkEvery) {
+      watched.checkedAt = now;
+      const stats = await process!.vitals();
+      // A sign of life that came meanwhile outranks the sample.
+      if (entry.lastSignAt === lastSignAt) watched.silence.addSample(stats, clock.monotonic());
     }
     const silence = watched.silence.state(clock.monotonic());
-    if (silence.state !== watched.told.state) {
+    if (silence.state !== watched.reported.state) {
       const state = silence.state === 'working' ? null : silence.state;
-      this.ports.tell(run, { type: 'run.quiet', state, text: silence.sentence });
+      this.ports.record(run, { type: 'run.quiet', state, text: silence.sentence });
     }
-    watched.told = silence;
+    watched.reported = silence;
     if (stallMs !== null && isOver(silence, stallMs, clock.monotonic())) this.ports.stop(run.id);
   }
 
@@ -237,15 +236,15 @@ export class StallWatch {
     const watched = {
       startedAt,
       silence,
-      told: silence.state(startedAt),
+      reported: silence.state(startedAt),
       signAt: null,
-      lookedAt: Number.NEGATIVE_INFINITY,
+      checkedAt: Number.NEGATIVE_INFINITY,
     };
     this.watched.set(id, watched);
     return watched;
   }
 }
 
-/** One that is held by a signal shows no sign either, and will not by itself. */
+/** A stopped process shows no sign either, and will not by itself. */
 const isOver = ({ state, since }: Silence, stallMs: number, now: number): boolean =>
   state === 'stalled' || (state === 'dead' && now - since >= stallMs);

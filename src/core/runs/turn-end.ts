@@ -20,18 +20,18 @@ export interface TurnEndPorts extends LedgerPorts {
 }
 
 const READ_TRIES = 5;
-/** An agent can write into its files without end; what it said last is enough to know how it ended. */
+/** An agent can write into its files without end; the last part is enough to know how it ended. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** A value larger than this is a file, not an answer. */
+/** A larger value is a file, not an answer. */
 const MAX_STRUCTURED_LENGTH = 4 * 1024 * 1024;
-/** For what is read once more only to know how it ended, and what was said. */
+/** For output that is read again only to know how the turn ended, and for its messages. */
 export const messagesOnly = ({ run }: LiveRun, { traces }: Pick<TurnEndPorts, 'traces'>): RunListener => ({
   activity: () => {},
   usage: () => {},
   message: (message, place) => traces.take(run, message, place),
 });
 
-/** Reads what the agent and its engine said last. An output that cannot be read just now must not keep a run from ending. */
+/** Reads the rest of the output and the engine's own files. Unreadable output must not keep a run from ending. */
 export async function readFinalOutput(
   entry: LiveRun,
   { exitCode }: TurnEnd,
@@ -50,19 +50,19 @@ export async function readFinalOutput(
       entry.follow(files, clock, messagesOnly(entry, ports), Number.POSITIVE_INFINITY);
     }
   }
-  entry.tellRest();
+  entry.reportSkipped();
   const turn = { runId: run.id, number: entry.turnNumber };
   const events = await entry.report
     .finish(exitCode, name => files.readEnd(turn, name, MAX_FILE_BYTES))
     .catch(thrown => {
-      warn(`What ${run.engine} left about ${run.id} could not be read`, thrown);
+      warn(`The files that ${run.engine} wrote for ${run.id} could not be read`, thrown);
       return [];
     });
   for (const event of events) entry.learn(event);
   await markChat(entry, ports);
 }
 
-/** So that the next turn on the chat can tell whether it was used outside Squad in between. */
+/** Reads the mark of the chat, so that the next turn can tell whether the chat was used outside Squad in between. */
 async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
   const { run, engine } = entry;
   if (!engine.chatMark || run.chatId === null) return;
@@ -71,11 +71,11 @@ async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<
     entry.chatMark = await engine.chatMark({ chatId: run.chatId, env });
   } catch (thrown) {
     entry.chatMark = null;
-    warn(`The chat of ${run.id} could not be looked at`, thrown);
+    warn(`The chat of ${run.id} could not be checked`, thrown);
   }
 }
 
-/** How the turn ended, from everything that is known now; its answer is on disk afterwards. */
+/** Decides how the turn ended and saves its answer. */
 export async function closeTurn(
   entry: LiveRun,
   end: TurnEnd,
@@ -84,7 +84,7 @@ export async function closeTurn(
 ): Promise<Outcome> {
   const { run, turn, engine, report } = entry;
   const { clock } = ports;
-  // The time of the end is that of a file. It is compared with times by the same clock, as that is set now.
+  // The time of the end is a file time: compare it with times on the same clock, as that is set now.
   const askedAt = entry.stopAskedAt === null ? null : wallTimeOf(clock, entry.stopAskedAt);
   const inForce = stopInForce(entry.stop, askedAt, end, report.end);
   entry.stop = inForce ?? (await overOutputLimit(entry, ports));
@@ -103,13 +103,13 @@ export async function closeTurn(
   }
   if (entry.linesDropped > 0) run.notes.push(unreadLines(entry.linesDropped));
   if (engine.reader) await ledger.retry('an answer', () => ports.files.saveAnswer(run.id, report.answer));
-  // One that waits has not given its answer yet.
+  // A run that waits for a review has not given its answer yet.
   const isAnswer = outcome.step === 'complete' && run.status !== 'waiting_review';
   const mismatch = isAnswer ? await checkAnswer(entry, ports, ledger) : null;
   return mismatch ? { step: 'fail', error: mismatch } : outcome;
 }
 
-/** The watch measures once a second, so a turn can write too much and end before it is seen. */
+/** Output is measured once a second, so a turn can write too much and end before that is seen. */
 async function overOutputLimit(
   { run, turnNumber }: LiveRun,
   { files, settings, warn }: TurnEndPorts,
@@ -129,7 +129,7 @@ const unreadLines = (count: number): string =>
 const onlyWarns = ({ scope }: Spending, { options }: Run): boolean =>
   scope === 'run' && !options.stopAtBudget;
 
-/** The error of an answer that does not keep to its schema; one that does is saved as a value. */
+/** Checks the answer against its schema: saves a valid one as a value, returns the error of another. */
 async function checkAnswer(
   { run, report, turnNumber }: LiveRun,
   { files }: TurnEndPorts,
@@ -145,7 +145,7 @@ async function checkAnswer(
   return null;
 }
 
-/** Never keeps a run from ending: what could not be seen is left out. */
+/** Never keeps a run from ending: evidence that cannot be gathered is left out. */
 export async function evidenceOfTurn(
   entry: LiveRun,
   ending: Ending,

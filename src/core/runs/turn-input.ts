@@ -29,7 +29,7 @@ export function turnInput(
   };
 }
 
-/** An engine that holds a budget itself counts each turn from nothing. */
+/** An engine that enforces a budget itself starts counting at 0 with each turn. */
 function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null {
   if (budgetUsd === null || turn === 1) return budgetUsd;
   return Math.max(SMALLEST_BUDGET, budgetUsd - (usage?.costUsd ?? 0));
@@ -37,7 +37,7 @@ function budgetLeft({ options: { budgetUsd }, usage, turn }: Run): number | null
 
 const SMALLEST_BUDGET = 0.01;
 
-/** Runs without a chat of their own have a place for one all the same: an engine may need a home. */
+/** A run without a chat has a chat folder too, under its own id: an engine may need a home. */
 export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }: Run): TurnFiles {
   const chat = chatId ?? id;
   return {
@@ -48,7 +48,7 @@ export function turnFiles(files: RunFiles, turn: TurnRef, { engine, chatId, id }
   };
 }
 
-/** For a turn that is only imagined: names, and nothing written. */
+/** Files of a dry run: paths, and nothing is written. */
 export function dryRunFiles(
   files: RunFiles,
   { engine, chatId, id }: Pick<Run, 'engine' | 'chatId' | 'id'>,

@@ -1,29 +1,28 @@
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { RunFiles } from '../ports/run-files.ts';
+import type { OutputStream, RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 interface OutputWatchOptions {
   files: Pick<RunFiles, 'size'>;
   settings(): HubSettings;
-  /** Those at work now. */
   turns(): TurnRef[];
-  /** It has written more since the last look. */
+  /** It has written more since the last check. */
   onGrowth(runId: RunId): void;
   onTooMuch(runId: RunId): Promise<unknown>;
   warn(message: string, cause: unknown): void;
 }
 
-/** Looks at how much live turns have written, once a second: a fast writer is over the limit by what a second holds. */
+/** Checks once a second how much running turns have written. A fast writer exceeds the limit by what it writes in a second. */
 export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn }: OutputWatchOptions): {
   close(): void;
 } {
   const seen = new Map<RunId, number>();
   let isLooking = false;
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref();
+  const timer = setInterval(() => void look(), CHECK_INTERVAL_MS).unref();
   return { close: () => clearInterval(timer) };
 
   async function look(): Promise<void> {
@@ -44,16 +43,27 @@ export function watchOutput({ files, settings, turns, onGrowth, onTooMuch, warn 
   }
 }
 
-/** Bytes written by this turn and those before it: the limit is the run's, and earlier output is still on disk. */
-export async function outputSize(files: Pick<RunFiles, 'size'>, turn: TurnRef): Promise<number> {
-  const turns = Array.from({ length: turn.number }, (_, at) => ({ ...turn, number: at + 1 }));
-  const sizes = await Promise.all(
-    turns.flatMap(each => [files.size(each, 'stdout'), files.size(each, 'stderr')]),
-  );
-  return sizes.reduce((sum, each) => sum + each, 0);
+/** Bytes written by this turn and earlier ones: the limit is per run, and earlier output is still on disk. */
+export async function outputSize(files: Pick<RunFiles, 'size'>, { runId, number }: TurnRef): Promise<number> {
+  const [out, err] = await Promise.all([
+    turnSizes(files, runId, number, 'stdout'),
+    turnSizes(files, runId, number, 'stderr'),
+  ]);
+  return total([...out, ...err]);
 }
 
-/** Stored deadlines on the monotonic clock, so that a clock that is set neither brings them nearer nor puts them off. */
+/** Bytes in one stream of each of the first `count` turns. */
+export const turnSizes = (
+  files: Pick<RunFiles, 'size'>,
+  runId: RunId,
+  count: number,
+  stream: OutputStream,
+): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, (_, at) => files.size({ runId, number: at + 1 }, stream)));
+
+export const total = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size, 0);
+
+/** Stored deadlines on the monotonic clock, so that setting the wall clock does not move them. */
 export class Deadlines<K> {
   private readonly clock: Clock;
   private readonly due = new Map<K, number>();
@@ -62,7 +72,7 @@ export class Deadlines<K> {
     this.clock = clock;
   }
 
-  /** Milliseconds left, by the wall clock only the first time, and never more than there were in all. */
+  /** Milliseconds left. Uses the wall clock only the first time, and never returns more than the whole duration. */
   left(key: K, { from, until }: { from: number; until: number }): number {
     const now = this.clock.monotonic();
     const due = this.due.get(key) ?? now + Math.min(until - this.clock.now(), until - from);

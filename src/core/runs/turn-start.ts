@@ -15,16 +15,16 @@ import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { storedRun } from './run-record.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
 
-/** Opening a chat is bookkeeping, not work: a command that takes longer hangs. */
+/** Opening a chat is bookkeeping: a command that takes longer hangs. */
 const CREATE_CHAT_TIMEOUT_MS = 60_000;
-/** It has nothing to save that would need longer. */
+/** A create-chat command has nothing to save that would need longer. */
 const STOP_GRACE_MS = 1_000;
-/** An id comes back in results, which have a size to keep. In characters of JSON. */
+/** Chat ids are part of results, which have a size limit. In characters of JSON. */
 export const MAX_CHAT_ID_LENGTH = 1_000;
-/** The turn before the first: it has its own folder, so its output is never mistaken for the agent's. */
+/** The create-chat command has a folder of its own, so that its output is never mistaken for the agent's. */
 const CHAT_TURN = 0;
 
-/** The id of a new chat: the last non-empty line its command prints. */
+/** Runs the create-chat command. The id is the last non-empty line that it prints. */
 async function openChat(
   entry: LiveRun,
   material: RunMaterial,
@@ -48,7 +48,7 @@ async function openChat(
     { keepLeftovers: false },
   );
   entry.process = process;
-  // It may have been asked for while there was no process to tell.
+  // The stop may have been requested while there was no process.
   if (entry.stop !== null) process.stop(STOP_GRACE_MS);
   const { end, wasTooSlow } = await endWithin(limitMs, process);
   entry.process = null;
@@ -72,7 +72,7 @@ async function openChat(
   );
 }
 
-/** The hub's own limit. The wrapper's comes later, for when there is no hub. */
+/** The hub's own limit. The wrapper's limit is later, for when there is no hub. */
 async function endWithin(limitMs: number, process: LiveTurn): Promise<{ end: TurnEnd; wasTooSlow: boolean }> {
   let wasTooSlow = false;
   const timer = setTimeout(() => {
@@ -90,7 +90,7 @@ function faultOf(id: string | null): string | null {
   if (length > MAX_CHAT_ID_LENGTH)
     return `the id it printed is ${length} characters of JSON; at most ${MAX_CHAT_ID_LENGTH} fit`;
   if (/\p{Cc}/u.test(id)) return 'the id it printed holds a control character';
-  // What cannot be read comes as this character: the id would not be the one that was printed.
+  // Invalid UTF-8 is decoded to this character: the id would not be the one that was printed.
   if (id.includes('\ufffd')) return 'the id it printed is not UTF-8';
   return null;
 }
@@ -98,19 +98,16 @@ function faultOf(id: string | null): string | null {
 export interface TurnStartPorts extends LedgerPorts {
   engines: Pick<Engines, 'create' | 'refresh'>;
   executor: Executor;
-  /** Gives the run its token, and tells where its agent finds Squad. Null: nowhere just now. */
+  /** Creates the run's token and returns Squad's address for its agent. Null: not available now. */
   endpoint(run: Run, turn: TurnRef): Promise<RunEndpoint | null>;
   workTree: FolderChanges;
-  /**
-   * Makes the run's work tree, if it has one, and tells what its agent should know of one that had to be made again. Nobody
-   * waits for it once the signal fires.
-   */
+  /** Creates the run's work tree, if it has one. Returns notes for the agent about a work tree that had to be created again. Stops when the signal fires. */
   prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
 }
 
 /**
- * Everything between a free place and a process at work. Null when it was to be stopped before there was one. Throws LOST
- * when the files of a run that an earlier hub left are gone or damaged.
+ * From a free slot to a running process. Null: it was asked to stop before there was one. Throws LOST when the files of a run
+ * of an earlier hub are gone or damaged.
  */
 export async function startTurn(
   entry: LiveRun,
@@ -122,16 +119,16 @@ export async function startTurn(
   const { run } = entry;
   await entry.load(() => storedRun(run, ports));
   const engine = await engineNow(entry, ports.engines);
-  const news = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
-  const material = await withNews(entry, news, files);
-  const looking = run.turn > 1 ? null : (entry.looking ?? takeBaseline(run.directory, ports.workTree));
-  entry.looking = null;
+  const notes = await ports.prepareFolder(run, entry.material!.env, entry.starting.signal);
+  const material = await withNotes(entry, notes, files);
+  const baseline = run.turn > 1 ? null : (entry.earlyBaseline ?? takeBaseline(run.directory, ports.workTree));
+  entry.earlyBaseline = null;
   if (needsChat(entry)) {
     const chatId = await openChat(entry, material, files, executor);
-    // A create-chat command may print the id of a chat that is not new at all.
+    // A create-chat command may print the id of an existing chat.
     refuseBusyChat(chatId);
     entry.takeChat(chatId);
-    // On disk before the agent has it: a hub that dies now must not open another, nor forget this one.
+    // On disk before the agent gets it: if the hub dies now, the next one must neither open another chat nor forget this one.
     await ledger.chatOpened(run);
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
@@ -141,11 +138,11 @@ export async function startTurn(
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
   await saveCommand(files, turn, command, input);
-  // Only now: the command leaves the choice to the engine's configuration, and this is what it will choose.
+  // Only now: the command leaves the choice to the engine's configuration, and this reads what it will choose.
   run.model ??= engine.configuredModel?.(input) ?? null;
-  // What counts is what the whole run changed, not its last turn.
-  entry.baseline = looking
-    ? await saveBaseline(entry, turn, looking, ports)
+  // Evidence covers the whole run, not only its last turn.
+  entry.baseline = baseline
+    ? await saveBaseline(entry, turn, baseline, ports)
     : await loadBaseline(files, { ...turn, number: 1 });
   if (entry.stop !== null) return null;
   const startedAt = clock.now();
@@ -176,7 +173,7 @@ async function totalsBefore(
   return NOTHING_KNOWN;
 }
 
-/** The run may have waited long, in the queue or for a review: its engine is checked again before each turn. */
+/** The run may have waited long, in the queue or for a review, so its engine is checked again before each turn. */
 async function engineNow(
   { engine, spec, material }: LiveRun,
   engines: TurnStartPorts['engines'],
@@ -185,19 +182,19 @@ async function engineNow(
   return now.spec === spec ? engine : engines.create(now.spec);
 }
 
-/** What the agent has to know beside its task comes before it, and stands in the run's notes too. */
-async function withNews(
+/** Puts notes before the task in the prompt, and adds them to the run's notes. */
+async function withNotes(
   { run, material }: LiveRun,
-  news: string[],
+  notes: string[],
   files: TurnStartPorts['files'],
 ): Promise<RunMaterial> {
-  if (news.length === 0) return material!;
-  for (const note of news) if (!run.notes.includes(note)) run.notes.push(note);
-  const prompt = `Note from Squad about the folder you work in: ${news.join(' ')}\n\n${material!.prompt}`;
+  if (notes.length === 0) return material!;
+  for (const note of notes) if (!run.notes.includes(note)) run.notes.push(note);
+  const prompt = `Note from Squad about the folder you work in: ${notes.join(' ')}\n\n${material!.prompt}`;
   const { promptFile } = await files.prepare({ runId: run.id, number: run.turn }, prompt);
   return { ...material!, prompt, promptFile };
 }
 
-/** A command for a chat is run only where chats were asked for. */
+/** A create-chat command runs only where chats were requested. */
 const needsChat = ({ run, engine }: LiveRun): boolean =>
   run.chatIsNew && run.chatId === null && engine.newChat?.kind === 'command' && run.stateMode === 'stateful';

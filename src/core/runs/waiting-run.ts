@@ -11,7 +11,7 @@ import { nextStatus } from './run-state.ts';
 
 type TurnPromptFiles = Pick<RunFiles, 'read' | 'prepare' | 'environment'>;
 
-/** Writes down what the next turn of a run begins with. An engine without chats is told everything once more. */
+/** Saves the prompt of the next turn. An engine without chats gets everything once more. */
 export async function prepareNextTurn(run: Run, text: string, files: TurnPromptFiles): Promise<RunMaterial> {
   const prompt =
     run.chatId === null
@@ -21,7 +21,7 @@ export async function prepareNextTurn(run: Run, text: string, files: TurnPromptF
   return { prompt, promptFile, env: await files.environment(run.id) };
 }
 
-/** The run waits for a review from the moment that `write` is through. Throws REVIEW_OVER when it is too late for that. */
+/** The run waits for a review as soon as `write` is done. Throws REVIEW_OVER when it is too late for that. */
 export async function beginWaiting<T>(
   entry: LiveRun | undefined,
   id: RunId,
@@ -37,7 +37,7 @@ export async function beginWaiting<T>(
   });
 }
 
-/** Its turn is over and on disk; it has no process, no place and no identity until the next. */
+/** Records the end of the turn. The run has no process, no slot and no token until the next turn. */
 export async function writePause(
   entry: LiveRun,
   error: RunError | null,
@@ -52,7 +52,7 @@ export async function writePause(
   entry.pause();
 }
 
-/** The next turn is on disk and has what it needs to start. False while the last one is still at work. */
+/** Saves and commits the next turn. False while the last turn is still running. */
 export async function queueNextTurn(
   entry: LiveRun | undefined,
   id: RunId,
@@ -77,7 +77,7 @@ export async function queueNextTurn(
   });
 }
 
-/** One thing at a time is written about a run. */
+/** Only one change at a time is written about a run. */
 async function changing<T>(entry: LiveRun, write: () => Promise<T>): Promise<T> {
   const writing = write();
   entry.changing = writing.then(

@@ -2,17 +2,17 @@ import { resolve } from 'node:path';
 import type { UserFile, WorkspaceFile } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 
-/** Everything that was found, before anything is decided. */
+/** Everything that was found, before precedence is decided. */
 export interface ConfigSources {
   workspace: string;
   env: Readonly<Record<string, string | undefined>>;
   workspaceFile: (SettingsFile<WorkspaceFile> & Trustable) | null;
-  /** True when the workspace file's agentsDir leads out of the workspace, also by a link. */
+  /** True: the workspace file's agentsDir leads out of the workspace, also by a link. */
   agentsDirLeadsOut: boolean;
   /** `templates/run-agent.template` and `templates/create-chat.template`. */
   workspaceTemplates: Record<TemplateKey, TemplateFile | null>;
   userFile: SettingsFile<UserFile> | null;
-  /** The `.template` files that settings name, by absolute path; one that is missing is not here. */
+  /** The `.template` files that settings name, by absolute path; missing files are absent. */
   namedTemplates: ReadonlyMap<string, TemplateFile>;
 }
 
@@ -20,13 +20,13 @@ export type TemplateKey = 'runTemplate' | 'createChatTemplate';
 
 export interface SettingsFile<T> {
   file: string;
-  /** What relative paths in it start from. */
+  /** Base of relative paths in it. */
   base: string;
   text: string;
   settings: T;
 }
 
-/** Content that may have come with a workspace: true when the user has trusted it as it is now. */
+/** Content that may have come with a workspace. True: the user has trusted it as it is now. */
 interface Trustable {
   trusted: boolean;
 }
@@ -34,7 +34,7 @@ interface Trustable {
 export interface TemplateFile extends Trustable {
   file: string;
   text: string;
-  /** Why it cannot be read: it only matters if it is the one to be used. */
+  /** Why it cannot be read, which matters only if the template is used. */
   fault: string | null;
 }
 
@@ -44,7 +44,7 @@ export function templatePath(setting: string, base: string): string | null {
   return path.endsWith('.template') && !path.includes('\n') ? resolve(base, path) : null;
 }
 
-/** What of a workspace has no effect until trusted, as it is now: `squad trust` shows it and records it. */
+/** Files of a workspace that have no effect until trusted. `squad trust` shows and records them. */
 export function trustableFiles(sources: ConfigSources): { file: string; text: string; trusted: boolean }[] {
   const { workspace, workspaceFile, agentsDirLeadsOut, workspaceTemplates, namedTemplates } = sources;
   const settings = workspaceFile?.settings;

@@ -2,20 +2,17 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type {
   Config,
   ConfigOrigin,
-  ContextSettings,
   EngineBlock,
-  ReviewSettings,
   Setting,
   UserFile,
   WorkspaceFile,
 } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { StateMode } from '../../schema/run.ts';
-import type { WorktreeSettings } from '../../schema/worktree.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 import { type ConfigSources, type TemplateFile, type TemplateKey, templatePath } from './config-sources.ts';
 
-/** One place a setting is given. It is read only if it wins: what is wrong in a place that is overruled does no harm. */
+/** One place that sets a value. It is read only if it wins: an error in a place that is overruled does no harm. */
 interface Candidate<T> {
   origin: ConfigOrigin;
   source: string;
@@ -73,7 +70,7 @@ function wrongValue(source: string, value: unknown, allowed: string): never {
   });
 }
 
-/** Clients' config files leave a variable empty to say "not set". */
+/** Config files of clients leave a variable empty to say "not set". */
 function isSet<T>(value: T): value is NonNullable<T> {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '');
 }
@@ -83,7 +80,7 @@ interface ResolvedConfig {
   ignored: IgnoredSetting[];
 }
 
-/** Environment, then workspace, then user, then default: the first that is set wins, and says where it stood. */
+/** Environment, then workspace, then user, then default: the first that is set wins, and its source is recorded. */
 export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const ignored: IgnoredSetting[] = [];
   const pick = <T>(key: keyof Config, candidates: Candidates<T>, otherwise: T): Setting<T> => {
@@ -107,19 +104,19 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     agentsDir: pick<string | null>('agentsDir', agentsDirs(sources), null),
     processTimeoutMs: pick('processTimeoutMs', timeouts(sources), DEFAULT_TIMEOUT_MS),
     engines: pick('engines', enginesOf(sources), {}),
-    context: pick('context', contexts(sources), {}),
-    onEnd: pick<string[] | null>('onEnd', programs(sources, 'onEnd'), null),
-    onAsk: pick<string[] | null>('onAsk', programs(sources, 'onAsk'), null),
-    worktree: pick('worktree', worktrees(sources), {}),
-    review: pick('review', reviews(sources), {}),
-    check: pick<string[] | null>('check', programs(sources, 'check'), null),
+    context: pick('context', fromFiles(sources, 'context', { needsTrust: false }), {}),
+    onEnd: pick<string[] | null>('onEnd', fromFiles(sources, 'onEnd', { needsTrust: true }), null),
+    onAsk: pick<string[] | null>('onAsk', fromFiles(sources, 'onAsk', { needsTrust: true }), null),
+    worktree: pick('worktree', fromFiles(sources, 'worktree', { needsTrust: true }), {}),
+    review: pick('review', fromFiles(sources, 'review', { needsTrust: false }), {}),
+    check: pick<string[] | null>('check', fromFiles(sources, 'check', { needsTrust: true }), null),
     allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
   };
   return { config, ignored };
 }
 
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
-/** Timers cannot be set further ahead. */
+/** The maximum of a timer. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Candidates<T> = (Candidate<T> | null)[];
@@ -191,7 +188,7 @@ function timeouts(sources: ConfigSources): Candidates<number> {
   ];
 }
 
-/** The workspace's own and the user's together; where both have a name, the workspace's counts. */
+/** Engines of the workspace and the user together; for the same name the workspace wins. */
 function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBlock>> {
   const ofUser = sources.userFile?.settings.engines;
   return [
@@ -200,34 +197,15 @@ function enginesOf(sources: ConfigSources): Candidates<Record<string, EngineBloc
   ];
 }
 
-function contexts(sources: ConfigSources): Candidates<ContextSettings> {
-  return [
-    fromWorkspace(sources, 'context', value => value, { needsTrust: false }),
-    fromUser(sources, 'context', value => value),
-  ];
-}
-
-/** A program and its arguments. */
-function programs(sources: ConfigSources, key: 'onEnd' | 'onAsk' | 'check'): Candidates<string[]> {
-  return [
-    fromWorkspace(sources, key, value => value, { needsTrust: true }),
-    fromUser(sources, key, value => value),
-  ];
-}
-
-function worktrees(sources: ConfigSources): Candidates<WorktreeSettings> {
-  return [
-    fromWorkspace(sources, 'worktree', value => value, { needsTrust: true }),
-    fromUser(sources, 'worktree', value => value),
-  ];
-}
-
-function reviews(sources: ConfigSources): Candidates<ReviewSettings> {
-  return [
-    fromWorkspace(sources, 'review', value => value, { needsTrust: false }),
-    fromUser(sources, 'review', value => value),
-  ];
-}
+/** A setting that only files set, without conversion. */
+const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
+  sources: ConfigSources,
+  key: K,
+  trust: { needsTrust: boolean },
+): Candidates<NonNullable<WorkspaceFile[K]> | NonNullable<UserFile[K]>> => [
+  fromWorkspace(sources, key, value => value, trust),
+  fromUser(sources, key, value => value),
+];
 
 function allowedRoots(sources: ConfigSources): Candidates<string[]> {
   const { HOME: home } = sources.env;

@@ -1,5 +1,73 @@
+import type { EngineSpec } from '../../schema/engine-spec.ts';
+import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
+import type { Subagent } from '../../schema/subagent.ts';
+import { variablesIn } from '../gateway/variables.ts';
+import {
+  checkCommand,
+  type Membership,
+  newRun,
+  type PlanContext,
+  type PlannedRun,
+  planOptions,
+  type RunFolder,
+  resolveRunFolder,
+  splitEnvironment,
+} from '../runs/plan-run.ts';
+import type { RunRequest } from '../runs/run-request.ts';
 
-/** Its only reason is whoever called. One that somebody took up again is like any other run. */
+/** True while the run exists only for its caller. A subagent run that somebody retried or replied to is like any other run. */
 export const isSubagentCall = ({ options }: Pick<Run, 'options'>): boolean =>
   options.subagent !== null && options.takesUp === null;
+
+type SubagentRequest = RunRequest & {
+  spec: Extract<EngineSpec, { kind: 'native' }> & { subagent: Subagent };
+};
+
+/** A call of a subagent, or a retry of one or a reply to one. */
+export const isSubagentRequest = (request: RunRequest): request is SubagentRequest =>
+  request.spec?.kind === 'native' && request.spec.subagent !== null;
+
+/** Plans a run whose file says everything that a role says of other runs. It has the MCP servers of its file and no others. */
+export async function planSubagent(
+  request: SubagentRequest,
+  membership: Membership,
+  context: PlanContext,
+): Promise<PlannedRun> {
+  const { subagent } = request.spec;
+  const whole = await context.environment([]);
+  const { spec, notes } = await context.engines.refresh(request.spec, whole);
+  const engine = context.engines.create(spec);
+  const id = newRunId();
+  const folder = await subagentFolder(request, id, context);
+  const reserved = subagent.servers ? variablesIn(subagent.servers) : [];
+  const environment = await splitEnvironment(whole, { reserved, role: null, engine }, context);
+  const options = {
+    ...(await planOptions(request, null, membership, context)),
+    // Its file says which tools it has. The tools of its caller do not limit them.
+    tools: null,
+    servers: subagent.servers,
+    subagent: subagent.name,
+  };
+  const run = newRun(id, request, { role: null, engine, folder, options }, membership, context);
+  // The prompt of its caller is passed on as it is: the system prompt is in the file, and a failure is a tool error.
+  const planned = { run, request, prompt: request.task, engine, spec, role: null, ...environment, notes };
+  return checkCommand(planned, context);
+}
+
+/** A subagent works where its caller was started, also outside the workspace. */
+async function subagentFolder(
+  request: SubagentRequest,
+  runId: RunId,
+  { workspace, worktrees, caller }: PlanContext,
+): Promise<Pick<RunFolder, 'directory' | 'worktree'>> {
+  const { place } = request;
+  if (place && !place.worktree) {
+    await workspace.directory(place.directory, place.directory);
+    return place;
+  }
+  return resolveRunFolder(request, {
+    ...{ runId, name: request.spec.subagent.name, role: null, workspace, worktrees },
+    around: caller.parent?.worktree ?? null,
+  });
+}

@@ -10,10 +10,10 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-/** Enough of a piece to see what it is about. */
+/** Enough of a part to see what it is about. */
 const MAX_PART_LENGTH = 4_000;
 
-/** A message for a list: of a long piece its beginning, of a long value the beginning of its text. */
+/** A message for a list. Long parts are cut; `left` is the number of characters that are missing. */
 const ShownMessage = StoredMessage.extend({
   content: z.array(TracePart.and(z.object({ left: z.number().optional() }))),
 });
@@ -28,15 +28,15 @@ const shownMessage = (message: StoredMessage): ShownMessage => ({
 function shortened(part: TracePart): ShownPart {
   if (part.type === 'file' || part.type === 'more_calls') return part;
   if (part.type === 'text' || part.type === 'reasoning') {
-    const { text, left } = begun(part.text);
+    const { text, left } = truncated(part.text);
     return left === 0 ? part : { ...part, text, left };
   }
-  const { text, left } = begun(valueText(part.type === 'tool_call' ? part.input : part.output));
+  const { text, left } = truncated(valueText(part.type === 'tool_call' ? part.input : part.output));
   if (left === 0) return part;
   return part.type === 'tool_call' ? { ...part, input: text, left } : { ...part, output: text, left };
 }
 
-function begun(text: string): { text: string; left: number } {
+function truncated(text: string): { text: string; left: number } {
   if (text.length <= MAX_PART_LENGTH) return { text, left: 0 };
   const kept = text.slice(0, MAX_PART_LENGTH).toWellFormed();
   return { text: kept, left: text.length - kept.length };
@@ -48,7 +48,7 @@ const MAX_NESTED = 200;
 const READ_AT_ONCE = 8;
 const WHOLE_BYTES = 4 * 1024 * 1024;
 
-/** What was said in a run of the native engine, from one message on. */
+/** The conversation of a run of the native engine, from one message on. */
 export const getConversation = operation({
   name: 'get_conversation',
   route: 'GET /runs/{run}/conversation',
@@ -57,12 +57,12 @@ export const getConversation = operation({
   input: z.strictObject({
     /** A run, or the label of its conversation. */
     run: z.string(),
-    /** How many messages are known already. */
+    /** Number of messages to skip. */
     after: z.number().int().min(0).default(0),
     limit: z.number().int().min(1).max(MAX_MESSAGES).default(200),
-    /** Long pieces whole, not their beginning; then fewer may come at once. */
+    /** Long parts in full; then fewer messages may come at once. */
     isWhole: z.boolean().default(false),
-    /** Only this message, whole. */
+    /** Only this message, in full. */
     message: z.string().optional(),
   }),
   output: z.object({
@@ -71,10 +71,10 @@ export const getConversation = operation({
     subagent: z.string().nullable(),
     title: z.string(),
     status: ShownStatus,
-    /** How many there are by now. */
+    /** Number of messages so far. */
     total: z.number(),
     messages: z.array(ShownMessage),
-    /** What `after` goes on with; null: these were the last. */
+    /** Value of `after` for the next page; null: this was the last. */
     next: z.number().nullable(),
     /** Runs that it started, first to last. */
     nested: z.array(
@@ -86,7 +86,7 @@ export const getConversation = operation({
         createdAt: z.number(),
       }),
     ),
-    /** Why there is nothing, and what there is instead. */
+    /** Why there are no messages, and what to read instead. */
     note: z.string().nullable(),
   }),
   async run({ services }, { run: given, after, limit, isWhole, message }) {

@@ -15,11 +15,10 @@ export const listConversations = operation({
   agents: null,
   tool: null,
   input: z.strictObject({
-    /** Only of runs of this one. */
     workspace: z.string().optional(),
-    /** Only of the subagent of this name. */
+    /** Name of a subagent. */
     subagent: z.string().optional(),
-    /** Only those that began before this moment. */
+    /** Only those that began before this time. */
     before: z.number().optional(),
     limit: z.number().int().min(1).max(MAX_CONVERSATIONS).default(50),
   }),
@@ -37,7 +36,7 @@ export const listConversations = operation({
         messages: z.number(),
       }),
     ),
-    /** What `before` goes on with; null: these were all. */
+    /** Value of `before` for the next page; null: there are no more. */
     next: z.number().nullable(),
   }),
   async run({ services }, { limit, ...filter }) {
@@ -50,7 +49,7 @@ export const listConversations = operation({
           run: runId,
           ...conversation,
           title: run ? runSummary(run) : '',
-          // Rows of a run go together; only a reader between two of them finds one without the other.
+          // Rows of a run are removed together; only a reader between two of them finds one without the other.
           status: run ? shownStatus(run) : ('lost' as const),
           parent: run?.parentId ?? null,
         };

@@ -17,19 +17,19 @@ const MAX_SQUADS = 50;
 const MAX_TITLE_LENGTH = 80;
 
 const Cost = z.object({
-  /** Null: nobody reported any. */
+  /** Null: none was reported. */
   costUsd: z.number().nullable(),
-  /** Some of it was worked out from a price list. */
+  /** Some of it was estimated from a price list. */
   isEstimated: z.boolean(),
   inputTokens: z.number().nullable(),
   outputTokens: z.number().nullable(),
   runs: z.number(),
-  /** Of these, ended ones whose cost nobody knows: it is not in the sum. */
+  /** Ended runs among them with unknown cost, which is not in the sum. */
   unreported: z.number(),
 });
 type Cost = z.infer<typeof Cost>;
 
-/** What runs have cost, by the day they were asked for, by role and by squad. */
+/** Cost of runs by creation day, role and squad. */
 export const costReport = operation({
   name: 'cost_report',
   route: 'GET /cost',
@@ -40,9 +40,9 @@ export const costReport = operation({
     workspace: z.string().optional(),
   }),
   output: z.object({
-    /** Every day, oldest first, in the user's own time. */
+    /** Every day in the user's time zone, oldest first. */
     days: z.array(Cost.extend({ day: z.string() })),
-    /** What cost most first, calls of a subagent under its name; both null: runs with neither. */
+    /** Most expensive first, calls of a subagent under its name; both null: runs with neither. */
     roles: z.array(Cost.extend({ roleId: z.string().nullable(), subagent: z.string().nullable() })),
     squads: z.array(Cost.extend({ squadId: SquadId, title: z.string(), createdAt: z.number() })),
     budgets: z.object({
@@ -52,14 +52,14 @@ export const costReport = operation({
     }),
     spentTodayUsd: z.number().nullable(),
     total: Cost,
-    /** Of the unreported: those that said what they used, of models that have no price. */
+    /** Unreported runs that reported tokens of a model without a price. */
     unpriced: z.object({ runs: z.number(), models: z.array(z.string()) }),
   }),
   async run({ services }, { days: count, workspace }) {
     const { store, clock, settings } = services;
     const days = lastDays(clock.now(), count);
     const rows = await store.figures({ workspace, since: days[0]!, limit: MAX_RUNS });
-    const runs = rows.map(row => asOfNow(services, row));
+    const runs = rows.map(row => withCurrentUsage(services, row));
     const byDay = Map.groupBy(runs, run => dayOf(run.createdAt));
     const ofDays = days.map(day => ({ day: dayOf(day), ...costOf(byDay.get(dayOf(day)) ?? []) }));
     const bySquad = Map.groupBy(runs, run => run.squadId);
@@ -71,7 +71,7 @@ export const costReport = operation({
       roles: [...byRole.values()]
         .map(some => ({ roleId: some[0]!.roleId, subagent: some[0]!.subagent, ...costOf(some) }))
         .sort(dearestFirst),
-      squads: await titled(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
+      squads: await withTitles(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
         squadUsd: all['budget.squad_usd'] ?? null,
@@ -84,8 +84,8 @@ export const costReport = operation({
   },
 });
 
-/** What a run at work has used is in the database only when it has ended. */
-function asOfNow({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
+/** The usage of a running run is in the database only after its end. */
+function withCurrentUsage({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
   const now = isEnd(row.status) ? null : runner.current(row.id);
   return now ? { ...row, status: now.status, usage: runner.usageOf(row.id) ?? now.usage } : row;
 }
@@ -107,15 +107,15 @@ function unpricedOf(runs: readonly RunFigures[]) {
   return { runs: some.length, models: [...new Set(some.map(({ model }) => model!))].sort() };
 }
 
-/** By what its first member is to do: a squad has no name of its own. */
-async function titled<T extends { squadId: SquadId; runs: number }>({ store }: Services, squads: T[]) {
+/** A squad has no name, so its title is the task of its first member. */
+async function withTitles<T extends { squadId: SquadId; runs: number }>({ store }: Services, squads: T[]) {
   const found = await Promise.all(
     squads.map(async each => {
       const [squad, [first]] = await Promise.all([
         store.squad(each.squadId),
         store.runs({ squadId: each.squadId, limit: 1 }),
       ]);
-      // Forgotten a moment ago.
+      // Removed a moment ago.
       if (!squad || !first) return null;
       const title = oneLine(runSummary(first), MAX_TITLE_LENGTH);
       return { ...each, title, createdAt: squad.createdAt };
@@ -124,5 +124,5 @@ async function titled<T extends { squadId: SquadId; runs: number }>({ store }: S
   return found.filter(each => each !== null);
 }
 
-/** What cost nobody knows comes last, and the most runs of that first. */
+/** Unknown cost comes last, with the most runs first. */
 const dearestFirst = (a: Cost, b: Cost): number => (b.costUsd ?? -1) - (a.costUsd ?? -1) || b.runs - a.runs;

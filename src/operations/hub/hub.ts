@@ -30,7 +30,7 @@ export const stopHub = operation({
   agents: null,
   tool: null,
   input: z.strictObject({}),
-  /** `callsEnd`: calls of subagents, with whatever was started for them. */
+  /** `callsEnd`: calls of subagents, with everything they started. */
   output: z.object({ pid: z.number(), runsGoOn: z.number(), callsEnd: z.number() }),
   async run({ services }) {
     const live = services.runner.liveRuns();
@@ -47,17 +47,18 @@ export const stopHub = operation({
 });
 
 /**
- * Where the page is and a key that lets one browser in, for the terminal that opens it. A browser has no environment: what is
- * started from the page has that of the terminal in which it was opened last, so that it finds the same programs and keys.
+ * The address of the web UI and a key that lets one browser in, for the terminal that opens it. A browser has no environment:
+ * runs that are started in the web UI get that of the terminal that opened it last, so that they find the same programs and
+ * keys.
  */
 export const openPage = operation({
   name: 'open_page',
-  // it is for the terminal that opens the page, whose environment it lends
+  // it is for the terminal that opens the web UI, whose environment it lends
   route: null,
   agents: null,
   tool: null,
   input: z.strictObject({
-    /** At 127.0.0.1, for browsers that do not resolve the page's own name. */
+    /** Use 127.0.0.1, for browsers that do not resolve the web UI's own host name. */
     ip: z.boolean().default(false),
   }),
   output: z.object({

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 const BATCH = 200;
 const ALL_RUNS = 1_000_000;
 
-/** Removes runs that ended long ago, with all they wrote. Never a run that lives. */
+/** Removes runs that ended long ago, with all their files. Never a run that has not ended. */
 export const prune = operation({
   name: 'prune',
   route: 'POST /prune',
@@ -18,9 +18,9 @@ export const prune = operation({
   output: z.object({
     runs: z.number() /** Null on a dry run: nobody measured. */,
     bytes: z.number().nullable(),
-    /** Those whose work tree could not be removed. */
+    /** Runs whose work tree could not be removed. */
     kept: z.number(),
-    /** Where what was not committed in the work trees that went is kept. */
+    /** Refs with uncommitted changes of removed work trees. */
     saved: z.array(z.object({ repository: z.string(), ref: z.string() })),
     days: z.number(),
     dryRun: z.boolean(),
@@ -39,9 +39,9 @@ export const prune = operation({
     while (!signal.aborted) {
       const found = (await store.endedBefore(before, BATCH + kept.size)).filter(run => !kept.has(run.id));
       if (found.length === 0) break;
-      for (const run of await withWorktree(services, found, saved)) kept.add(run.id);
+      for (const run of await removeWorktrees(services, found, saved)) kept.add(run.id);
       const old = found.filter(run => !kept.has(run.id));
-      // Files first: a row without files says so when asked; files without a row would never be found again.
+      // Files first: a row without files can say so, but files without a row would never be found again.
       for (const run of old) bytes += await files.remove(run.id);
       await store.forget(old.map(run => run.id));
       bytes += await removeChats(services, old);
@@ -65,14 +65,14 @@ interface Saved {
 }
 
 /**
- * Takes away the work trees that only these runs have, and adds to `saved` what had to be saved first. Returns the runs whose
- * work tree had to stay: they say where it is.
+ * Removes work trees that only these runs use, and adds to `saved` what had to be saved first. Returns the runs whose work tree
+ * had to stay: their rows say where it is.
  */
-async function withWorktree(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
+async function removeWorktrees(services: UserServices, old: Run[], saved: Saved[]): Promise<Run[]> {
   const present = new Set(await services.worktrees.strays([]));
   const going = new Set(old.filter(run => present.has(run.worktree?.path ?? '')).map(run => run.id));
   if (going.size === 0) return [];
-  // Replies go on in the same one, and so do runs that an agent in it started.
+  // Replies continue in the same work tree, and so do runs that an agent in it started.
   const rows = await services.store.runs({ hasWorktree: true, limit: ALL_RUNS });
   const stayed: Run[] = [];
   for (const all of Map.groupBy(rows, run => run.worktree!.path).values()) {
@@ -87,7 +87,7 @@ async function withWorktree(services: UserServices, old: Run[], saved: Saved[]):
 }
 
 /**
- * Folders without a row: a hub died between writing a run's files and its rows. A day old, nobody is about to write them. A
+ * Folders without a row: a hub died between writing a run's files and its rows. After a day nobody is about to write them. A
  * folder with a record had rows: it is kept for a database that lost them.
  */
 async function removeStrays({ files, store }: UserServices, before: number): Promise<number> {
@@ -103,7 +103,7 @@ async function removeStrays({ files, store }: UserServices, before: number): Pro
   return bytes;
 }
 
-/** What engines keep of chats that no run refers to any more. A run without a chat has its folder under its own id. */
+/** Chat folders that no run refers to any more. A run without a chat has a folder under its own id. */
 async function removeChats({ files, store }: UserServices, runs: Run[]): Promise<number> {
   let bytes = 0;
   for (const { id, engine, chatId } of runs) {
@@ -114,7 +114,7 @@ async function removeChats({ files, store }: UserServices, runs: Run[]): Promise
   return bytes;
 }
 
-/** Those a hub did not live to remove, or whose run was never written down. */
+/** Chat folders that an earlier hub did not get to remove, or whose run was never saved. */
 async function removeStrayChats({ files, store }: UserServices, before: number): Promise<number> {
   let bytes = 0;
   for (const { engine, chatId, changedAt } of await files.listChats()) {

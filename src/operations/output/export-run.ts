@@ -3,20 +3,20 @@ import { formatBytes } from '../../base/text.ts';
 import type { OutputStream } from '../../core/ports/run-files.ts';
 import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
-import { EventBody } from '../../schema/event.ts';
-import { RunId, SquadId } from '../../schema/ids.ts';
+import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { getConversation } from '../conversations/get-conversation.ts';
 import { diffRun } from '../evidence/diff-run.ts';
 import { type Call, operation, type Services, type UserServices } from '../operation.ts';
 import { diffReview } from '../review/diff-review.ts';
 import { showReview } from '../review/show-review.ts';
+import { ShownEvent } from '../runs/events.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
 import { engineText, readerOf } from './search-output.ts';
 
-/** What a page would ask, and the answer or the refusal. */
+/** A request of the web UI, and its result or error. */
 const AnsweredQuestion = z.object({
   name: z.string(),
   input: z.record(z.string(), z.unknown()),
@@ -26,10 +26,10 @@ const AnsweredQuestion = z.object({
 type AnsweredQuestion = z.infer<typeof AnsweredQuestion>;
 
 const MAX_MESSAGES = 500;
-/** Of all rounds of a review together. A run's own diff has the limit of its operation. */
+/** For all rounds of a review together. A run's own diff has the limit of its operation. */
 const MAX_IN_ROUNDS = 16 * 1024 * 1024;
 
-/** Each question of the pages of a run and of its squad, asked as they ask it. */
+/** The results of all requests that the web UI makes for a run and its squad. */
 async function answersAbout(
   call: Call<UserServices>,
   { id, squadId, engine }: Run,
@@ -45,9 +45,9 @@ async function answersAbout(
   const leftOut: string[] = [];
   if (engine === NATIVE) {
     const all = { after: 0, limit: MAX_MESSAGES, isWhole: true };
-    const said = await getConversation.run(call, { ...run, ...all });
-    answers.push({ name: 'get_conversation', input: run, answer: { ...said, next: null } });
-    if (said.next !== null) leftOut.push(`what was said after the first ${said.next} messages`);
+    const conversation = await getConversation.run(call, { ...run, ...all });
+    answers.push({ name: 'get_conversation', input: run, answer: { ...conversation, next: null } });
+    if (conversation.next !== null) leftOut.push(`messages after the first ${conversation.next}`);
   }
   let room = MAX_IN_ROUNDS;
   for (const { id: review, iteration } of rounds.reviews.toReversed()) {
@@ -73,7 +73,7 @@ async function answered<I extends Record<string, unknown>>(
   }
 }
 
-/** Commands of the user's that no page shows are not for whoever gets the file. */
+/** The web UI does not show these commands of the user, so they are not for readers of the file. */
 function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   return {
     ...shown,
@@ -82,16 +82,16 @@ function withoutCommands(shown: Awaited<ReturnType<typeof showRun.run>>) {
   };
 }
 
-/** What a turn wrote, or its end. */
+/** The output of a turn, or the end of it. */
 const SavedOutput = z.object({
   turn: z.number(),
   stream: z.enum(['stdout', 'stderr']),
   text: z.string(),
-  /** Which line it begins with, from 1; null: so far into it that nobody counted. */
+  /** Number of its first line, from 1; null: unknown, because it begins far into the output. */
   firstLine: z.number().nullable(),
   /** Bytes before it. */
   leftOut: z.number(),
-  /** What each of its lines says to people, if anything; null: the lines themselves are words. */
+  /** Text for people of each line, if any; null: the lines themselves are text. */
   words: z.array(z.string().nullable()).nullable(),
 });
 type SavedOutput = z.infer<typeof SavedOutput>;
@@ -100,7 +100,7 @@ const MAX_OF_ONE = 5 * 1024 * 1024;
 const MAX_OF_ALL = 40 * 1024 * 1024;
 const COUNT_MS = 2_000;
 
-/** Of every turn, the newest first: when there is no more room, it is older ones that are left out. */
+/** The newest turn first: when there is no more room, older ones are left out. */
 async function savedOutputs(
   services: Services,
   run: Run,
@@ -140,21 +140,21 @@ async function savedOutput(services: Services, { run, turn, stream, room }: Want
     ...{ turn, stream, text },
     firstLine: offset === 0 ? 1 : line,
     leftOut: offset,
-    words: reader && wordsOf(text, engineText(reader())),
+    words: reader && lineTexts(text, engineText(reader())),
   };
 }
 
 /** One for each whole line. */
-const wordsOf = (text: string, words: (line: string) => string[]): (string | null)[] =>
+const lineTexts = (text: string, textOf: (line: string) => string[]): (string | null)[] =>
   text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .slice(0, -1)
-    .map(line => words(line).join('\n') || null);
+    .map(line => textOf(line).join('\n') || null);
 
 const MAX_EVENTS = 20_000;
 
-/** A run with all that its pages show, bounded, for one file that needs no hub. */
+/** A run with everything that the web UI shows of it, limited in size, for one file that needs no hub. */
 export const exportRun = operation({
   name: 'export_run',
   route: 'GET /runs/{run}/export',
@@ -165,27 +165,18 @@ export const exportRun = operation({
     run: RunId,
     title: z.string(),
     savedAt: z.number(),
-    /** Of Squad. */
+    /** Squad's version. */
     version: z.string(),
-    /** What a page would ask, and what it would be told. */
     answers: z.array(AnsweredQuestion),
     /** Newest first. */
-    events: z.array(
-      z.object({
-        seq: z.number(),
-        at: z.number(),
-        runId: RunId.nullable(),
-        squadId: SquadId.nullable(),
-        body: EventBody,
-      }),
-    ),
+    events: z.array(ShownEvent),
     outputs: z.array(SavedOutput),
-    /** What was too much, each in a sentence. */
+    /** What did not fit. */
     leftOut: z.array(z.string()),
   }),
   async run(call, { run: given }) {
     const { services } = call;
-    // As it is now: it may end while it is being saved, and then half of it would be from before.
+    // A snapshot: the run may end while it is being saved.
     const run = { ...(await findRun(services, given)) };
     const [answers, outputs, events] = await Promise.all([
       answersAbout(call, run),

@@ -7,10 +7,10 @@ import { findRun } from '../runs/find-runs.ts';
 import { engineText, readerOf } from './search-output.ts';
 
 const BYTES = 256 * 1024;
-/** A page is wanted now: in a long output that nobody has counted yet, locate_output tells its line later. */
+/** A page must come fast: if the lines of a long output are not counted yet, locate_output tells the line later. */
 const COUNT_MS = 100;
 
-/** What a run wrote, by byte range: for the terminal and the page, which may have as much as they ask for. */
+/** A run's output by byte range, for the terminal and the web UI. */
 export const readOutput = operation({
   name: 'read_output',
   route: 'GET /runs/{run}/output',
@@ -18,14 +18,14 @@ export const readOutput = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
-    /** Its newest unless said otherwise. */
+    /** Default: the last turn. */
     turn: z.number().int().min(1).optional(),
     stream: z.enum(['stdout', 'stderr']).default('stdout'),
     offset: z.number().int().default(0),
     limit: z.number().int().min(1).max(BYTES).default(BYTES),
-    /** An engine's event lines as words; engines without any are raw either way. */
+    /** Event lines of an engine as text; other output stays as it is. */
     readable: z.boolean().default(false),
-    /** Whole lines, as far as one fits, and which line it begins in. */
+    /** Whole lines, if one fits, and the number of the first line. */
     lines: z.boolean().default(false),
   }),
   output: z.object({
@@ -33,18 +33,17 @@ export const readOutput = operation({
     status: RunStatus,
     isOver: z.boolean(),
     turn: z.number(),
-    /** The newest there is. */
     lastTurn: z.number(),
     text: z.string(),
     offset: z.number(),
     nextOffset: z.number(),
     size: z.number(),
-    /** From 1; null: not asked for, or not known yet. */
+    /** From 1; null: not requested, or not known yet. */
     firstLine: z.number().nullable(),
   }),
   async run({ services }, { run: given, turn: asked, stream, offset, limit, readable, lines }) {
     const run = await findRun(services, given);
-    // Read before the page: an end seen here means the page after it is the last.
+    // Read before the page: if the run has ended here, the page is the last.
     const { status, turn: lastTurn } = run;
     const turn = asked ?? lastTurn;
     const key = { runId: run.id, number: turn };
@@ -58,15 +57,15 @@ export const readOutput = operation({
       turn,
       lastTurn,
       firstLine: place?.line ?? null,
-      ...(reader ? inWords(page, engineText(reader()), limit) : page),
+      ...(reader ? readablePage(page, engineText(reader()), limit) : page),
     };
   },
 });
 
-/** Whole lines only: the next page begins where the last unfinished one does. */
-function inWords(page: OutputPage, words: (line: string) => string[], limit: number): OutputPage {
+/** Whole lines only: the next page begins at the first incomplete line. */
+function readablePage(page: OutputPage, textOf: (line: string) => string[], limit: number): OutputPage {
   const end = page.text.lastIndexOf('\n') + 1;
-  // A line longer than a page is no event of ours: passed over.
+  // A line longer than a page is no event of ours and is skipped.
   if (end === 0)
     return {
       ...page,
@@ -74,7 +73,7 @@ function inWords(page: OutputPage, words: (line: string) => string[], limit: num
       nextOffset: Buffer.byteLength(page.text) >= limit - 4 ? page.nextOffset : page.offset,
     };
   const whole = page.text.slice(0, end);
-  const text = whole.split('\n').flatMap(words);
+  const text = whole.split('\n').flatMap(textOf);
   return {
     ...page,
     text: text.map(line => `${line}\n`).join(''),
@@ -84,7 +83,7 @@ function inWords(page: OutputPage, words: (line: string) => string[], limit: num
 
 const BUDGET_MS = 1_000;
 
-/** Where a line of a run's output is, or which line a byte is in. */
+/** Finds the offset of a line, or the line at an offset. */
 export const locateOutput = operation({
   name: 'locate_output',
   route: 'GET /runs/{run}/output/place',
@@ -92,23 +91,23 @@ export const locateOutput = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
-    /** Its newest unless said otherwise. */
+    /** Default: the last turn. */
     turn: z.number().int().min(1).optional(),
     stream: z.enum(['stdout', 'stderr']).default('stdout'),
-    /** One of these two. */
+    /** Either `line` or `offset`. */
     line: z.number().int().min(1).optional(),
     offset: z.number().int().min(0).optional(),
   }),
   output: z.object({
     runId: z.string(),
     turn: z.number(),
-    /** From 1; after the end it is the last. Null: there is no output, or not yet found. */
+    /** From 1; after the end the last line. Null: there is no output, or not found yet. */
     line: z.number().nullable(),
-    /** The byte it starts at. */
+    /** Byte offset of the line. */
     offset: z.number().nullable(),
-    /** How many there are, when all have been counted. */
+    /** Number of lines; null: not all of them are counted yet. */
     lines: z.number().nullable(),
-    /** False: it is a long one. Ask again, and it goes on from there. */
+    /** False: the output is long. The next call continues from there. */
     isComplete: z.boolean(),
   }),
   async run({ services }, { run: given, turn: asked, stream, line, offset }) {

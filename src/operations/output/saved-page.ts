@@ -7,10 +7,10 @@ interface Page {
   css: string;
 }
 
-/** What a saved run is called, wherever it is saved. */
+/** File name of a saved run. */
 export const savedName = (run: string): string => `squad-${run}.html`;
 
-/** A run as one file. `folder`: where the build put the page for such files, `saved.js` and `saved.css`. */
+/** A run as one file. `folder`: where the build put `saved.js` and `saved.css`. */
 export async function composeSavedPage(data: { title: string }, folder: string): Promise<string> {
   const [script, css] = await Promise.all(
     ['saved.js', 'saved.css'].map(name => readFile(join(folder, name), 'utf8')),
@@ -18,10 +18,7 @@ export async function composeSavedPage(data: { title: string }, folder: string):
   return savedPage(data, { script: script!, css: css! });
 }
 
-/**
- * One HTML file with everything in it. Its policy lets nothing run but this script, and nothing be fetched at all; what the run
- * said is data, which no character of it can leave.
- */
+/** One HTML file with everything in it. Its policy lets only this script run, and nothing be fetched; the run is data, and no character of it can break out. */
 export function savedPage(data: { title: string }, { script, css }: Page): string {
   const policy = [
     "default-src 'none'",
@@ -54,7 +51,7 @@ export function savedPage(data: { title: string }, { script, css }: Page): strin
 
 const hashOf = (text: string) => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 
-/** The same value, without a character that ends a script or a line of one. */
+/** JSON without characters that end a script or a line of one. */
 const asData = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[<\u2028\u2029]/g,
@@ -63,8 +60,8 @@ const asData = (value: unknown): string =>
 
 const MAX_TITLE_LENGTH = 80;
 
-function titleOf(words: string): string {
-  const line = words
+function titleOf(title: string): string {
+  const line = title
     .trim()
     .split('\n', 1)[0]!
     .replace(/\p{Cc}/gu, '');

@@ -10,43 +10,46 @@ import { searchTurn } from './search-output.ts';
 
 const MAX_RUNS = 50;
 const MAX_MS = 2_000;
-/** Of one output: whoever wants more looks into it. */
+/** Per output. */
 const MAX_LINES = 3;
 const STREAMS: readonly OutputStream[] = ['stdout', 'stderr'];
 
-interface FoundOutput {
-  runId: string;
-  title: string;
-  roleId: string | null;
-  subagent: string | null;
-  engine: string;
-  turn: number;
-  stream: OutputStream;
-  matches: { line: number; text: string; column: number }[];
-  isMore: boolean;
-}
+const FoundOutput = z.object({
+  runId: z.string(),
+  title: z.string(),
+  roleId: z.string().nullable(),
+  subagent: z.string().nullable(),
+  engine: z.string(),
+  turn: z.number(),
+  stream: z.enum(['stdout', 'stderr']),
+  matches: z.array(z.object({ line: z.number(), text: z.string(), column: z.number() })),
+  isMore: z.boolean(),
+});
+type FoundOutput = z.infer<typeof FoundOutput>;
+
+/** How many of the newest runs were searched to the end of their output, and why no more. */
+const Searched = z.object({
+  runs: z.number(),
+  /** Creation time of the oldest of them; null: there is none. */
+  since: z.number().nullable(),
+  /** Null: there was nothing more to search. */
+  stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
+});
 
 interface FoundOutputs {
   found: FoundOutput[];
-  /** How far back it was looked. */
-  searched: {
-    runs: number;
-    /** When the oldest of them was asked for; null: none was. */
-    since: number | null;
-    /** Why it went no further; null: there was nothing more. */
-    stoppedBy: 'time' | 'count' | 'enough' | null;
-  };
+  searched: z.infer<typeof Searched>;
 }
 
 interface Wanted {
   q: string;
   workspace: string | undefined;
-  /** So many outputs with something in them are enough. */
+  /** Number of outputs with matches that is enough. */
   limit: number;
   signal: AbortSignal;
 }
 
-/** Output of the newest runs with these words in it, newest first. It says what it left out: all output there is may be any size. */
+/** Searches the output of the newest runs, newest first. Says what was left out: all output together may have any size. */
 export async function searchNewest(services: Services, wanted: Wanted): Promise<FoundOutputs> {
   const { q, workspace, limit, signal } = wanted;
   const { clock, store } = services;
@@ -90,16 +93,15 @@ function foundIn(run: Run, place: Place, matches: FoundOutput['matches'], isMore
   };
 }
 
-/** Runs by what they are about, decisions of the caller's folder, and what the newest runs wrote: one answer for words somebody remembers. */
+/** Searches runs by their task, decisions of the caller's workspace, and the output of the newest runs. */
 export const searchEverything = operation({
   name: 'search_everything',
   route: 'GET /search',
   agents: null,
   tool: null,
   input: z.strictObject({
-    /** Of runs all of its words, of decisions as its own search has it, of output exactly this, upper and lower case alike. */
+    /** Runs must have all of its words; decisions have a search of their own; output must contain exactly this text, in any case. */
     q: z.string().trim().min(1).max(400),
-    /** Only runs of this one. */
     workspace: z.string().optional(),
     /** Of each kind. */
     limit: z.number().int().min(1).max(100).default(20),
@@ -107,7 +109,7 @@ export const searchEverything = operation({
   output: z.object({
     runs: z.array(RunCard),
     runsTotal: z.number(),
-    /** Null: the caller is in no folder. */
+    /** Null: the caller is in no workspace. */
     decisions: z
       .object({
         found: z.array(
@@ -123,25 +125,8 @@ export const searchEverything = operation({
         notes: z.array(z.string()),
       })
       .nullable(),
-    outputs: z.array(
-      z.object({
-        runId: z.string(),
-        title: z.string(),
-        roleId: z.string().nullable(),
-        subagent: z.string().nullable(),
-        engine: z.string(),
-        turn: z.number(),
-        stream: z.enum(['stdout', 'stderr']),
-        matches: z.array(z.object({ line: z.number(), text: z.string(), column: z.number() })),
-        isMore: z.boolean(),
-      }),
-    ),
-    /** Of which runs the output was read to its end, newest first, and why no more. */
-    searched: z.object({
-      runs: z.number(),
-      since: z.number().nullable(),
-      stoppedBy: z.enum(['time', 'count', 'enough']).nullable(),
-    }),
+    outputs: z.array(FoundOutput),
+    searched: Searched,
   }),
   async run(call, { q, workspace, limit }) {
     const [board, decisions, { found, searched }] = await Promise.all([

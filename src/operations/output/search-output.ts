@@ -8,7 +8,7 @@ import type { Run } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-/** Null: its engine has no events, its output is words already. */
+/** Null: its engine has no events, and its output is text already. */
 export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
   run: Run,
@@ -17,13 +17,13 @@ export async function readerOf(
   return kept && engines.create(kept.spec).reader;
 }
 
-/** What an engine's output line says, for people. */
+/** The text of an engine's output line, for people. */
 export const engineText =
   (reader: EngineReader) =>
   (line: string): string[] =>
-    reader.line(line).map(inWords).filter(Boolean);
+    reader.line(line).map(eventText).filter(Boolean);
 
-function inWords(event: EngineEvent): string {
+function eventText(event: EngineEvent): string {
   if (event.type === 'text') return event.text;
   if (event.type === 'tool') return `» ${event.name} ${event.detail}`;
   if (event.type === 'more_tools') return `» ${moreCalls(event)}`;
@@ -32,7 +32,7 @@ function inWords(event: EngineEvent): string {
   return '';
 }
 
-/** The lines of one output that have something in them; in the words of an engine's events where it has those and they are wanted. */
+/** Matching lines of one output. With `readable`, the text of an engine's events is searched instead of the lines. */
 export async function searchTurn(
   services: Pick<Services, 'files' | 'engines'>,
   run: Run,
@@ -40,15 +40,15 @@ export async function searchTurn(
   query: Omit<OutputQuery, 'words'>,
 ): Promise<OutputMatches> {
   const reader = readable && stream === 'stdout' ? await readerOf(services, run) : null;
-  const inWords = reader && engineText(reader());
-  const words = inWords && ((line: string) => inWords(line).join(' ').replaceAll('\n', ' '));
+  const textOf = reader && engineText(reader());
+  const words = textOf && ((line: string) => textOf(line).join(' ').replaceAll('\n', ' '));
   return services.files.search({ runId: run.id, number: turn }, stream, { ...query, words });
 }
 
 const SEARCH_MS = 750;
 const COUNT_MS = 500;
 
-/** Lines of a run's output with these words in them, from its beginning on. */
+/** Matching lines of a run's output, from its beginning on. */
 export const searchOutput = operation({
   name: 'search_output',
   route: 'GET /runs/{run}/output/search',
@@ -56,16 +56,16 @@ export const searchOutput = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
-    /** Its newest unless said otherwise. */
+    /** Default: the last turn. */
     turn: z.number().int().min(1).optional(),
     stream: z.enum(['stdout', 'stderr']).default('stdout'),
     q: z.string().min(1).max(1000),
     isRegex: z.boolean().default(false),
     isCaseSensitive: z.boolean().default(false),
-    /** `next` of the answer before. */
+    /** `next` of the previous reply. */
     after: z.number().int().min(0).default(0),
     limit: z.number().int().min(1).max(500).default(100),
-    /** In the words of an engine's events, as read_output has them. */
+    /** Search the text of an engine's events, as read_output shows it. */
     readable: z.boolean().default(false),
   }),
   output: z.object({
@@ -73,17 +73,17 @@ export const searchOutput = operation({
     turn: z.number(),
     matches: z.array(
       z.object({
-        /** From 1; null: so far into a long output that it is not known yet. */
+        /** From 1; null: not known yet, because it is far into a long output. */
         line: z.number().nullable(),
-        /** The byte the line starts at. */
+        /** Byte offset of the line. */
         offset: z.number(),
-        /** The line, or as much as fits around the match; without colours. */
+        /** The line, or the part around the match; without colours. */
         text: z.string(),
         /** Characters of the whole line before the match. */
         column: z.number(),
       }),
     ),
-    /** Where to go on; null: nothing is left. */
+    /** Where to continue; null: nothing is left. */
     next: z.number().nullable(),
     isComplete: z.boolean(),
   }),

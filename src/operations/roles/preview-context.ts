@@ -9,14 +9,14 @@ import { operation, type Services } from '../operation.ts';
 
 const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
 
-/** What an agent would be told of the project, made by what makes it for a run. Nothing is started. */
+/** The context that an agent would get, built as for a run. Starts nothing. */
 export const previewContext = operation({
   name: 'preview_context',
   route: 'POST /context',
   agents: 'spawn',
   tool: null,
   input: z.strictObject({
-    /** None: a bare prompt, as the spawn tools give. */
+    /** Absent: a bare prompt, as from the spawn tools. */
     roleId: z.string().min(1).optional(),
     engine: z.string().min(1).optional(),
     files: z.array(z.string()).min(1).optional(),
@@ -25,7 +25,7 @@ export const previewContext = operation({
     /** Null: there is none to run it on. */
     engine: z.string().nullable(),
     notes: z.array(z.string()),
-    /** Null: none is asked for. */
+    /** Null: no context is requested. */
     context: z
       .object({
         tokens: z.number(),
@@ -56,7 +56,6 @@ const READS_NOTHING: Pick<Engine, 'loadsItself'> = { loadsItself: [] };
 const ABSENT: readonly string[] = ['ENGINE_NOT_FOUND', 'ENGINE_NOT_EXECUTABLE', 'ENGINE_TOO_OLD'];
 const UNDECIDED: readonly string[] = ['ENGINE_NOT_SET', 'ENGINE_NOT_TRUSTED'];
 
-/** The engine that would read the context. */
 async function reader(
   { engines }: Services,
   workspace: Workspace,

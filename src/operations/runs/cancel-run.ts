@@ -13,7 +13,7 @@ import { waitForEnds } from './wait.ts';
 
 interface Stopped {
   run: Run;
-  /** False: there was nothing left to stop. */
+  /** False: it had already ended. */
   wasRunning: boolean;
 }
 
@@ -24,41 +24,51 @@ export async function cancellerOf({
   const { parent, client } = caller;
   if (parent) return { name: parent.id, folder: null };
   if (client === null) return null;
-  // The web UI belongs to no folder.
+  // The web UI has no folder.
   return { name: client, folder: await services.workspaces.root(caller).catch(() => null) };
 }
 
-/** Cancels runs, and with them what they started: work that was handed out has no meaning without who handed it out. `by`: who wants it. */
+/** Cancels runs and everything they started: delegated work is of no use without the run that delegated it. */
 export async function stopRuns(
   services: Services,
   runs: Run[],
   by: Canceller | null = null,
 ): Promise<{ asked: Stopped[]; below: Stopped[] }> {
-  // They first: who is being stopped soon starts nothing more.
-  const asked = await Promise.all(
-    runs.map(async run => ({ run, wasRunning: await services.runner.stop(run.id, 'cancel', by) })),
-  );
+  // The parents first: a run that is being stopped soon starts nothing more.
+  const asked = await stopEach(services, runs, by);
   return { asked, below: await stopDescendants(services, runs, by) };
 }
 
-/** Only what they started and what came of it, as far as it had not ended. */
-export async function stopDescendants(
-  { runner, store }: Services,
+/** The same, and waits until all have ended: also runs that were started while their parents were being stopped. */
+export async function stopRunsAndWait(
+  services: Services,
   runs: Run[],
-  by: Canceller | null = null,
-): Promise<Stopped[]> {
+  by: Canceller | null,
+  untilEnded: (stopped: Run[]) => Promise<unknown>,
+): Promise<{ asked: Stopped[]; below: Stopped[] }> {
+  const wait = (stopped: Stopped[]) =>
+    untilEnded(stopped.filter(({ wasRunning }) => wasRunning).map(({ run }) => run));
+  const { asked, below } = await stopRuns(services, runs, by);
+  await wait([...asked, ...below]);
+  const late = await stopDescendants(services, runs, by);
+  await wait(late);
+  return { asked, below: [...below, ...late] };
+}
+
+async function stopDescendants(services: Services, runs: Run[], by: Canceller | null): Promise<Stopped[]> {
+  const { runner, store } = services;
   const families = await Promise.all(runs.map(run => descendantsOf(store, run.id)));
   const ids = new Set(families.flat().map(({ id }) => id));
   for (const { id } of runs) ids.delete(id);
   const live = [...ids].flatMap(id => runner.current(id) ?? []);
-  const stopped = await Promise.all(
-    live.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })),
-  );
-  return stopped.filter(({ wasRunning }) => wasRunning);
+  return (await stopEach(services, live, by)).filter(({ wasRunning }) => wasRunning);
 }
 
-/** A cancelled agent has its grace to end in; after that it is killed, so this is long enough for the truth. */
-const SETTLE_MS = 15_000;
+const stopEach = ({ runner }: Services, runs: Run[], by: Canceller | null): Promise<Stopped[]> =>
+  Promise.all(runs.map(async run => ({ run, wasRunning: await runner.stop(run.id, 'cancel', by) })));
+
+/** Longer than the grace period after which a cancelled agent is killed, so the reply can tell how each run ended. */
+const END_TIMEOUT_MS = 15_000;
 const REST_LENGTH = 100;
 const MAX_FOLDERS = 3;
 
@@ -84,20 +94,19 @@ export const cancelRun = operation({
     note: z.string().optional(),
   }),
   async run(call, input) {
-    const { runs, note } = await chosen(call, input);
+    const { runs, note } = await chosenRuns(call, input);
     const by = await cancellerOf(call);
-    const { asked, below } = await stopRuns(call.services, runs, by);
-    await settled(call, [...asked, ...below]);
-    // What they started while they were being stopped.
-    const late = await stopDescendants(call.services, runs, by);
-    await settled(call, late);
-    const ended = [...asked, ...below, ...late].map(({ run, wasRunning }) => ({
+    const waitMs = Math.min(END_TIMEOUT_MS, call.waitMs ?? END_TIMEOUT_MS);
+    const { asked, below } = await stopRunsAndWait(call.services, runs, by, stopped =>
+      waitForEnds(call, stopped, waitMs),
+    );
+    const ended = [...asked, ...below].map(({ run, wasRunning }) => ({
       spawn_id: run.id,
       status: shownStatus(run),
       was_running: wasRunning,
     }));
     const shown = firstThatFit(ended, RESULT_LIMIT - REST_LENGTH);
-    const started = below.length + late.length;
+    const started = below.length;
     const notes = [
       ...(note === null ? [] : [note]),
       ...(started > 0 ? [`${started} of these ${started === 1 ? 'was' : 'were'} started by the others`] : []),
@@ -107,12 +116,7 @@ export const cancelRun = operation({
   },
 });
 
-function settled(call: Call, stopped: Stopped[]): Promise<void> {
-  const runs = stopped.filter(({ wasRunning }) => wasRunning).map(({ run }) => run);
-  return waitForEnds(call, runs, call.waitMs === null ? SETTLE_MS : Math.min(SETTLE_MS, call.waitMs));
-}
-
-async function chosen(
+async function chosenRuns(
   call: Call,
   { spawn_id, squad_id, all, everywhere = false }: z.output<typeof cancelRun.input>,
 ): Promise<{ runs: Run[]; note: string | null }> {
@@ -121,35 +125,35 @@ async function chosen(
       suggestions: ['list_running shows the ids of what runs now.'],
     });
   if (everywhere && !all)
-    throw new SquadError('INVALID_INPUT', 'everywhere goes with all', {
+    throw new SquadError('INVALID_INPUT', 'everywhere is only valid together with all', {
       suggestions: ['Give all: true with it, or leave it out. Nothing was stopped.'],
     });
   if (all) {
     const { runs, others } = await liveRunsOf(call, everywhere);
-    return { runs, note: runs.length === 0 && others.length > 0 ? elsewhere(others) : null };
+    return { runs, note: runs.length === 0 && others.length > 0 ? otherWorkspacesNote(others) : null };
   }
   const { services } = call;
   if (squad_id !== undefined) {
     const { squad, runs } = await findSquad(services, squad_id);
-    refuseOther(squad.id, squad_id, 'SQUAD_UNKNOWN');
+    refusePrefix(squad.id, squad_id, 'SQUAD_UNKNOWN');
     return { runs, note: null };
   }
   const run = await findRun(services, spawn_id!);
-  refuseOther(run.id, spawn_id!, 'RUN_UNKNOWN');
+  refusePrefix(run.id, spawn_id!, 'RUN_UNKNOWN');
   return { runs: [run], note: null };
 }
 
-function elsewhere(others: Run[]): string {
+function otherWorkspacesNote(others: Run[]): string {
   const folders = [...new Set(others.map(({ workspace }) => workspace))];
   const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
   const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
   return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
 }
 
-/** The beginning of an id is enough to look at something, not to stop it. */
-function refuseOther(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
+/** A unique prefix of an id is enough for reading, not for stopping. */
+function refusePrefix(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
-  throw new SquadError(code, `${given} is not a whole id, and cancel_run takes no less`, {
+  throw new SquadError(code, `cancel_run needs a whole id, and ${given} is not one`, {
     suggestions: [`Did you mean ${found}?`],
   });
 }

@@ -6,7 +6,15 @@ import { findRun, findSquad } from './find-runs.ts';
 
 const EventType = z.enum(EventBody.options.map(option => option.shape.type.value));
 
-/** What happened, newest first. */
+export const ShownEvent = z.object({
+  seq: z.number(),
+  at: z.number(),
+  runId: RunId.nullable(),
+  squadId: SquadId.nullable(),
+  body: EventBody,
+});
+
+/** Events, newest first. */
 export const listEvents = operation({
   name: 'list_events',
   route: 'GET /events',
@@ -14,26 +22,17 @@ export const listEvents = operation({
   tool: null,
   input: z.strictObject({
     run: z.string().optional(),
-    /** Also those of its members. */
+    /** With the events of its members. */
     squad: z.string().optional(),
     types: z.array(EventType).optional(),
-    /** Only older ones: `next` of the page before. */
+    /** Only older events: `next` of the previous page. */
     before: z.number().int().optional(),
-    /** Only newer ones. */
     after: z.number().int().optional(),
     limit: z.number().int().min(1).max(1000).default(200),
   }),
   output: z.object({
-    events: z.array(
-      z.object({
-        seq: z.number(),
-        at: z.number(),
-        runId: RunId.nullable(),
-        squadId: SquadId.nullable(),
-        body: EventBody,
-      }),
-    ),
-    /** Null: there is nothing older. */
+    events: z.array(ShownEvent),
+    /** Null: there are no older events. */
     next: z.number().nullable(),
   }),
   async run({ services }, { run, squad, limit, ...filter }) {
@@ -45,10 +44,9 @@ export const listEvents = operation({
   },
 });
 
-/** A reader this far behind is cut off and told so: it asks again from where it was. */
 const MAX_AT_ONCE = 1000;
 
-/** Emits every event after `after`, first the stored ones, then each as it happens, until the caller goes away. */
+/** Emits every event after `after`: first the stored ones, then each as it happens, until the caller disconnects. */
 export const followEvents = operation({
   name: 'follow_events',
   // it streams; over HTTP the WebSocket does
@@ -59,9 +57,9 @@ export const followEvents = operation({
     after: z.number().int().default(0),
     squadId: SquadId.optional(),
     runId: RunId.optional(),
-    /** What runs and squads of it do, and the hub. */
+    /** Events of its runs and squads, and of the hub. */
     workspace: z.string().optional(),
-    /** False: only what is stored. */
+    /** False: only stored events. */
     live: z.boolean().default(true),
   }),
   output: z.object({ last: z.number() }),
@@ -109,7 +107,7 @@ export const followEvents = operation({
 const matches = (event: Event, squadId?: string, runId?: string) =>
   (squadId === undefined || event.squadId === squadId) && (runId === undefined || event.runId === runId);
 
-/** Events do not say where: their runs do, and that never changes. */
+/** Events do not name a workspace: their runs do, and that never changes. */
 function placeFilter({ store, runner }: Services, workspace: string | undefined) {
   const known = new Map<RunId | SquadId, string | null>();
   const placeOf = async (runId: RunId | null, squadId: SquadId | null): Promise<string | null> => {

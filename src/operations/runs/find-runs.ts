@@ -7,7 +7,7 @@ import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type AgentStore, operation, type Services } from '../operation.ts';
 
-/** A run by its id or any beginning of it that only one run has. The live one, if it has not ended. */
+/** A run by its id or a unique prefix. The live one, if it has not ended. */
 export async function findRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   given: string,
@@ -20,7 +20,7 @@ export async function findRun(
 
 interface FoundSquad {
   squad: Squad;
-  /** In the order the members were asked for. */
+  /** In member order. */
   runs: Run[];
 }
 
@@ -35,7 +35,7 @@ export async function findSquad(
   return { squad, runs: await Promise.all(rows.map(row => currentRun({ store, runner }, row))) };
 }
 
-/** A run or a squad by its id, or by any beginning that only one of either has. A run alone has no squad here. */
+/** A run or a squad by its id or a unique prefix. Without a squad if the id is that of a run. */
 export async function findRunOrSquad(
   services: Pick<Services, 'store' | 'runner'>,
   given: string,
@@ -47,7 +47,7 @@ export async function findRunOrSquad(
 
 type Kind = 'run' | 'squad' | 'run or squad';
 
-/** A row may be older than what the runner knows; and a run that ended since the row was read is only in the store. */
+/** A row may be older than the runner's state, and a run that ended since the row was read is only in the store. */
 export async function currentRun(
   { store, runner }: Pick<Services, 'store' | 'runner'>,
   row: Run,
@@ -64,8 +64,8 @@ async function expand(store: AgentStore, given: string, kind: Kind): Promise<str
     : [];
   if (matches.length === 1) return matches[0]!;
   if (matches.length === 0) throw await unknown(store, given, kind);
-  throw new SquadError(codeOf(kind), `${given} is the beginning of several ids: ${matches.join(', ')}`, {
-    suggestions: ['Give more letters.'],
+  throw new SquadError(codeOf(kind), `${given} matches several ids: ${matches.join(', ')}`, {
+    suggestions: ['Give more characters of the id.'],
   });
 }
 
@@ -103,7 +103,7 @@ const MAX_NEWEST = 3;
 
 const MAX_TRIED = 200;
 
-/** Its first letters, which may be right although the rest is not: enough of them to be of few ids. */
+/** The first half of the letters, which may be right although the rest is not. */
 function beginning(given: string): string {
   const [, tag = '', letters = ''] = /^((?:run|squad)_)?([0-9a-z]*)/.exec(given) ?? [];
   return tag + letters.slice(0, Math.max(2, Math.floor(letters.length / 2)));
@@ -112,7 +112,7 @@ function beginning(given: string): string {
 const isOf = (kind: Kind, id: string) => kind === 'run or squad' || id.startsWith(kind);
 const codeOf = (kind: Kind) => (kind === 'squad' ? 'SQUAD_UNKNOWN' : 'RUN_UNKNOWN');
 
-/** The runs that ids or beginnings of ids name, squads with all their members; each once. */
+/** The runs that these ids or prefixes name, squads with all their members; each run once. */
 export const findRuns = operation({
   name: 'find_runs',
   route: 'GET /find',

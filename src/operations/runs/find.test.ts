@@ -4,7 +4,7 @@ import type { Run } from '../../schema/run.ts';
 import { BoardHub } from '../testing/board-hub.ts';
 import { findRun } from './find-runs.ts';
 
-test('of an id that is not there, a near one is told however old its run is', async () => {
+test('an unknown id suggests a similar one, however old its run is', async () => {
   const hub = await BoardHub.open();
   const id = (n: number) => `run_${n.toString(36).padStart(10, 'z')}` as RunId;
   const old = { ...hub.run({ status: 'completed' }), id: 'run_abcde12345' as RunId, createdAt: 1 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jsonLength, longestStart } from '../../core/output/digest.ts';
 import type { OutputPage, OutputStream, RunFiles } from '../../core/ports/run-files.ts';
+import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -21,7 +22,7 @@ const Page = z.object({
   text: z.string(),
 });
 
-/** One page of what a run wrote, sized so that the reply fits. Offsets count bytes, and pages meet without gap or overlap. */
+/** One page of a run's output that fits into the reply. Offsets count bytes, and pages meet without gap or overlap. */
 async function outputPage(
   { files }: Services,
   run: Run,
@@ -36,7 +37,7 @@ async function outputPage(
   const source = stream === 'result' ? 'stdout' : stream;
   let bytes = PAGE_BYTES;
   let page = await pageOverTurns(files, run, source, offset, bytes);
-  // Control characters take six characters of JSON each: a page full of them has to be shorter.
+  // A control character takes six characters of JSON: a page full of them has to be shorter.
   while (jsonLength(page.text) > RESULT_LIMIT - 1_000 && bytes > 64) {
     bytes = Math.floor(bytes / 2);
     page = await pageOverTurns(files, run, source, offset, bytes);
@@ -44,7 +45,7 @@ async function outputPage(
   return { stream, offset: page.offset, next_offset: page.nextOffset, size: page.size, text: page.text };
 }
 
-/** As if its turns had written one after the other into one file: whoever follows the offsets misses none. */
+/** Pages as if all turns had written into one file, so that consecutive offsets miss nothing. */
 async function pageOverTurns(
   files: RunFiles,
   { id: runId, turn: last }: Run,
@@ -53,9 +54,8 @@ async function pageOverTurns(
   bytes: number,
 ): Promise<OutputPage> {
   if (last === 1) return files.page({ runId, number: 1 }, stream, offset, bytes);
-  const numbers = Array.from({ length: last }, (_, at) => at + 1);
-  const sizes = await Promise.all(numbers.map(number => files.size({ runId, number }, stream)));
-  const size = sizes.reduce((sum, each) => sum + each, 0);
+  const sizes = await turnSizes(files, runId, last, stream);
+  const size = total(sizes);
   const from = Math.max(0, Math.min(size, offset < 0 ? size + offset : offset));
   let [number, before] = [1, 0];
   while (number < last && from >= before + sizes[number - 1]!) before += sizes[number++ - 1]!;
@@ -81,7 +81,7 @@ function answerPage(answer: string, offset: number): z.infer<typeof Page> {
 }
 
 const loose = z.looseObject({});
-/** Whichever was asked for, so nothing is always there: a run's result, a page of it, or a squad's. */
+/** A run's result, a page of it, or a squad's result: so no field is always there. */
 const either = {
   page: Page.partial().optional(),
   squadId: z.string().optional(),

@@ -17,7 +17,7 @@ const idsOf = ({ runs }: Board) => runs.map(({ id }) => id);
 const ids = (...runs: Run[]) => runs.map(({ id }) => id);
 
 describe('the board', () => {
-  test('has those that wait for somebody first, then failed ones, and the newest first among their like', async () => {
+  test('lists runs that need somebody first, then failed ones, newest first within each', async () => {
     const at = (hours: number) => ({ createdAt: hub.now - hours * HOUR_MS });
     const queued = hub.run({ status: 'queued', startedAt: null, ...at(1) });
     const [working, inReview] = [
@@ -46,7 +46,7 @@ describe('the board', () => {
     expect(shown.runs[7]).toMatchObject({ status: 'timeout', need: 'done' });
   });
 
-  test('counts who asks apart from coders whose reviews ran out: those are not in the inbox', async () => {
+  test('counts questions separately from coders at their review limit, which are not in the inbox', async () => {
     const asking = hub.run({ status: 'running' });
     const atLimit = hub.run({
       ...{ status: 'completed', endedAt: hub.now },
@@ -66,7 +66,7 @@ describe('the board', () => {
     expect(shown.runs.find(({ id }) => id === helper.id)).toMatchObject({ need: 'running', asks: 1 });
   });
 
-  test('has a failure done once its task was taken up again, however that goes', async () => {
+  test('counts a failure as done once its task is retried, however that ends', async () => {
     const failed = hub.run({ status: 'error', createdAt: hub.now - HOUR_MS });
     await hub.put(failed);
     expect((await board()).runs[0]).toMatchObject({ need: 'failed' });
@@ -96,7 +96,7 @@ describe('the board', () => {
     expect((await board({ status: ['running'] })).counts).toMatchObject({ failed: 1, running: 1, done: 2 });
   });
 
-  test('finds live and ended runs by the same words', async () => {
+  test('finds live and ended runs with the same query', async () => {
     const [live, ended] = [
       hub.run({ status: 'running', title: 'Use 50% of it' }),
       hub.run({ status: 'completed', title: 'Took 50% away' }),
@@ -124,7 +124,7 @@ describe('the board', () => {
     expect(await board()).toMatchObject({ spentTodayUsd: 1, isTodayEstimated: true });
   });
 
-  test('has what a run did last while it is at work, and only then', async () => {
+  test('shows the last activity of a run only while it runs', async () => {
     const run = hub.run({ status: 'running' });
     await hub.put(run);
     const said = (text: string) =>
@@ -144,7 +144,7 @@ describe('the board', () => {
   });
 });
 
-describe('leafing through the board', () => {
+describe('paging through the board', () => {
   test('shows each of 10,000 runs once, while runs come, move on and go', async () => {
     const runs = Array.from({ length: 10_000 }, (_, i) => {
       const createdAt = hub.now - 20_000 + i;
@@ -192,11 +192,11 @@ describe('leafing through the board', () => {
     expect(pages).toBeGreaterThan(60);
   });
 
-  test('goes on in the list it was begun in, and refuses a place in another or in none', async () => {
+  test('continues the same list, and refuses cursors of others', async () => {
     await hub.put(...Array.from({ length: 5 }, () => hub.run({ status: 'completed' })));
     const first = await board({ limit: 2 });
     expect(idsOf(await board({ limit: 2, cursor: first.next }))).toHaveLength(2);
-    await expect(board({ cursor: first.next, q: 'other' })).rejects.toThrow(/another list/);
+    await expect(board({ cursor: first.next, q: 'other' })).rejects.toThrow(/other filters/);
     for (const cursor of ['', 'x', 'x.done.1-run_0000000000', `${first.next!.split('.')[0]}.done.soon`])
       await expect(board({ cursor })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });

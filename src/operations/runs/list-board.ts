@@ -15,14 +15,13 @@ type LiveNeed = keyof BoardPage['live'];
 
 interface Asked {
   filter: BoardFilter;
-  /** Only these. */
   status: Need[] | undefined;
   cursor: string | undefined;
   limit: number;
   live: Record<LiveNeed, Run[]>;
 }
 
-/** Where in the list somebody is: how many of a part of the live runs were shown, or the last ended run that was. */
+/** A place in the list: how many live runs of a section were shown, or the last ended run that was. */
 interface Place {
   need: Need;
   shown?: number;
@@ -30,14 +29,14 @@ interface Place {
 }
 
 /**
- * One page of the list as it was when its first page was asked for. Runs go on meanwhile, so those that had not ended then
- * are remembered: none of them is passed over because it moved up, or shown twice because it moved down.
+ * One page of the list as it was when its first page was requested. Runs change meanwhile, so those that had not ended then are
+ * remembered: none is skipped because it moved up, or shown twice because it moved down.
  */
 async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run[]; next: string | null }> {
   const { boards } = services;
   const { cursor, limit } = asked;
   const resumed = cursor === undefined ? null : resume(services, asked, cursor);
-  const page = resumed?.page ?? begin(services, asked);
+  const page = resumed?.page ?? newPage(services, asked);
   const taken: { run: Run; place: Place }[] = [];
   for await (const each of walk(services, asked, page, resumed?.place ?? { need: 'needs_you' })) {
     taken.push(each);
@@ -47,15 +46,15 @@ async function pageOf(services: UserServices, asked: Asked): Promise<{ runs: Run
   const isLast = taken.length <= limit;
   return {
     runs: shown.map(({ run }) => run),
-    next: isLast ? null : written(resumed?.name ?? boards.keep(page), shown.at(-1)!.place),
+    next: isLast ? null : cursorOf(resumed?.name ?? boards.keep(page), shown.at(-1)!.place),
   };
 }
 
-function begin({ clock }: UserServices, asked: Asked): BoardPage {
+function newPage({ clock }: UserServices, asked: Asked): BoardPage {
   const idsOf = (runs: Run[]) => runs.map(({ id }) => id);
   const { needs_you, running, queued } = asked.live;
   return {
-    asked: whatOf(asked),
+    asked: filterKey(asked),
     at: clock.now(),
     live: { needs_you: idsOf(needs_you), running: idsOf(running), queued: idsOf(queued) },
   };
@@ -107,30 +106,29 @@ function resume(
   const need = Need.safeParse(given).data;
   if (!page || !need)
     throw refusal(
-      'That place in the list is not known any more: too many others were asked for since, or the hub was restarted',
+      'This cursor has expired: the hub was restarted, or too many other lists were requested since',
     );
-  if (page.asked !== whatOf(asked)) throw refusal('That is a place in another list than the one asked for');
+  if (page.asked !== filterKey(asked)) throw refusal('This cursor belongs to a list with other filters');
   if (need !== 'failed' && need !== 'done')
     return { name, page, place: { need, shown: Number(position) || 0 } };
   const [createdAt, id] = position.split('-');
   const after = { createdAt: Number(createdAt), id: RunId.safeParse(id).data };
-  if (!Number.isFinite(after.createdAt) || after.id === undefined)
-    throw refusal('That is no place in a list');
+  if (!Number.isFinite(after.createdAt) || after.id === undefined) throw refusal('This cursor is invalid');
   return { name, page, place: { need, after: { ...after, id: after.id } } };
 }
 
-const written = (name: string, { need, shown, after }: Place): string =>
+const cursorOf = (name: string, { need, shown, after }: Place): string =>
   `${name}.${need}.${after ? `${after.createdAt}-${after.id}` : shown}`;
 
-const whatOf = ({ filter: { workspace, squadId, q }, status }: Asked): string =>
+const filterKey = ({ filter: { workspace, squadId, q }, status }: Asked): string =>
   JSON.stringify([workspace, squadId, q, status]);
 
 const refusal = (message: string): SquadError =>
   new SquadError('INVALID_INPUT', message, {
-    suggestions: ['Ask for the first page again: leave cursor out.'],
+    suggestions: ['Request the first page again: leave cursor out.'],
   });
 
-/** Runs by how much they need somebody, newest first within: what the page begins with, and `squad ls --need`. */
+/** Runs by attention level, newest first within each: the start page of the web UI, and `squad ls --need`. */
 export const listBoard = operation({
   name: 'list_board',
   route: 'GET /board',
@@ -138,37 +136,37 @@ export const listBoard = operation({
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
-    /** `failed` alone means every run that ever failed, also one that nobody needs to look at any more. */
+    /** `failed` alone means every run that ever failed, also one that needs no attention any more. */
     status: z.array(Need).optional(),
-    /** Words that are all in its task, title, role, engine, model or id. */
+    /** Words that must all occur in the task, title, role, engine, model or id. */
     q: z.string().max(400).optional(),
     squad: z.string().optional(),
-    /** `next` of the page before. */
+    /** `next` of the previous page. */
     cursor: z.string().max(200).optional(),
     limit: z.number().int().min(1).max(200).default(50),
   }),
   output: z.object({
     runs: z.array(RunCard),
-    /** Of everything else that was asked for, whatever its status. */
+    /** With the other filters, but for every status. */
     counts: z.record(Need, z.number()),
     /** Of those that need you, the ones with a question in the inbox. */
     asking: z.number(),
-    /** Null: that was the last page. */
+    /** Null: this is the last page. */
     next: z.string().nullable(),
-    /** Of runs that were asked for today, here or anywhere; null: none has reported it. */
+    /** Cost of the runs created today, in all workspaces; null: none was reported. */
     spentTodayUsd: z.number().nullable(),
-    /** Some of that was worked out from a price list. */
+    /** Some of it was estimated from a price list. */
     isTodayEstimated: z.boolean(),
-    /** Runs of today that ended and whose cost nobody knows: it is not in the sum. */
+    /** Runs of today that ended with unknown cost, which is not in the sum. */
     unreportedToday: z.number(),
     budgetDayUsd: z.number().nullable(),
-    /** The answer holds everything up to this event. */
+    /** The reply includes everything up to this event. */
     last: z.number(),
   }),
   async run({ services }, { workspace, squad, q, status, cursor, limit }) {
     const { store, clock, settings } = services;
     const last = await store.lastEvent();
-    // What an event tells is on disk a moment before the runner has it.
+    // An event is on disk a moment before the runner's state follows.
     await new Promise(settle => setImmediate(settle));
     const squadId = squad === undefined ? undefined : (await findSquad(services, squad)).squad.id;
     const filter = { workspace, squadId, q };
@@ -195,7 +193,7 @@ export const listBoard = operation({
   },
 });
 
-/** Those that have not ended, by need, newest first. */
+/** Runs that have not ended, by attention level, newest first. */
 async function liveRuns(services: UserServices, filter: BoardFilter): Promise<Record<LiveNeed, Run[]>> {
   const { runner, store } = services;
   const { workspace, squadId, q } = filter;
@@ -215,7 +213,7 @@ async function liveRuns(services: UserServices, filter: BoardFilter): Promise<Re
   };
 }
 
-/** The database knows what ended runs have cost; the runner, what those at work have by now. */
+/** The database has the cost of ended runs; the runner has that of running ones. */
 async function spentToday({ store, runner, clock }: UserServices) {
   const since = startOfDay(clock.now());
   const { costUsd, isEstimated, unreported } = await store.spending(since);

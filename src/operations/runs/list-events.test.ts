@@ -13,7 +13,7 @@ beforeEach(async () => {
 const events = (input: object = {}) => hub.ask<Page>(listEvents, input);
 const numbers = (page: Page) => page.events.map(({ seq }) => seq);
 
-test('events are leafed through backwards, each once', async () => {
+test('paging backwards shows each event once', async () => {
   const [one, other] = [hub.run({ status: 'running' }), hub.run({ status: 'running' })];
   await hub.put(one, other);
   for (let i = 0; i < 5; i++) await hub.store.commit({ events: [activity(one, 'a'), activity(other, 'b')] });

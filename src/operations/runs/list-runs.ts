@@ -11,7 +11,7 @@ import { RESULT_LIMIT } from './member-result.ts';
 import { stallOf } from './run-card.ts';
 import { undecidedAmong } from './run-notes.ts';
 
-/** Runs, newest first: what `squad ls` and the page show. */
+/** Runs, newest first, for `squad ls` and the web UI. */
 export const listRuns = operation({
   name: 'list_runs',
   route: 'GET /runs',
@@ -39,8 +39,8 @@ export const listRuns = operation({
 });
 
 /**
- * The runs that have not ended in the caller's workspace, or everywhere. `others`: those elsewhere.
- * An agent sees only runs of its own, wherever they work. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
+ * The runs that have not ended in the caller's workspace, or everywhere. `others`: those in other workspaces. An agent sees
+ * only runs of its own, in all workspaces. Throws WORKSPACE_UNSET or WORKSPACE_REFUSED.
  */
 export async function liveRunsOf(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
@@ -73,26 +73,29 @@ const REST_LENGTH = 300;
 
 const result = <T extends z.ZodType>(agent: T) =>
   z.object({ agents: z.array(agent), count: z.number(), note: z.string().optional() });
-const Agent = z.object({
+const Listed = z.object({
   spawn_id: z.string(),
-  squad_id: z.string(),
   role_id: z.string().nullable(),
   status: z.string(),
-  model: z.string().nullable(),
-  started_at: z.string().nullable(),
-  elapsed_seconds: z.number().nullable(),
   task_summary: z.string(),
   workspace: z.string(),
   client: z.string().nullable(),
 });
-const Ended = z.object({
-  spawn_id: z.string(),
-  role_id: z.string().nullable(),
-  status: z.string(),
-  ended_seconds_ago: z.number().nullable(),
-  task_summary: z.string(),
-  workspace: z.string(),
-  client: z.string().nullable(),
+const Agent = Listed.extend({
+  squad_id: z.string(),
+  model: z.string().nullable(),
+  started_at: z.string().nullable(),
+  elapsed_seconds: z.number().nullable(),
+});
+const Ended = Listed.extend({ ended_seconds_ago: z.number().nullable() });
+
+const listed = (run: Run): z.infer<typeof Listed> => ({
+  spawn_id: run.id,
+  role_id: run.roleId,
+  status: shownStatus(run),
+  task_summary: namedSummary(run),
+  workspace: run.workspace,
+  client: run.client,
 });
 
 export const listRunning = operation({
@@ -116,25 +119,16 @@ export const listRunning = operation({
     const { runs: live, others, workspace } = await liveRunsOf({ services, caller }, everywhere);
     const ended = wantsRecent ? await recentlyEnded(services, workspace) : [];
     const recent = ended.map(run => ({
-      spawn_id: run.id,
-      role_id: run.roleId,
-      status: shownStatus(run),
+      ...listed(run),
       ended_seconds_ago: run.endedAt === null ? null : Math.round((now - run.endedAt) / 1000),
-      task_summary: namedSummary(run),
-      workspace: run.workspace,
-      client: run.client,
     }));
     const agents = live.map(run => ({
-      spawn_id: run.id,
-      squad_id: run.squadId,
-      role_id: run.roleId,
+      ...listed(run),
       status: run.status,
+      squad_id: run.squadId,
       model: run.model,
       started_at: run.startedAt === null ? null : new Date(run.startedAt).toISOString(),
       elapsed_seconds: run.startedAt === null ? null : (now - run.startedAt) / 1000,
-      task_summary: namedSummary(run),
-      workspace: run.workspace,
-      client: run.client,
     }));
     const asked = openQuestionsOf(services, live);
     const room = RESULT_LIMIT - REST_LENGTH - JSON.stringify([asked, recent]).length;

@@ -60,7 +60,7 @@ test('a squad is paged only when its page is full', async () => {
   }
 });
 
-test('texts that are cut too short to say how to read on have one note for all', async () => {
+test('texts cut too short to name the next call share one note', async () => {
   const text = () => 'a word '.repeat(5_000);
   const roomy = await result(members(2), text);
   expect(roomy.members[0]!.rawStdout).toMatch(/get_result .* reads on/);

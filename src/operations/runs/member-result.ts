@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   EMPTY,
   fitItems,
@@ -8,7 +9,7 @@ import {
 } from '../../core/output/digest.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
 import { type SquadStatus, squadStatus } from '../../core/runs/run-state.ts';
-import type { Verdict } from '../../schema/evidence.ts';
+import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -17,11 +18,11 @@ import type { Call, Services } from '../operation.ts';
 import { fitNotes, notesOfRun, runError } from './run-notes.ts';
 import { waitingCall, waitingFor } from './wait.ts';
 
-/** The whole result of a call, in characters of JSON: every client measured passes this on uncut. */
+/** Limit of the whole result of a call, in characters of JSON: every client that was tested passes this on uncut. */
 export const RESULT_LIMIT = 12_000;
-/** Read at most this much of each end of an output: more could not be shown. */
+/** Bytes to read from each end of an output: more could not be shown. */
 const SAMPLE_BYTES = RESULT_LIMIT;
-/** For saying that there are more members, and where. */
+/** Room for the note that there are more members. */
 const MORE_LENGTH = 160;
 const MAX_ERROR_LENGTH = 500;
 const MAX_NOTE = 400;
@@ -30,41 +31,44 @@ const MAX_NOTE = 400;
 export const READ_ON =
   'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
 
-export type MemberResult = {
-  memberId: string;
-  roleId: string;
-  cwd: string;
-  chatId?: string;
-  status: string;
-  engine: string;
-  rawStdout: string;
-  rawStderr: string;
-  /** The short of it; `get_result` of the member has all. */
-  evidence?: { verdict: Verdict; files_changed: number | null; tool_calls: number | null };
-  error?: { code: string; message: string; tool_name?: string };
-  /** What a reader should know about this run, such as a server that it had to do without. */
-  note?: string;
-  truncated?: true;
-  outputFile?: string;
-};
+export const MemberResult = z.object({
+  memberId: z.string(),
+  roleId: z.string(),
+  cwd: z.string(),
+  status: z.string(),
+  engine: z.string(),
+  rawStdout: z.string(),
+  rawStderr: z.string(),
+  /** In short; `get_result` of the member has all of it. */
+  evidence: z
+    .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
+    .optional(),
+  error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  /** Notes about this run, for example a server that was unavailable. */
+  note: z.string().optional(),
+  truncated: z.boolean().optional(),
+  outputFile: z.string().optional(),
+  chatId: z.string().optional(),
+});
+type MemberResult = z.infer<typeof MemberResult>;
 
-/** How a call is answered, as far as results depend on it. */
+/** Facts about the call that results depend on. */
 export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
 
 export interface SquadResult {
   squadId: string;
   status: SquadStatus;
-  /** What the caller gave along, for whoever asks later. */
+  /** The caller's own metadata. */
   metadata?: Record<string, unknown>;
   members: MemberResult[];
-  /** What members wait for an answer to. */
+  /** Open questions of members. */
   asks?: ShownAsk[];
-  /** Members that did not fit: `get_result` with this offset goes on with them. */
+  /** Members that did not fit: `get_result` with this offset continues with them. */
   nextOffset?: number;
   note?: string;
 }
 
-/** A squad's members and what they said, within the limit: long outputs lose their middle, and say so. */
+/** A squad's members and their output, within the limit: long outputs lose their middle, and say so. */
 export async function squadResult(
   services: Pick<Services, 'engines' | 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
   { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
@@ -156,11 +160,11 @@ const handlesOf = (run: Run, files: RunFiles) => ({
   outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
 });
 
-/** An id that was chosen for a run that never started names no chat. */
+/** The id that was chosen for a run that never started names no chat. */
 const hasChat = (run: Run): run is Run & { chatId: string } =>
   run.chatId !== null && (run.startedAt !== null || !run.chatIsNew);
 
-/** What the agent said: an engine's own final answer where there is one, otherwise its output. */
+/** The agent's answer: the engine's final answer if there is one, otherwise its output. */
 export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
   const answer = await files.answer(run.id);
   if (answer === null) return run.outputIsEvents ? EMPTY : outputSample(files, run, 'stdout');
@@ -179,7 +183,7 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   if (run.startedAt === null) return EMPTY;
   const turn = { runId: run.id, number: run.turn };
   const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
-  const readOn = pagesFrom(run, stream, await sizeBefore(files, run, stream));
+  const readOn = pagesFrom(run, stream, total(await turnSizes(files, run.id, run.turn - 1, stream)));
   if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size, readOn };
   const rest = await files.page(
     turn,
@@ -192,7 +196,7 @@ async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stder
   return { head: head.text, tail: rest.text, bytes: head.size, readOn };
 }
 
-/** `get_result` pages through the output of all turns, `before` bytes of which were written before this one. */
+/** `get_result` pages through the output of all turns; `before` bytes were written by earlier turns. */
 const pagesFrom =
   ({ id }: Run, stream: 'stdout' | 'stderr', before: number) =>
   (offset: number) =>
@@ -201,9 +205,3 @@ const pagesFrom =
       ...(stream === 'stderr' && { stream }),
       offset: before + offset,
     })}`;
-
-async function sizeBefore(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<number> {
-  const earlier = Array.from({ length: run.turn - 1 }, (_, at) => at + 1);
-  const sizes = await Promise.all(earlier.map(number => files.size({ runId: run.id, number }, stream)));
-  return sizes.reduce((sum, size) => sum + size, 0);
-}

@@ -6,7 +6,7 @@ import { type Call, operation } from '../operation.ts';
 import { findRun } from './find-runs.ts';
 import { canBeTakenOver, interactiveCommand } from './take-over.ts';
 
-/** A window on a run that has not ended, for somebody who wants to look through it. */
+/** Opens the tmux session of a run that has not ended. */
 export const openSession = operation({
   name: 'open_session',
   route: 'POST /runs/{run}/session',
@@ -17,9 +17,9 @@ export const openSession = operation({
     run_id: z.string(),
     status: RunStatus,
     is_over: z.boolean(),
-    /** Null: there is no tmux, it is switched off, or the run is over. */
+    /** Null: there is no tmux, it is switched off, or the run has ended. */
     session_name: z.string().nullable(),
-    /** What can be done with one that is over; null: it is not. */
+    /** How an ended run can be continued; null: it has not ended. */
     goes_on_by: z.object({ reply: z.boolean(), take_over: z.boolean() }).nullable(),
   }),
   async run(call, { run: given }) {
@@ -34,7 +34,7 @@ export const openSession = operation({
   },
 });
 
-/** A window on the user's screen with a run in it: at work, or its chat where it has ended. Nothing is stopped by it. */
+/** Opens a terminal window on the user's screen: on the running run, or on its chat after its end. Stops nothing. */
 export const openTerminal = operation({
   name: 'open_terminal',
   route: 'POST /runs/{run}/terminal',
@@ -43,9 +43,9 @@ export const openTerminal = operation({
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run_id: z.string(),
-    /** The terminal's. */
+    /** The terminal program. */
     program: z.string(),
-    /** What it shows, as one would type it. */
+    /** The command that the window runs. */
     command: z.string(),
   }),
   async run(call, { run: given }) {
@@ -62,13 +62,12 @@ export const openTerminal = operation({
   },
 });
 
-/** What would open a window for this caller, with the environment that it would have. */
+/** The terminal program for this caller, and the environment of its windows. */
 export async function terminalFor({ services, caller }: Pick<Call, 'services' | 'caller'>) {
   const env = await services.workspaces.environment(caller);
   return { env, ...services.terminals.find(env) };
 }
 
-/** The same by hand. */
 export const attachCommandOf = ({ id, status }: Run): string =>
   `squad attach ${shellWord(id)}${isEnd(status) ? ' --take-over' : ''}`;
 

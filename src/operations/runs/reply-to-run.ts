@@ -28,7 +28,7 @@ export function refuseReviewer({ id, reviewOf }: Run): void {
   );
 }
 
-/** A new run on the chat of one that has ended: its role, folder, engine, model and limits, as they were. */
+/** Starts a new run on the chat of an ended one, with the same role, folder, engine, model and limits. */
 export const replyToRun = operation({
   name: 'reply_to_run',
   route: 'POST /runs/{run}/reply',
@@ -43,16 +43,16 @@ export const replyToRun = operation({
   },
 });
 
-/** What a reply asks for, and where. Throws why there cannot be one. */
+/** The request of a reply. Throws why there cannot be one. */
 export async function replyTo(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   run: Run,
   text: string,
 ): Promise<{ asked: SquadRequest; workspace: Workspace }> {
   refuseReviewer(run);
-  if (!isEnd(run.status)) throw atWork(run);
+  if (!isEnd(run.status)) throw stillRunning(run);
   const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
+  if (kept === null) throw planLost(run);
   const { spec } = kept;
   if (run.chatId === null || run.startedAt === null) throw noChat(run, spec, services);
   await checkProgram(services, run, spec, caller.env);
@@ -73,22 +73,22 @@ export async function replyTo(
   return { asked: { members: [request] }, workspace };
 }
 
-/** The runner would say the same, but only after everything was planned. */
+/** The runner would refuse it too, but only after everything was planned. */
 export function refuseBusyChat({ runner }: Pick<Services, 'runner'>, chatId: string): void {
   const holder = runner.liveRuns().find(run => run.chatId === chatId && !isEnd(run.status));
   if (holder) throw chatBusy(chatId, `run ${holder.id}`);
 }
 
-const atWork = ({ id, status }: Run): SquadError =>
+const stillRunning = ({ id, status }: Run): SquadError =>
   new SquadError('CHAT_BUSY', `Run ${id} is still ${status}: its chat is in use`, {
     suggestions: [
       `Wait for it (\`squad wait ${shellWord(id)}\`) or stop it (\`squad cancel ${shellWord(id)}\`) first.`,
     ],
   });
 
-/** Its own files are gone, or somebody wrote into them. */
-export const gone = ({ id }: Run): SquadError =>
-  new SquadError('LOST', `How run ${id} was started cannot be read any more`, {
+/** Its files are gone or damaged. */
+export const planLost = ({ id }: Run): SquadError =>
+  new SquadError('LOST', `The plan of run ${id} cannot be read any more`, {
     suggestions: [
       `Its folder was removed or changed. \`squad show ${shellWord(id)}\` has its task: start it again with \`squad run\`.`,
     ],
@@ -107,13 +107,13 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
         ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
         : newChat.kind === 'command' && stateMode === 'stateless'
           ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
-          : [`it ended before ${engine} had named one`, `\`squad retry ${shellWord(id)}\` begins again.`];
-  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to go on with: ${why}`, {
+          : [`it ended before ${engine} reported one`, `\`squad retry ${shellWord(id)}\` begins again.`];
+  return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to continue: ${why}`, {
     suggestions: [next],
   });
 }
 
-/** A chat belongs to one engine, so its program has to be there and not be too old. */
+/** A chat belongs to one engine, so its program must exist and not be too old. */
 export async function checkProgram(
   { engines }: Pick<Services, 'engines'>,
   { id }: Run,

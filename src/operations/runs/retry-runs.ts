@@ -10,25 +10,20 @@ import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
-import { gone, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
-import { Started, started, startRuns } from './start-runs.ts';
+import { planLost, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
+import { Started, started, startRuns, TimeoutMs } from './start-runs.ts';
 import { workspaceOfRun } from './workspace-of-run.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),
   model: z.string().min(1).optional(),
-  timeoutMs: z
-    .number()
-    .int()
-    .min(1)
-    .max(2 ** 31 - 1)
-    .optional(),
+  timeoutMs: TimeoutMs.optional(),
 });
 type Overrides = z.infer<typeof Overrides>;
 
 /**
- * The same request once more. What the caller had said is said again; what it had left to the role and the project's files
- * comes from these as they are today. A run that went on with a chat goes on with it again, since its task makes no sense without.
+ * Repeats a request. What the caller had set is set again; the rest comes from the role and the project's files as they are
+ * now. A run that continued a chat continues it again, since its task makes no sense without.
  */
 export const retryRuns = operation({
   name: 'retry_runs',
@@ -44,7 +39,7 @@ export const retryRuns = operation({
   },
 });
 
-/** What a retry asks for, and where. Throws why there cannot be one. */
+/** The request of a retry. Throws why there cannot be one. */
 export async function askAgain(
   { services, caller }: Pick<Call, 'services' | 'caller'>,
   found: { squad: Squad | null; runs: Run[] },
@@ -83,11 +78,11 @@ async function requestAgain(
   workspace: Workspace,
 ): Promise<RunRequest> {
   const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
+  if (kept === null) throw planLost(run);
   const { spec } = kept;
   const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
   if (run.chatIsNew) {
-    if (engine !== undefined) return { ...request, engine, subagent: undefined };
+    if (engine !== undefined) return { ...request, engine };
     const role = run.roleId === null ? null : await workspace.role(run.roleId);
     return { ...request, ...(await sameEngine(spec, request.engine, role, workspace)) };
   }
@@ -97,14 +92,14 @@ async function requestAgain(
   }
   throw new SquadError(
     'INVALID_INPUT',
-    `Run ${run.id} went on with a chat of ${run.engine}: no other engine has it`,
+    `Run ${run.id} continued a chat of ${run.engine}, which no other engine has`,
     {
       suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
     },
   );
 }
 
-/** By its name, so that its program is looked for anew; a template is the one of today. */
+/** By name, so that its program is searched for again; a template as it is configured now. */
 async function sameEngine(
   spec: EngineSpec,
   asked: string | undefined,
@@ -113,7 +108,7 @@ async function sameEngine(
 ): Promise<Pick<RunRequest, 'engine' | 'spec'>> {
   const { config, ignored } = workspace;
   if (spec.kind === 'cli') {
-    // Whoever gave the path of a program means that one, not another of the same name.
+    // A path to a program means that program, not another of the same name.
     const names = [asked, role?.meta.engine, config.engine.value];
     return { engine: names.find(name => name && cliNamed(basename(name)) === spec.cli) ?? spec.cli };
   }

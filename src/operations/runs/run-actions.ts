@@ -19,7 +19,7 @@ import { interactiveCommand } from './take-over.ts';
 
 const MAX_RUNS = 1_000;
 
-/** Whether there is anything of it to merge; conflicts are what the plan is for. */
+/** Whether there is anything to merge. Conflicts are for the plan to show. */
 async function checkIntegration(services: UserServices, run: Run) {
   const { store, worktrees } = services;
   const rows = await store.runs({ lineageId: run.lineageId, limit: MAX_RUNS });
@@ -32,8 +32,8 @@ async function checkIntegration(services: UserServices, run: Run) {
   if (tip === null) throw refusal(run, `its branch ${worktree.branch} is gone`);
   // Without its folder there is nothing uncommitted.
   if ((uncommitted ?? 0) > 0) return {};
-  if (ahead === 0) throw refusal(run, 'nothing was done on its branch');
-  if (isMerged) throw refusal(run, `all of it is in ${worktree.baseBranch}`);
+  if (ahead === 0) throw refusal(run, 'its branch has no commits');
+  if (isMerged) throw refusal(run, `${worktree.baseBranch} has all of it`);
   return {};
 }
 
@@ -56,7 +56,7 @@ interface Action {
   label: string;
   effect: string;
   command: string;
-  /** Throws what carrying it out would be refused with. May know better what it would do. */
+  /** Throws the error that the action would fail with. May return a more precise effect. */
   check(): Promise<Partial<Pick<Action, 'effect' | 'command'>> & { byHand?: string }>;
 }
 
@@ -197,7 +197,7 @@ function abandonEffect(count: number): string {
 
 function checkAnswer(services: UserServices, { id }: Run) {
   const [first, ...others] = services.inbox.openOf(id);
-  if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} asks nothing`);
+  if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} has no open question`);
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
   return {
     effect: `Gives your answer to the agent, which goes on with it.${more}`,
@@ -222,7 +222,7 @@ const RunAction = z.enum([
 ]);
 export type RunAction = z.infer<typeof RunAction>;
 
-/** What can be done with a run now, what it would do, and why something cannot be: asked of whatever would refuse it. */
+/** The actions on a run, what each would do, and why it is not possible, as checked by the code that would refuse it. */
 export const runActions = operation({
   name: 'run_actions',
   route: 'GET /runs/{run}/actions',
@@ -234,14 +234,14 @@ export const runActions = operation({
       z.object({
         action: RunAction,
         label: z.string(),
-        /** In a sentence, to be read before. */
+        /** One sentence, shown before the action. */
         effect: z.string(),
         /** The same in a terminal. */
         command: z.string(),
         isPossible: z.boolean(),
         /** Null: it is possible. */
         why: z.string().nullable(),
-        /** Why the user has to type the command themselves; null: it can be asked for. */
+        /** Why the user has to run the command in a terminal; null: it can be requested. */
         byHand: z.string().nullable(),
       }),
     ),
@@ -251,13 +251,13 @@ export const runActions = operation({
     const actions = await actionsOf(call, { ...run });
     return {
       actions: await Promise.all(
-        RunAction.options.map(async action => ({ action, ...(await told(actions[action])) })),
+        RunAction.options.map(async action => ({ action, ...(await describeAction(actions[action])) })),
       ),
     };
   },
 });
 
-async function told({ label, command, effect, check }: Action) {
+async function describeAction({ label, command, effect, check }: Action) {
   try {
     const refined = await check();
     return { label, command, effect, byHand: null, ...refined, isPossible: true, why: null };

@@ -9,11 +9,11 @@ import { isAtReviewLimit } from '../../schema/shown-status.ts';
 import type { Services, UserServices } from '../operation.ts';
 import { undecidedAmong } from './run-notes.ts';
 
-/** The user is asked, not the run that started it. */
+/** True: a question is for the user, not for the run that started it. */
 export const asksUser = (asks: readonly InboxItem[]): boolean => asks.some(({ owner }) => owner === 'user');
 
 export function stallOf({ runner }: Pick<Services, 'runner'>, { id, status }: Run): Quiet | null {
-  // The watch over it may be a moment behind its end.
+  // The watch may be a moment behind the end of a run.
   const silence = isEnd(status) ? null : runner.silenceOf(id);
   if (silence === null || silence.state === 'working') return null;
   return { state: silence.state, since: silence.since, text: silence.sentence };
@@ -24,7 +24,7 @@ type CardServices = Pick<UserServices, 'store' | 'runner' | 'clock' | 'activity'
 const MAX_TITLE_LENGTH = 80;
 const MAX_QUESTION_LENGTH = 160;
 
-/** Runs as lists show them, in the order given. A live one is as it is at this moment. */
+/** Runs as lists show them, in the order given, with their current state. */
 export async function cardsOf(services: CardServices, runs: readonly Run[]): Promise<RunCard[]> {
   const { store, clock } = services;
   const now = clock.now();
@@ -50,18 +50,8 @@ function ofRow(run: Run) {
     run;
   const { status, error, turn, evidence, createdAt, startedAt, endedAt } = run;
   return {
-    ...{
-      id,
-      squadId,
-      parentId,
-      reviewOf,
-      lineageId,
-      roleId,
-      subagent: options.subagent,
-      engine,
-      model,
-      workspace,
-    },
+    ...{ id, squadId, parentId, reviewOf, lineageId, roleId, engine, model, workspace },
+    subagent: options.subagent,
     title: oneLine(runSummary(run), MAX_TITLE_LENGTH),
     branch: worktree?.branch ?? null,
     ...{ status, error, turn, createdAt, startedAt, endedAt },
@@ -90,7 +80,7 @@ function ofNow(
   };
 }
 
-/** The oldest that the user is asked. */
+/** The oldest question to the user. */
 function asking(asks: readonly InboxItem[]): RunCard['asking'] {
   const first = asks.find(({ owner }) => owner === 'user') ?? asks[0];
   if (!first) return null;
@@ -102,10 +92,9 @@ function asking(asks: readonly InboxItem[]): RunCard['asking'] {
   };
 }
 
-/** Tries of one task that somebody may have in sight. */
 const MAX_TRIES = 50;
 
-/** Every run whose card may be another after these events, as it is now. */
+/** Every run whose card may have changed after these events, with its current state. */
 export async function touchedRuns(
   { runner, store }: Pick<Services, 'runner' | 'store'>,
   events: readonly Event[],
@@ -117,7 +106,8 @@ export async function touchedRuns(
       const run = runner.current(id) ?? (await store.run(id));
       if (run) touched.set(id, run);
     }
-  // Neither a failure nor a run at its review limit needs anybody once its task is taken up again, and no event of its own says so.
+  // A failure or a run at its review limit needs no attention once the task is retried or continued, and no event of its own
+  // says so.
   const begun = events.filter(({ body }) => body.type === 'run.queued' && body.turn === undefined);
   for (const { runId } of begun) {
     const run = runId === null ? undefined : touched.get(runId);

@@ -13,13 +13,13 @@ export const notesOfRun = (services: Pick<Services, 'engines'>, run: Run): strin
   ...run.notes,
 ];
 
-/** How to log in is something only a person can do: the model is to pass it on. */
+/** Only a person can log in, so the model has to pass the hint on. */
 export function loginHint({ engines }: Pick<Services, 'engines'>, { engine, error }: Run): string[] {
   if (error?.code !== 'ENGINE_NOT_LOGGED_IN') return [];
   return engines.clis().flatMap(({ cli, login }) => (cli === engine ? [`For the user: ${login}`] : []));
 }
 
-/** In at most `budget` characters of JSON. A cut is marked: a server that the run had to do without may be behind it. */
+/** In at most `budget` characters of JSON. A cut is marked, because it may hide an unavailable server. */
 export function fitNotes(notes: readonly string[], id: string, budget: number): string {
   const whole = notes.join(' ');
   if (longestStart(whole, budget) === whole) return whole;
@@ -27,7 +27,7 @@ export function fitNotes(notes: readonly string[], id: string, budget: number): 
   return longestStart(whole, budget - mark.length) + mark;
 }
 
-/** Why a run failed, as a result shows it: with the tool that was called, if one was. */
+/** Why a run failed, for a result, with the tool that was called. */
 export function runError(
   run: Run,
   tool: string | undefined,
@@ -51,7 +51,7 @@ function timedOut({ status, startedAt, timeoutMs }: Run): RunError | null {
   return { code: 'TIMEOUT', message };
 }
 
-/** Runs that completed at the limit of their reviews, and whose work nobody has decided on yet. Newest first. */
+/** Runs that completed at their review limit and whose work nobody has decided on yet, newest first. */
 export async function undecidedRuns(
   { store, clock }: Pick<Services, 'store' | 'clock'>,
   filter: BoardFilter,
@@ -63,7 +63,6 @@ export async function undecidedRuns(
   return runs.filter((_, at) => merges[at]!.length === 0);
 }
 
-/** Those of these runs. */
 export async function undecidedAmong(
   services: Pick<Services, 'store' | 'clock'>,
   runs: readonly Run[],

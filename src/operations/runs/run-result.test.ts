@@ -114,12 +114,12 @@ describe('a result with as much of everything as there can be', () => {
   });
 });
 
-test('money is told to a millionth of a dollar, without the noise of adding it up', async () => {
+test('cost is shown to a millionth of a dollar, without floating-point noise', async () => {
   const usage = { input: 1, output: 2, cached: 3, costUsd: 0.0033439999999999998, costIsEstimated: true };
   expect((await runResult(services, await fullest({ usage }))).cost_usd).toBe(0.003344);
 });
 
-test('a run that has not ended has neither words nor figures', async () => {
+test('a run that has not ended has neither text nor figures', async () => {
   const run = await fullest({ status: 'running', endedAt: null, usage: null, evidence: null, error: null });
   expect(await runResult(services, run)).toMatchObject({
     success: null,

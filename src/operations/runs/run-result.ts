@@ -11,16 +11,16 @@ import { workNotes } from './run-work.ts';
 import { latestActivity } from './status-text.ts';
 import { waitingCall, waitingFor } from './wait.ts';
 
-/** Paths and subjects can be long, and results have a size to keep. In characters of JSON. */
+/** Paths and commit subjects can be long, and results have a size limit. In characters of JSON. */
 const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
 
-/** What Squad saw of a run. Null where nothing was seen, and until the run has ended: nobody has looked yet. */
+/** What Squad saw of a run. Null: not seen, or the run has not ended. */
 export const RunEvidence = z.object({
   verdict: Verdict.nullable(),
   exit_code: z.number().nullable(),
   tool_calls: z.number().nullable(),
   tool_failures: z.number().nullable(),
-  /** `files` is a sample: the first ones that fit. */
+  /** `files`: the first ones that fit. */
   files_changed: z.object({ count: z.number(), files: z.array(z.string()).optional() }).nullable(),
   commits: z.object({ count: z.number(), newest: z.array(CommitMade).optional() }).nullable(),
   diff: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
@@ -85,7 +85,7 @@ export const Tokens = z.object({
   cached: z.number().nullable(),
 });
 
-/** One run's result. What the engine does not report is null: never a 0 that looks measured. */
+/** One run's result. What the engine does not report is null, never a 0 that looks measured. */
 export const RunResult = z.object({
   spawn_id: z.string(),
   squad_id: z.string(),
@@ -117,10 +117,10 @@ export async function runResult(
   live: Run,
   { warnings = [], ceilingMs, tool }: { warnings?: string[] } & ResultOptions = {},
 ): Promise<RunResult> {
-  // As it is now: it changes while its turns are read, and an end must not be told without its facts.
+  // A snapshot: the run changes while its turns are read, and an end must not be shown without its facts.
   const run = { ...live };
   const { files } = services;
-  const result = await withoutText(services, run, tool);
+  const result = await resultWithoutText(services, run, tool);
   const notes = [
     ...warnings,
     ...askNotes(services, [run]),
@@ -144,8 +144,8 @@ export async function runResult(
   return { ...result, result: answer!.text, ...(answer!.truncated && { truncated: true, output_file }) };
 }
 
-/** Everything of a result but the words of the agent and the handles to them. */
-export async function withoutText(
+/** A result without the agent's text and the handles to it. */
+export async function resultWithoutText(
   services: Services,
   run: Run,
   tool: string | undefined,

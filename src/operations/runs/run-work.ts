@@ -12,24 +12,24 @@ export const ShownWork = z.object({
   branch: z.string(),
   base: z.string(),
   path: z.string(),
-  /** Its folder; null: cannot be told. */
+  /** Whether its folder exists; null: unknown. */
   isThere: z.boolean().nullable(),
-  /** Of the branch; null: it is gone, or cannot be told. */
+  /** Commit of the branch; null: it is gone, or unknown. */
   tip: z.string().nullable(),
-  /** Refs, the newest last. */
+  /** Refs, newest last. */
   saved: z.array(z.string()),
 });
 export type ShownWork = z.infer<typeof ShownWork>;
 
-/** The review a run waits for or had last, or the one it was started for. */
+/** The review that a run waits for or had last, or was started for. */
 export const ReviewOfRun = z.object({
   id: ReviewId,
   iteration: z.number(),
-  /** Rounds its task may have. */
+  /** Number of rounds that its task may have. */
   max: z.number(),
   coderId: RunId,
   reviewerId: RunId,
-  /** Null while it is under way. */
+  /** Null: not finished. */
   outcome: ReviewOutcome.nullable(),
 });
 export type ReviewOfRun = z.infer<typeof ReviewOfRun>;
@@ -58,7 +58,7 @@ export async function reviewOfRun(
   return { id, iteration, max, coderId, reviewerId, outcome };
 }
 
-/** The newest. One that a reviewer opened is told with the run it reviewed, and is its own doing all the same. */
+/** The newest. A pull request that a reviewer opened is recorded with the run it reviewed, and counts for both. */
 export async function pullRequestOf(
   { store }: Pick<Services, 'store'>,
   run: Run,
@@ -73,7 +73,7 @@ export async function pullRequestOf(
   return { number, url, branch };
 }
 
-/** Where the changes of a run with a work tree are; a reader of its result finds none in their own checkout. */
+/** Where the changes of a run with a work tree are: the reader finds none in their own checkout. */
 export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[] {
   if (!worktree || reviewOf !== null || changedNothing(evidence)) return [];
   const merge = `\`squad diff ${shellWord(id)}\` shows it, \`squad integrate ${shellWord(id)}\` merges it.`;
@@ -83,7 +83,7 @@ export function branchNotes({ id, worktree, reviewOf, evidence }: Run): string[]
 const changedNothing = (evidence: Run['evidence']): boolean =>
   evidence?.filesChanged?.count === 0 && evidence.commits?.count === 0;
 
-/** For a digest: where the work is, in words. */
+/** For a result: where the work is. */
 export async function workNotes(services: Pick<Services, 'store'>, run: Run): Promise<string[]> {
   const { reviewOf } = run;
   const pull = await pullRequestOf(services, run);
@@ -94,7 +94,11 @@ export async function workNotes(services: Pick<Services, 'store'>, run: Run): Pr
   ];
 }
 
-async function lastReview(store: Services['store'], { id, reviewOf }: Run): Promise<Review | undefined> {
+/** The last review of the work of a run, or the one that it was started for. */
+export async function lastReview(
+  store: Services['store'],
+  { id, reviewOf }: Run,
+): Promise<Review | undefined> {
   const whose = reviewOf === null ? { coderId: id } : { reviewerId: id };
   return (await store.reviews({ ...whose, limit: MAX_ROUNDS })).at(-1);
 }

@@ -10,16 +10,16 @@ import { stallOf } from './run-card.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
-/** What a run was started with, as far as that is known. */
+/** What a run was started with, as far as known. */
 export const RunSetting = z.object({
-  /** The program its engine is, and the version it said it has; null: not known, or no program of its own. */
+  /** The engine's program and the version it reported; null: unknown, or the engine has no program of its own. */
   program: z.string().nullable(),
   version: z.string().nullable(),
-  /** The file of the subagent it is a call of. */
+  /** File of the subagent, if the run is a call of one. */
   subagentFile: z.string().nullable(),
-  /** Names of the environment variables it was given, never their values; null: not kept after its end, or not for who asks. */
+  /** Names of its environment variables; null: it has ended, or the caller may not see them. */
   variables: z.array(z.string()).nullable(),
-  /** The program and arguments its last turn was started with, without secrets and prompt; null: not known, or not for who asks. */
+  /** Program and arguments of its last turn, without secrets and prompt; null: unknown, or the caller may not see them. */
   command: z.array(z.string()).nullable(),
 });
 export type RunSetting = z.infer<typeof RunSetting>;
@@ -43,15 +43,15 @@ const MAX_TRIES = 1000;
 const Try = z.object({
   runId: RunId,
   by: TakesUp.shape.by,
-  /** Null: there is no record of it any more. */
+  /** Null: the run was removed. */
   status: ShownStatus.nullable(),
 });
 
-/** A run among those that had its task before and since. */
+/** Earlier and later runs with the same task. */
 export const Attempts = z.object({
-  /** The one that it takes up again. */
+  /** The run that it retries or continues. */
   of: Try.nullable(),
-  /** Those that took it up again, oldest first. */
+  /** Runs that retry or continue it, oldest first. */
   since: z.array(Try),
 });
 export type Attempts = z.infer<typeof Attempts>;
@@ -74,7 +74,6 @@ async function attemptsOf(services: Services, run: Run): Promise<Attempts> {
   };
 }
 
-/** Everything known of one run. */
 export const showRun = operation({
   name: 'show_run',
   route: 'GET /runs/{run}',
@@ -83,13 +82,13 @@ export const showRun = operation({
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: ShownRun,
-    /** While it is at work and gives no sign. */
+    /** While it is running without signs of life. */
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),
     /** Null: it works in the caller's folder. */
     work: ShownWork.nullable(),
-    /** The review it waits for or had last, or was started for. */
+    /** The review that it waits for or had last, or was started for. */
     review: ReviewOfRun.nullable(),
     pullRequest: ShownPullRequest.nullable(),
     tries: Attempts,
@@ -105,7 +104,7 @@ export const showRun = operation({
   async run(call, input) {
     const { services } = call;
     const { store, files } = services;
-    // As it is now: a live one changes while its turns are read, and an end must not be shown without its facts.
+    // A snapshot: a live run changes while its turns are read, and an end must not be shown without its facts.
     const run = { ...(await findRun(services, input.run)) };
     const turn = { runId: run.id, number: run.turn };
     const [turns, squad, work, review, pullRequest, tries, setting, result, stdoutBytes, stderrBytes] =
@@ -124,14 +123,7 @@ export const showRun = operation({
     return {
       run: shownRun(run),
       quiet: stallOf(services, run),
-      turns,
-      squad,
-      work,
-      review,
-      pullRequest,
-      tries,
-      setting,
-      result,
+      ...{ turns, squad, work, review, pullRequest, tries, setting, result },
       files: {
         stdout: files.outputPath(turn, 'stdout'),
         stderr: files.outputPath(turn, 'stderr'),

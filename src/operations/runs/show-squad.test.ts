@@ -63,7 +63,7 @@ test('has the members in their order, all that came of them, and what each took 
   expect(shown.total).toEqual({ usage: usage(3.25, 105), unreported: 1 });
 });
 
-test('what nobody reported is not known, in every sum', async () => {
+test('what was not reported is unknown in every sum', async () => {
   const run = hub.run({ status: 'completed' });
   await hub.put(run);
   const { totals, total } = await hub.ask<Shown>(showSquad, { squad: hub.squad.id });
@@ -71,7 +71,7 @@ test('what nobody reported is not known, in every sum', async () => {
   expect(total).toEqual({ usage: null, unreported: 1 });
 });
 
-test('marks what people look for on the way, in the order it happened, and nothing else', async () => {
+test('marks the notable events in order, and nothing else', async () => {
   const run = hub.run({ status: 'running' });
   await hub.put(run);
   const reviewId = aReview(run, run).id;

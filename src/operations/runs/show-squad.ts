@@ -13,7 +13,7 @@ import { cardsOf } from './run-card.ts';
 
 const MAX_MARK_LENGTH = 200;
 const MAX_OF_RUN = 1_000;
-const TOLD = [
+const MARK_TYPES = [
   'inbox.asked',
   'inbox.settled',
   'review.requested',
@@ -23,7 +23,7 @@ const TOLD = [
   'run.stopping',
 ] satisfies Event['body']['type'][];
 
-/** Something on a run's line of time that people look for. */
+/** An event on a run's timeline. */
 const Mark = z.object({
   runId: RunId,
   at: z.number(),
@@ -35,7 +35,7 @@ type Mark = z.infer<typeof Mark>;
 /** Oldest first. */
 async function marksOf({ store }: Pick<Services, 'store'>, ids: readonly RunId[]): Promise<Mark[]> {
   const events = await Promise.all(
-    ids.map(runId => store.events({ runId, types: TOLD, limit: MAX_OF_RUN, reverse: true })),
+    ids.map(runId => store.events({ runId, types: MARK_TYPES, limit: MAX_OF_RUN, reverse: true })),
   );
   return events
     .flat()
@@ -81,7 +81,7 @@ function unanswered({ state, answer }: InboxItem): string {
 
 const MAX_ROUNDS = 10_000;
 
-/** A squad with all that came of it: the tree, when each was at work, what happened on the way, and what it took. */
+/** A squad with everything it started: the tree, its timeline, and its usage. */
 export const showSquad = operation({
   name: 'show_squad',
   route: 'GET /squads/{squad}',
@@ -90,7 +90,7 @@ export const showSquad = operation({
   input: z.strictObject({ squad: z.string() }),
   output: z.object({
     squad: Squad,
-    /** Members in their order, then everything that was started below them, reviewers too. */
+    /** Members in their order, then their descendants, with reviewers. */
     runs: z.array(RunCard),
     turns: z.array(Turn.pick({ runId: true, number: true, startedAt: true, endedAt: true, exitCode: true })),
     /** Oldest first. */
@@ -99,9 +99,9 @@ export const showSquad = operation({
       RunId,
       z.object({
         own: Usage.nullable(),
-        /** With all that came of it; null: none of them has reported anything. */
+        /** With all its descendants; null: none of them has reported anything. */
         withChildren: Usage.nullable(),
-        /** Of these, ended ones whose cost nobody knows: it is not in the sum. */
+        /** Ended ones among them with unknown cost, which is not in the sum. */
         unreported: z.number(),
       }),
     ),
@@ -137,7 +137,7 @@ async function family(services: Services, members: Run[]): Promise<Run[]> {
     for (const row of rows) if (!found.has(row.id)) found.set(row.id, await currentRun(services, row));
   };
   for (const { id } of members) await add(await descendantsOf(store, id));
-  // A reviewer is started for the run it reviews, whoever's child it is.
+  // A reviewer is started for the run it reviews, whoever its parent is.
   for (const { id, type } of [...found.values()]) {
     const reviews = type === null ? [] : await store.reviews({ coderId: id, limit: MAX_ROUNDS });
     for (const { reviewerId } of reviews) {
@@ -152,7 +152,7 @@ type Usages = ReadonlyMap<RunId, Usage | null>;
 
 function totalsOf(runs: readonly Run[], usages: Usages) {
   const children = Map.groupBy(runs, run => run.parentId ?? run.reviewOf);
-  /** Each once, also where a damaged database says that two are each other's parent. */
+  /** Each once, also where a damaged database has a loop of parents. */
   const below = (run: Run, seen: Set<Run> = new Set([run])): Set<Run> => {
     for (const child of children.get(run.id) ?? []) {
       if (seen.has(child)) continue;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { usageTogether } from '../../core/cost/usage.ts';
 import {
   EMPTY,
   fitItems,
@@ -17,12 +18,12 @@ import { askNotes } from '../inbox/open-questions.ts';
 import { operation, type Services } from '../operation.ts';
 import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
 import { fitNotes, loginHint, notesOfRun } from './run-notes.ts';
-import { briefly, RunResult, Tokens, withoutText } from './run-result.ts';
+import { briefly, RunResult, resultWithoutText, Tokens } from './run-result.ts';
 import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks, waitingCall } from './wait.ts';
 
-/** Several runs as one. A sum of what only some reported says how many did not; of nothing at all it is null. */
+/** Sums over several runs. A sum that only some runs reported comes with the number of those that did not; if none did, it is null. */
 const Aggregate = z.object({
   ok: z.number(),
   failed: z.number(),
@@ -41,22 +42,22 @@ function aggregateOf(runs: Run[]): Omit<z.infer<typeof Aggregate>, 'text'> {
   const starts = runs.flatMap(({ startedAt }) => startedAt ?? []);
   const ends = ended.flatMap(({ endedAt }) => endedAt ?? []);
   const isOver = ended.length === runs.length && starts.length > 0;
-  const used = runs.flatMap(({ usage }) => usage ?? []);
-  const costs = used.flatMap(({ costUsd }) => costUsd ?? []);
-  const sum = (figure: 'input' | 'output' | 'cached') => total(used.flatMap(usage => usage[figure] ?? []));
+  const usage = usageTogether(runs.map(run => run.usage));
+  const costUnknown = runs.filter(run => run.usage?.costUsd == null).length;
+  const tokensUnknown = runs.filter(run => run.usage === null).length;
   return {
     ok,
     failed: ended.length - ok,
     ...(ended.length < runs.length && { running: runs.length - ended.length }),
     duration_seconds: isOver ? (Math.max(...ends) - Math.min(...starts)) / 1000 : null,
-    cost_usd: total(costs),
-    ...(costs.length < runs.length && { cost_unknown: runs.length - costs.length }),
-    tokens: used.length === 0 ? null : { input: sum('input'), output: sum('output'), cached: sum('cached') },
-    ...(used.length < runs.length && { tokens_unknown: runs.length - used.length }),
+    cost_usd: usage?.costUsd ?? null,
+    ...(costUnknown > 0 && { cost_unknown: costUnknown }),
+    tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
+    ...(tokensUnknown > 0 && { tokens_unknown: tokensUnknown }),
   };
 }
 
-/** What each said under a heading, at most `room` characters of JSON in all. */
+/** The answer of each run below a heading, at most `room` characters of JSON in all. */
 function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   const headings = runs.map(
     (run, i) => `## ${i + 1}. ${run.title ?? runName(run)} (${run.id}, ${shownStatus(run)})\n\n`,
@@ -67,17 +68,13 @@ function aggregateText(runs: Run[], samples: Sample[], room: number): string {
   return headings.map((heading, i) => heading + texts[i]!.text.trim()).join('\n\n');
 }
 
-/** Money in floating point: 0.1 + 0.2 is not shown as 0.30000000000000004. */
-const total = (values: number[]): number | null =>
-  values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(6));
-
 /** A longer value is left out. */
 const MAX_STRUCTURED_LENGTH = 300;
-/** Of the room there is for words, when they are also put together. */
+/** Share of the room for text that goes to the results, when there is also an aggregate. */
 const SHARE_OF_RESULTS = 0.35;
 const MAX_NOTE_LENGTH = 1_000;
 const MAX_ERROR_LENGTH = { full: 500, brief: 200, line: 40 };
-/** Of each run. With one line for each, the notes of all runs share the note of the whole result. */
+/** Per run. With one line for each, the notes of all runs share the note of the whole result. */
 const MAX_RUN_NOTE = { full: 400, brief: 150, line: 0 };
 
 const HINT_LENGTH = JSON.stringify({ note: READ_ON }).length;
@@ -99,7 +96,7 @@ interface ParallelOptions {
   tool?: string | undefined;
 }
 
-/** Every run's result in order, within the limit: the more there are, the less is said of each. */
+/** The results of all runs in order, within the limit: the more there are, the less is said of each. */
 export async function parallelResult(
   services: Services,
   squadId: string,
@@ -108,7 +105,7 @@ export async function parallelResult(
 ): Promise<ParallelResult> {
   const runs = live.map(run => ({ ...run }));
   const { files } = services;
-  const facts = await Promise.all(runs.map(run => withoutText(services, run, tool)));
+  const facts = await Promise.all(runs.map(run => resultWithoutText(services, run, tool)));
   const samples = await Promise.all(runs.map(run => (isEnd(run.status) ? answerSample(files, run) : EMPTY)));
   const paths = runs.map(run => files.outputPath({ runId: run.id, number: run.turn }, 'stdout'));
   const details: Detail[] = ['full', 'brief', 'line'];
@@ -147,16 +144,16 @@ export async function parallelResult(
   throw new Error('There is always a last detail');
 }
 
-/** Everything but the text of the agent and the handles to the rest of it. */
+/** A result without the agent's text and the handles to it. */
 function item(fact: RunResult, notes: string[], detail: Detail): Item {
   const error = fact.error && {
     ...fact.error,
     message: longestStart(fact.error.message, MAX_ERROR_LENGTH[detail]),
   };
-  const words = fact.success === null ? {} : { result: '' };
+  const text = fact.success === null ? {} : { result: '' };
   if (detail === 'line') {
     const { spawn_id, status, success } = fact;
-    return { spawn_id, status, success, ...(error && { error }), ...words };
+    return { spawn_id, status, success, ...(error && { error }), ...text };
   }
   const { squad_id, structured, ...rest } = fact;
   const isShort = structured !== undefined && JSON.stringify(structured).length <= MAX_STRUCTURED_LENGTH;
@@ -166,11 +163,11 @@ function item(fact: RunResult, notes: string[], detail: Detail): Item {
     ...(error && { error }),
     ...(notes.length > 0 && { note: fitNotes(notes, fact.spawn_id, MAX_RUN_NOTE[detail]) }),
     ...(detail === 'brief' && { evidence: briefly(fact.evidence), advisory: undefined }),
-    ...words,
+    ...text,
   };
 }
 
-/** False: some texts are cut and do not say how to read on. */
+/** False: some texts are cut and do not say how to read the rest. */
 function fillTexts(
   frame: ParallelResult,
   runs: Run[],
@@ -194,11 +191,11 @@ function fillTexts(
 }
 
 /**
- * A task is known by the id of what it waits for. What `spawn_parallel` promised differs from what `start_squad_members`
- * did, and whoever asks later, of any hub, must get what was promised: so the id says it.
+ * What a task waits for. The result of `spawn_parallel` differs from that of `start_squad_members`, and a caller who asks
+ * later, of any hub, must get the one that was promised: so the task id says which.
  */
 export interface TaskTarget {
-  /** A run's or a squad's. */
+  /** Of a run or a squad. */
   id: string;
   shape: 'members' | 'results' | 'aggregate' | 'run';
 }
@@ -206,7 +203,7 @@ export interface TaskTarget {
 export const parallelTaskId = (squadId: string, aggregates: boolean): string =>
   `${squadId}.${aggregates ? 'aggregate' : 'results'}`;
 
-/** Null for what no task of ours is called. */
+/** Null: no task id of ours. */
 export function taskTarget(taskId: string): TaskTarget | null {
   const [, id, kind, suffix] = /^((run|squad)_[0-9a-z]+)(?:\.(results|aggregate))?$/.exec(taskId) ?? [];
   if (id === undefined || (kind === 'run' && suffix !== undefined)) return null;

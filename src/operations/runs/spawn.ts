@@ -8,7 +8,7 @@ import { RunResult, runResult } from './run-result.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks } from './wait.ts';
 
-/** Starts one run and waits for it, unless told not to. */
+/** Starts one run and waits for it, unless `async` is set. */
 export async function spawnOne(
   call: Call,
   request: RunRequest,
@@ -24,7 +24,7 @@ export async function spawnOne(
 const { spawn_id, status, success, result, cost_usd, note } = RunResult.shape;
 const loose = z.looseObject({});
 
-/** What clients are told of a result; `get_result` tells all of it. */
+/** The part of the result that clients see in the schema; `get_result` has all of it. */
 const listedResult = z.object({
   spawn_id,
   status,
@@ -37,7 +37,7 @@ const listedResult = z.object({
   note,
 });
 
-/** What every tool has that starts one run. */
+/** Common to all tools that start one run. */
 export const SPAWN_TOOL = {
   readOnly: false,
   listed: { output: listedResult },
@@ -47,22 +47,22 @@ export const SPAWN_TOOL = {
   },
 } satisfies Partial<Tool>;
 
-/** Who asked not to wait has the id, and needs no task. */
+/** A caller who does not wait has the id, and needs no task. */
 export const isAsync = (input: unknown): boolean => (input as { async?: unknown } | null)?.async === true;
 
 const MIN_S = 30;
 const MAX_S = 1800;
-/** These come back in results and listings. */
+/** Names are part of results and listings. */
 const MAX_NAME_LENGTH = 200;
 const TIME = `a run may take ${MIN_S} to ${MAX_S} seconds`;
 
 const timeout = z.int().min(MIN_S, TIME).max(MAX_S, TIME).describe('Seconds');
-// Said when it is broken; in the schema every client would pay for it.
+// Checked here, because every client would pay for it in the schema.
 const atMost = (most: number) => z.string().refine(text => text.length <= most, `at most ${most} characters`);
 const name = atMost(MAX_NAME_LENGTH).min(1);
 const names = z.array(name);
 
-/** What every way to spawn takes. */
+/** Common to all spawn tools. */
 const common = {
   prompt: z.string(),
   model: name.optional(),
@@ -106,7 +106,7 @@ export const StatefulAgent = z.strictObject({
   chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
 });
 
-/** The options that callers use most, for lists that cannot afford them all. */
+/** The most used options, for a schema that has no room for all. */
 export const CommonOptions = StatelessAgent.pick({
   prompt: true,
   roleId: true,

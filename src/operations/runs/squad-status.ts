@@ -30,7 +30,7 @@ const Child = z.object({
 });
 const Sibling = z.object({ role_id: z.string().nullable(), status: z.string() });
 
-/** Where the asker stands: an agent sees itself, what it started and how its squad is doing; the user sees the whole. */
+/** An agent sees itself, the runs it started and the state of its squad; the user sees all runs. */
 export const squadStatus = operation({
   name: 'squad_status',
   route: 'POST /tools/squad_status',
@@ -107,7 +107,7 @@ async function ofEverything({ runner, settings, store, clock }: Services) {
   const live = runner.liveRuns();
   const queued = live.filter(run => run.status === 'queued').length;
   const since = startOfDay(clock.now());
-  // What runs at work have spent is in the database only when they have ended.
+  // The cost of running runs is in the database only after their end.
   const unwritten = live
     .filter(run => run.createdAt >= since)
     .reduce((sum, run) => sum + (runner.usageOf(run.id)?.costUsd ?? 0), 0);

@@ -2,16 +2,18 @@ import { z } from 'zod';
 import { variablesIn } from '../../core/gateway/variables.ts';
 import { jsonLength } from '../../core/output/digest.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
-import { type PlannedSquad, planSquad } from '../../core/runs/plan-run.ts';
+import type { PlannedSquad } from '../../core/runs/plan-run.ts';
+import { planSquad } from '../../core/runs/plan-squad.ts';
 import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { MAX_CHAT_ID_LENGTH } from '../../core/runs/turn-start.ts';
+import { isSubagentRequest } from '../../core/subagents/plan-subagent.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
 import { untrustedConfigWarning } from '../settings/trust.ts';
 
 const MAX_MEMBERS = 1000;
-/** These come back in results, which have a size to keep. In characters of JSON. */
+/** These are part of results, which have a size limit. In characters of JSON. */
 const MAX_LENGTH = { cwd: 4096, chatId: MAX_CHAT_ID_LENGTH, metadata: 4000 };
 
 const member = z.strictObject({
@@ -29,6 +31,13 @@ const request = <T extends z.ZodType>(members: T) =>
     metadata: z.record(z.string(), z.unknown()).optional(),
   });
 
+/** At most what a timer can wait. */
+export const TimeoutMs = z
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
+
 export const StatelessRequest = request(member);
 export const StatefulRequest = request(chatMember);
 
@@ -38,7 +47,7 @@ interface StartedSquad extends PlannedSquad {
   warnings: string[];
 }
 
-/** Checks everything, writes it down and sets it going: when this settles, the runs are on disk and queued or at work. */
+/** Checks the request, saves the runs and queues them. Afterwards they are on disk. */
 export async function startMembers(call: Starter, asked: SquadRequest): Promise<StartedSquad> {
   refuseLongValues(asked);
   const workspace = await call.services.workspaces.open(call.caller);
@@ -46,7 +55,7 @@ export async function startMembers(call: Starter, asked: SquadRequest): Promise<
   return startRuns(call, asked, workspace);
 }
 
-/** What was asked for is sound in itself; whether it can be done is found out here. */
+/** Starts runs of a request that is valid in itself. Throws if it cannot be carried out. */
 export async function startRuns(
   call: Starter,
   asked: SquadRequest,
@@ -62,15 +71,15 @@ export async function startRuns(
   return plan;
 }
 
-/** The same, up to where something would be written. */
+/** Checks the same without writing anything. */
 export async function planRuns(
   { services, caller }: Starter,
   asked: SquadRequest,
   workspace: Workspace,
 ): Promise<StartedSquad> {
   const { engines, clock, runner, files, workspaces, worktrees, mcpConfigs } = services;
-  // Read while the rest is planned: every agent's start waits for all of it.
-  const servers = asked.members.every(({ subagent }) => subagent)
+  // Read while the rest is planned: the start of every agent waits for all of it.
+  const servers = asked.members.every(isSubagentRequest)
     ? Promise.resolve(NO_SERVERS)
     : mcpConfigs.of(workspace.root);
   const plan = await planSquad(asked, {
@@ -83,14 +92,14 @@ export async function planRuns(
     clock,
     worktrees,
     settings: services.settings.all(),
-    moneyLeft: caller.parent && (await runner.moneyLeft(caller.parent.id)),
+    remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {
     ...plan,
     warnings: [
       ...workspace.notes,
-      ...untrustedConfigWarning(passedOver(workspace, plan)),
+      ...untrustedConfigWarning(untrustedSettings(workspace, plan)),
       ...(await servers).warnings,
       ...notes,
     ],
@@ -100,7 +109,7 @@ export async function planRuns(
 /** A subagent has its own. */
 const NO_SERVERS = { config: null, warnings: [] };
 
-function passedOver({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
+function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { key: string; file: string }[] {
   const grants = runs.flatMap(({ role }) => role?.ungranted.map(key => ({ key, file: role.file })) ?? []);
   return [...ignored, ...grants];
 }
@@ -114,7 +123,7 @@ function refuseLongValues({ members, metadata }: SquadRequest): void {
   members.forEach((given, at) => {
     for (const key of ['cwd', 'chatId'] as const) {
       const length = jsonLength(given[key] ?? '');
-      if (length > MAX_LENGTH[key]) refuse(`${placeOf(members, at)}${key}`, length, MAX_LENGTH[key]);
+      if (length > MAX_LENGTH[key]) refuse(`${memberPath(members, at)}${key}`, length, MAX_LENGTH[key]);
     }
   });
   const length = JSON.stringify(metadata ?? {}).length;
@@ -126,20 +135,20 @@ function refuseChats({ members }: SquadRequest): void {
   if (at < 0) return;
   throw new SquadError(
     'INVALID_INPUT',
-    `${placeOf(members, at)}chatId is given, but STATE_MODE is stateless`,
+    `${memberPath(members, at)}chatId is given, but STATE_MODE is stateless`,
     {
       suggestions: ['Leave chatId out, or set STATE_MODE=stateful. Nothing was started.'],
     },
   );
 }
 
-/** How the caller wrote it: a single spawn is no list. */
-function placeOf(members: RunRequest[], at: number): string {
+/** The path of a member in the input: a single spawn is no list. */
+function memberPath(members: RunRequest[], at: number): string {
   if (members[at]?.form !== 'spawn') return `members[${at}].`;
   return members.length === 1 ? '' : `agents[${at}].`;
 }
 
-/** What the terminal is told of runs that are on disk now and queued or at work. */
+/** The reply for runs that are on disk and queued. */
 export const Started = z.object({
   squadId: z.string(),
   runIds: z.array(z.string()),

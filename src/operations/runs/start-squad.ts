@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Permission } from '../../schema/run.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import { operation } from '../operation.ts';
-import { Started, StatefulRequest, started, startMembers } from './start-runs.ts';
+import { Started, StatefulRequest, started, startMembers, TimeoutMs } from './start-runs.ts';
 
-/** What a person at the terminal starts: their own word on engine, model, permission, money and time outranks what a role says. Does not wait. */
+/** Starts runs for a person in a terminal, without waiting. Engine, model, permission, budget and timeout of the call outrank the role. */
 export const startSquad = operation({
   name: 'start_squad',
   route: 'POST /squads',
@@ -16,12 +16,7 @@ export const startSquad = operation({
     permission: Permission.optional(),
     isolation: Isolation.optional(),
     budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
-    timeoutMs: z
-      .number()
-      .int()
-      .min(1)
-      .max(2 ** 31 - 1)
-      .optional(),
+    timeoutMs: TimeoutMs.optional(),
   }),
   output: Started,
   async run(call, input) {

@@ -1,5 +1,6 @@
 import { oneLine, visibleText } from '../../base/text.ts';
 import type { Store } from '../../core/ports/store.ts';
+import { truncate } from '../../core/text.ts';
 import type { Event } from '../../schema/event.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
@@ -7,20 +8,18 @@ import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Services } from '../operation.ts';
 
 const MAX_ACTIVITY_CHARS = 160;
-const TOLD: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
+const SIGN_TYPES: Event['body']['type'][] = ['run.started', 'run.activity', 'run.quiet', 'run.stopping'];
 
-/** The newest sign of a run that has not ended, in one line; null when there is none yet. */
+/** The newest sign of life of a run that has not ended, in one line; null: none yet. */
 export async function latestActivity(
   store: Pick<Store, 'events'>,
   { id, status }: Run,
   now: number,
 ): Promise<string | null> {
   if (status === 'queued') return null;
-  const [event] = await store.events({ runId: id, types: TOLD, limit: 1, reverse: true });
+  const [event] = await store.events({ runId: id, types: SIGN_TYPES, limit: 1, reverse: true });
   if (!event) return null;
-  const words = sentence(event).replace(/\s+/g, ' ').trim();
-  const shown =
-    words.length > MAX_ACTIVITY_CHARS ? `${words.slice(0, MAX_ACTIVITY_CHARS).toWellFormed()}…` : words;
+  const shown = truncate(sentence(event).replace(/\s+/g, ' ').trim(), MAX_ACTIVITY_CHARS);
   return `${shown} (${Math.max(0, Math.round((now - event.at) / 1000))} s ago)`;
 }
 
@@ -39,7 +38,7 @@ function sentence({ body }: Event): string {
 
 const MAX_LINE_LENGTH = 200;
 
-const WORDS: Record<ShownStatus, string> = {
+const STATUS_TEXT: Record<ShownStatus, string> = {
   needs_you: 'needs your decision',
   queued: 'queued',
   running: 'running',
@@ -53,7 +52,7 @@ const WORDS: Record<ShownStatus, string> = {
   abandoned: 'abandoned',
 };
 
-/** Where runs stand, in one line for the person in front of a client. */
+/** The state of runs in one line, for the person at a client. */
 export async function statusText(services: Services, runs: readonly Run[]): Promise<string> {
   const [ask, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
   if (ask) {
@@ -66,18 +65,18 @@ export async function statusText(services: Services, runs: readonly Run[]): Prom
   const activity = isEnd(run.status)
     ? (run.error?.message ?? null)
     : await latestActivity(services.store, run, services.clock.now());
-  const name = `${runName(run)}: ${WORDS[shownStatus(run)]}`;
+  const name = `${runName(run)}: ${STATUS_TEXT[shownStatus(run)]}`;
   return activity === null ? name : `${name}, ${line(activity)}`;
 }
 
-/** `2 running, 1 completed`. */
+/** For example `2 running, 1 completed`. */
 export function statusCounts(runs: readonly Run[]): string {
   const counts = new Map<string, number>();
   for (const run of runs) {
-    const words = WORDS[shownStatus(run)];
-    counts.set(words, (counts.get(words) ?? 0) + 1);
+    const text = STATUS_TEXT[shownStatus(run)];
+    counts.set(text, (counts.get(text) ?? 0) + 1);
   }
-  return [...counts].map(([words, count]) => `${count} ${words}`).join(', ');
+  return [...counts].map(([text, count]) => `${count} ${text}`).join(', ');
 }
 
 const line = (text: string): string => oneLine(visibleText(text), MAX_LINE_LENGTH);

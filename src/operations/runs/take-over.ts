@@ -8,18 +8,18 @@ import { isEnd, type Run, ShownStatus } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
-import { stopDescendants, stopRuns } from './cancel-run.ts';
+import { stopRunsAndWait } from './cancel-run.ts';
 import { findRun } from './find-runs.ts';
-import { checkProgram, gone } from './reply-to-run.ts';
+import { checkProgram, planLost } from './reply-to-run.ts';
 import { waitForEnds } from './wait.ts';
 
-/** An agent has its grace to end in, and is killed after it. */
-const END_MS = 30_000;
+/** Longer than the grace period after which an agent is killed. */
+const END_TIMEOUT_MS = 30_000;
 const NOTE = 'taken over at a terminal';
 
 /**
- * Hands a run's chat to a person: ends the run if it is at work, and says how its engine is opened on the chat. Whatever
- * can be refused is refused while the run goes on.
+ * Hands a run's chat to a person: ends the run if it is running, and returns the command that opens the chat. Everything that
+ * can be refused is refused while the run still runs.
  */
 export const takeOver = operation({
   name: 'take_over',
@@ -28,18 +28,18 @@ export const takeOver = operation({
   tool: null,
   input: z.strictObject({
     run: z.string(),
-    /** Says what would be, and ends nothing. */
+    /** Only check; end nothing. */
     only_look: z.boolean().default(false),
   }),
   output: z.object({
     run_id: z.string(),
-    /** As it was before. */
+    /** Before it was ended. */
     status: ShownStatus,
     is_over: z.boolean(),
     engine: z.string(),
     chat_id: z.string(),
     cwd: z.string(),
-    /** Null when it was only looked. */
+    /** Null with `only_look`. */
     command: z.object({ argv: z.array(z.string()), env: z.record(z.string(), z.string()) }).nullable(),
   }),
   async run(call, { run: given, only_look }) {
@@ -47,27 +47,31 @@ export const takeOver = operation({
     const run = await findRun(services, given);
     const { status } = run;
     const { interactive, chatId } = await interactiveCommand(call, run);
-    // It goes with the run's end.
+    // The environment is removed at the end of the run.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
-    // Asked once for nothing: a chat it cannot open must not cost the run.
+    // A dry run: a chat that cannot be opened must not cost the run.
     await interactive({ chatId, env, files: dryRunFiles(services.files, run) });
-    const told = {
+    const summary = {
       run_id: run.id,
       status: shownStatus(run),
       is_over: isEnd(status),
       engine: run.engine,
       chat_id: chatId,
     };
-    if (only_look) return { ...told, cwd: run.directory, command: null };
+    if (only_look) return { ...summary, cwd: run.directory, command: null };
     await end(call, run);
     const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
     const command = await interactive({ chatId, env, files });
-    return { ...told, cwd: run.directory, command: { argv: command.argv, env: { ...env, ...command.env } } };
+    return {
+      ...summary,
+      cwd: run.directory,
+      command: { argv: command.argv, env: { ...env, ...command.env } },
+    };
   },
 });
 
-/** Whether a person can go on with the chat of a run that has ended. */
-export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean> {
+/** Whether a person can continue the chat of a run that has ended. */
+export async function canBeTakenOver(call: InteractiveCall, run: Run): Promise<boolean> {
   return interactiveCommand(call, run).then(
     () => true,
     thrown => {
@@ -77,22 +81,22 @@ export async function canBeTakenOver(call: WayInCall, run: Run): Promise<boolean
   );
 }
 
-interface WayInCall extends Pick<Call, 'caller'> {
+interface InteractiveCall extends Pick<Call, 'caller'> {
   services: Pick<Services, 'files' | 'engines' | 'runner' | 'workspaces'>;
 }
 
-/** How a person goes on with the chat of a run. Throws why that cannot be. */
+/** The command with which a person continues the chat of a run. Throws why there is none. */
 export async function interactiveCommand(
-  { services, caller }: WayInCall,
+  { services, caller }: InteractiveCall,
   run: Run,
 ): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
-  const kept = await loadPlan(services.files, run);
-  if (kept === null) throw gone(run);
-  const { interactive } = services.engines.create(kept.spec);
-  if (interactive === null) throw notInteractive(run, kept.spec);
+  const plan = await loadPlan(services.files, run);
+  if (plan === null) throw planLost(run);
+  const { interactive } = services.engines.create(plan.spec);
+  if (interactive === null) throw notInteractive(run, plan.spec);
   const { id, chatId } = run;
   if (chatId === null || run.startedAt === null) throw noChatYet(run);
-  await checkProgram(services, run, kept.spec, caller.env);
+  await checkProgram(services, run, plan.spec, caller.env);
   if (!(await services.workspaces.isThere(run.directory))) throw noFolder(run);
   const other = services.runner.liveRuns().find(live => live.id !== id && live.chatId === chatId);
   if (other)
@@ -104,26 +108,16 @@ export async function interactiveCommand(
   return { interactive, chatId };
 }
 
-/** With all it started: work that was handed out has no meaning without who handed it out. */
 async function end(call: Call, run: Run): Promise<void> {
   const { services } = call;
   if (!services.runner.current(run.id)) return;
   services.runner.note(run.id, NOTE);
-  const { asked, below } = await stopRuns(services, [run]);
-  const stopping = [...asked, ...below].map(stopped => stopped.run);
-  await waitForEnds(call, stopping, END_MS);
-  // What they started while they were being stopped.
-  const late = await stopDescendants(services, [run]);
-  await waitForEnds(
-    call,
-    late.map(stopped => stopped.run),
-    END_MS,
-  );
+  await stopRunsAndWait(services, [run], null, stopped => waitForEnds(call, stopped, END_TIMEOUT_MS));
   if (services.runner.current(run.id))
     throw busy(
       run,
-      'it has been told to end and has not',
-      `Try again in a moment; \`squad show ${shellWord(run.id)}\` says how it is.`,
+      'it was asked to stop and is still running',
+      `Try again in a moment; \`squad show ${shellWord(run.id)}\` shows its state.`,
     );
 }
 

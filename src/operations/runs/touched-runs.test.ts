@@ -6,7 +6,7 @@ import { touchedRuns } from './run-card.ts';
 
 const queued: EventBody = { type: 'run.queued', roleId: null, engine: 'scripted' };
 
-test('a retry changes how the failure before it is shown, and a run that only goes on does not', async () => {
+test('a retry changes how the earlier failure is shown; another turn of a run does not', async () => {
   const hub = await BoardHub.open();
   const failed = hub.run({ status: 'error' });
   const retry = hub.run({ status: 'queued', lineageId: failed.lineageId });

@@ -5,13 +5,13 @@ import { isEnd, type Run, type ShownRun, shownRun } from '../../schema/run.ts';
 import { operation } from '../operation.ts';
 import { findRun } from './find-runs.ts';
 
-/** A run that is over, and the event that said so if it is still there. */
+/** A run that has ended, and its end event if it is still stored. */
 export interface EndedRun {
   run: ShownRun;
   event: Event | null;
 }
 
-/** Emits each of these runs as it ends: those that are over first, in the order of their ends. With `any` only the first. */
+/** Emits each of these runs as it ends: ended ones first, in the order of their ends. With `any` only the first. */
 export const waitForRuns = operation({
   name: 'wait_for_runs',
   route: 'POST /wait',

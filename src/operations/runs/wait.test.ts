@@ -47,7 +47,7 @@ function wait(ms: number | null): { isOver(): boolean } {
   return { isOver: () => isOver };
 }
 
-test('there is a sign of life at once, every 15 seconds, and whenever one has ended, for as long as it takes', async () => {
+test('a heartbeat comes at once, every 15 seconds, and whenever a run has ended', async () => {
   const waiting = wait(null);
   await vi.advanceTimersByTimeAsync(0);
   expect(beats).toEqual(['2 running']);
@@ -67,7 +67,7 @@ test('there is a sign of life at once, every 15 seconds, and whenever one has en
   expect(beats).toHaveLength(before);
 });
 
-test('the wait is over when its time is, or when the client has gone; and there is no more sign of life', async () => {
+test('the wait ends with its time or with the client, and so do the heartbeats', async () => {
   const timed = wait(40_000);
   await vi.advanceTimersByTimeAsync(39_999);
   expect(timed.isOver()).toBe(false);
@@ -83,7 +83,7 @@ test('the wait is over when its time is, or when the client has gone; and there 
   expect(beats).toHaveLength(4);
 });
 
-test('no time at all, or nothing to wait for, is answered without a word', async () => {
+test('without time or runs to wait for there is no heartbeat', async () => {
   const now = wait(0);
   await vi.advanceTimersByTimeAsync(0);
   expect(now.isOver()).toBe(true);

@@ -4,12 +4,13 @@ import type { InboxId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Call, Services } from '../operation.ts';
+import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
-/** Clients drop a call that is silent for too long; every one measured stays with a sign of life this often. */
+/** Clients drop a call that is silent for too long; every client that was tested waits if it gets a heartbeat this often. */
 const HEARTBEAT_MS = 15_000;
 
-/** Waits for runs to end, giving signs of life, until `ms` are over (null: for ever) or the caller goes away. */
+/** Waits for runs to end, with heartbeats, until `ms` are over (null: no limit) or the caller disconnects. */
 export async function waitForEnds(call: Call, runs: Run[], ms: number | null): Promise<void> {
   const { services, signal } = call;
   const open = runs.filter(run => !isEnd(run.status));
@@ -34,20 +35,20 @@ export async function waitForEnds(call: Call, runs: Run[], ms: number | null): P
   }
 }
 
-/** Waits for the answer of one run, giving signs of life, or until the caller goes away: the run as it is then. */
+/** Waits for the answer of one run, with heartbeats, or until the caller disconnects. Returns the run as it is then. */
 export async function waitForAnswer(call: Call, run: Run): Promise<Run> {
   const wait = () => call.services.runner.untilAnswered(run.id, call.signal);
   return (await withHeartbeat(call, () => statusCounts([run]), wait)) ?? run;
 }
 
-/** Gives signs of life, in these words, for as long as something is waited for. */
+/** Sends this text as a heartbeat while something is waited for. */
 export async function withHeartbeat<T>(
   { progress }: Pick<Call, 'progress'>,
-  words: () => string,
+  text: () => string,
   wait: (beat: () => void) => Promise<T>,
 ): Promise<T> {
-  // Never waited for: a client that has stopped reading must not keep a result from being made.
-  const beat = () => void progress(words()).catch(() => {});
+  // Not awaited: a client that has stopped reading must not delay the result.
+  const beat = () => void progress(text()).catch(() => {});
   const heart = setInterval(beat, HEARTBEAT_MS);
   try {
     beat();
@@ -57,10 +58,10 @@ export async function withHeartbeat<T>(
   }
 }
 
-/** Nobody is advised to sit through more of a wait than this. */
+/** Longest wait that is recommended to a client. */
 const MAX_ADVISED_SECONDS = 600;
 
-/** How to go on waiting, with as many seconds as the client's own limit allows. */
+/** The call that continues to wait, with as many seconds as the client's own limit allows. */
 export function waitingCall(
   id: { spawn_id: string } | { squad_id: string },
   ceilingMs?: number | null,
@@ -70,13 +71,13 @@ export function waitingCall(
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
 }
 
-/** Under this key the inbox remembers which questions whoever waits has been told. */
+/** Under this key the inbox remembers which questions a waiting caller has been told. */
 export const TOLD_USER = 'user';
 
 /**
- * Waits for runs to end, or for one of them to ask something of whoever waits: the answer may well be theirs, and the run goes
- * no further without. Each question ends one wait: who then waits on has left it to somebody else. Where the client can put it
- * to a person meanwhile, only what that person does not answer ends it.
+ * Waits for runs to end, or for one of them to ask a question: the caller may have the answer, and the run does not continue
+ * without it. Each question ends one wait: a caller who then waits again leaves it to somebody else. If the client can ask a
+ * person meanwhile, only an unanswered question ends the wait.
  */
 export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | null): Promise<void> {
   if (ms === 0) return;
@@ -84,19 +85,19 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   const { inbox } = services;
   const ids = runs.map(({ id }) => id);
   const over = new AbortController();
-  const isNews = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
+  const isNew = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
   const end = (items: readonly InboxItem[]) => {
     call.onAsked?.(items);
     over.abort();
   };
-  const look = () => {
-    const news = inbox.openFor(ids).filter(isNews);
-    if (news.length > 0 && !call.askPerson) end(news);
-    else for (const item of news) void answeredHere(call, item, over.signal).then(is => is || end([item]));
+  const check = () => {
+    const fresh = inbox.openFor(ids).filter(isNew);
+    if (fresh.length > 0 && !call.askPerson) end(fresh);
+    else for (const item of fresh) void answeredHere(call, item, over.signal).then(is => is || end([item]));
   };
-  const stop = inbox.onAsked(look);
+  const stop = inbox.onAsked(check);
   try {
-    look();
+    check();
     if (!over.signal.aborted)
       await waitForEnds({ ...call, signal: AbortSignal.any([signal, over.signal]) }, runs, ms);
   } finally {
@@ -105,20 +106,20 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   }
 }
 
-/** Whether the question is settled, by the person at this client or by anybody else. */
+/** Whether the question is closed, by the person at this client or by anybody else. */
 async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): Promise<boolean> {
   const { services, caller, askPerson } = call;
   const { inbox } = services;
-  const settled = new AbortController();
-  void inbox.untilSettled(id, over).then(item => item && settled.abort());
+  const closed = new AbortController();
+  void inbox.untilSettled(id, over).then(item => item && closed.abort());
   const [item] = inbox.open().filter(each => each.id === id);
   if (!item || !askPerson) return true;
-  const reply = await askPerson(item, AbortSignal.any([over, settled.signal]));
-  if (reply === null) return settled.signal.aborted || over.aborted;
+  const reply = await askPerson(item, AbortSignal.any([over, closed.signal]));
+  if (reply === null) return closed.signal.aborted || over.aborted;
   return settledBy(inbox, id, reply, caller.client).catch(() => false);
 }
 
-/** Whether the item is settled after what the person at a client said. */
+/** Whether the item is closed after the reply of the person at a client. */
 export async function settledBy(
   inbox: Services['inbox'],
   id: InboxId,
@@ -135,21 +136,23 @@ export async function settledBy(
   }
 }
 
-/** Results have a size to keep. */
+/** Results have a size limit. */
 const MAX_NAMED = 3;
-const MAX_ROUNDS = 10_000;
 
-/** What runs wait for that have asked for a review, in words. */
+/** Describes what runs in review wait for. */
 export async function waitingFor(
   services: Pick<Services, 'store' | 'reviews'>,
   runs: readonly Run[],
 ): Promise<string[]> {
   const waiting = runs.filter(({ status }) => status === 'waiting_review').slice(0, MAX_NAMED);
-  return Promise.all(waiting.map(run => wordsFor(services, run)));
+  return Promise.all(waiting.map(run => describeReview(services, run)));
 }
 
-async function wordsFor({ store, reviews }: Pick<Services, 'store' | 'reviews'>, run: Run): Promise<string> {
-  const last = (await store.reviews({ coderId: run.id, limit: MAX_ROUNDS })).at(-1);
+async function describeReview(
+  { store, reviews }: Pick<Services, 'store' | 'reviews'>,
+  run: Run,
+): Promise<string> {
+  const last = await lastReview(store, run);
   if (!last) return `${run.id} waits for a review.`;
   const { max } = await reviews.rounds(run.lineageId);
   return last.outcome === null

@@ -2,7 +2,7 @@ import type { Caller, Workspace } from '../../core/ports/workspace.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Services } from '../operation.ts';
 
-/** The workspace of an earlier run. The caller did not name this folder, so a refusal must not say so, nor ask for another. */
+/** The workspace of an earlier run. The caller did not name this folder, so an error must not say so or ask for another. */
 export async function workspaceOfRun(
   { workspaces }: Pick<Services, 'workspaces'>,
   caller: Caller,

@@ -4,7 +4,7 @@ import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
 
-/** Changes one of the hub's own settings; null puts the default back. Takes effect at once. */
+/** Changes one of the hub's own settings; null restores the default. Takes effect at once. */
 export const changeSetting = operation({
   name: 'change_setting',
   route: 'POST /settings',

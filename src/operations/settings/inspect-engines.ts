@@ -4,14 +4,14 @@ import { optionsOf } from '../../core/runs/run-request.ts';
 import type { InstalledCli } from '../../schema/engine-spec.ts';
 import { operation, type Services } from '../operation.ts';
 
-/** Every agent CLI Squad knows: where it is, which version, and what it cannot hold an agent to. */
+/** Every agent CLI that Squad supports: its program, its version, and the limits it cannot enforce. */
 export const inspectEngines = operation({
   name: 'inspect_engines',
   route: 'GET /engines',
   agents: 'spawn',
   tool: null,
   input: z.strictObject({
-    /** False: what is known without looking; nothing is started to find out. */
+    /** False: search for no program and start nothing. */
     look: z.boolean().default(true),
   }),
   output: z.object({
@@ -25,7 +25,7 @@ export const inspectEngines = operation({
         warning: z.string().nullable(),
         install: z.string(),
         login: z.string(),
-        /** Limits that only its instructions hold. */
+        /** Limits that only its instructions set. */
         advisory: z.array(z.string()),
       }),
     ),
@@ -50,25 +50,18 @@ export const inspectEngines = operation({
   },
 });
 
-/** Of every limit a role can set that is not about money. */
+/** The limits of a role, except those about cost. */
 function advisoryFor({ engines }: Services, { cli, program, version }: InstalledCli): string[] {
   const engine = engines.create({ kind: 'cli', cli, program, version });
   const asked = (['read', 'edit'] as const).flatMap(permission => {
     const request = { task: '', permission, tools: ['Read'] };
-    return policyFor(engine, {
-      ...optionsOf(request, {}),
-      outputSchema: null,
-      setup: null,
-      onEnd: null,
-      onAsk: null,
-      takesUp: null,
-    });
+    return policyFor(engine, optionsOf(request, {}));
   });
-  const words = asked
+  const limits = asked
     .filter(({ heldBy }) => heldBy === 'advisory')
     .map(({ rule, note }) => {
       const name = rule.startsWith('tools:') ? 'tools' : rule;
       return note === null ? name : `${name} (${note})`;
     });
-  return [...new Set(words)];
+  return [...new Set(limits)];
 }

@@ -10,7 +10,7 @@ import { operation } from '../operation.ts';
 
 const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
 
-/** What a caller's workspace amounts to: every setting with where it came from, the roles with their faults, the engine. */
+/** The caller's workspace: every setting with its source, the roles with their errors, the engine. */
 export const inspectWorkspace = operation({
   name: 'inspect_workspace',
   route: 'GET /workspace',
@@ -46,29 +46,19 @@ export const inspectWorkspace = operation({
     const roles = await workspace.roles();
     return {
       root: workspace.root,
-      settings: Object.entries(workspace.config).map(([key, { value, origin, source }]) => ({
-        key,
-        value,
-        origin,
-        source,
-      })),
+      settings: Object.entries(workspace.config).map(([key, setting]) => ({ key, ...setting })),
       untrusted: await workspace.untrusted(),
       ignored: workspace.ignored,
       rolesFolder: workspace.rolesFolder,
       roles: roles.map(({ id, name, description, file, fault, warnings }) => ({
-        id,
-        name,
-        description,
-        file,
-        fault,
-        warnings,
+        ...{ id, name, description, file, fault, warnings },
       })),
       engine: await chosenEngine(async () => {
         const env = await services.workspaces.environment(caller);
         const { spec, notes } = await workspace.engine(null, env);
         const engine = services.engines.create(spec);
         if (spec.kind === 'native') return { id: engine.id, notes: [...notes, MODEL_LATER] };
-        await engine.command({ ...imagined(engine, services.files), cwd: workspace.root, env });
+        await engine.command({ ...sampleTurn(engine, services.files), cwd: workspace.root, env });
         return { id: engine.id, notes };
       }),
       limits: Object.keys(HubSettings.shape).map(key => ({
@@ -81,7 +71,7 @@ export const inspectWorkspace = operation({
   },
 });
 
-/** Without it nothing can be tried: which key is needed follows from it. */
+/** Without a model nothing can be tried: it decides which key is needed. */
 const MODEL_LATER = 'The model comes with each run or role, as in --model anthropic/….';
 
 async function chosenEngine(
@@ -95,8 +85,8 @@ async function chosenEngine(
   }
 }
 
-/** A turn that is only imagined: enough to see whether a command can be built and its program found. */
-function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
+/** A turn that is never started: enough to see whether a command can be built and its program found. */
+function sampleTurn(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env'> {
   const runId = newRunId();
   return {
     runId,
@@ -108,14 +98,7 @@ function imagined(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'env
     model: null,
     chatId: null,
     continues: false,
-    options: {
-      ...optionsOf({ task: 'task' }, {}),
-      outputSchema: null,
-      setup: null,
-      onEnd: null,
-      onAsk: null,
-      takesUp: null,
-    },
+    options: optionsOf({ task: 'task' }, {}),
     timeoutMs: 60_000,
     endpoint: null,
     files: dryRunFiles(files, { engine: engine.id, chatId: null, id: runId }),

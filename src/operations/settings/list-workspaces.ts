@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isEnd } from '../../schema/run.ts';
 import { operation } from '../operation.ts';
 
-/** Every workspace that has runs, the one of the newest first; of those whose folder is gone only such as have runs at work. */
+/** Every workspace that has runs, most recently used first. Those whose folder is gone only while they have live runs. */
 export const listWorkspaces = operation({
   name: 'list_workspaces',
   route: 'GET /workspaces',
@@ -14,10 +14,9 @@ export const listWorkspaces = operation({
     workspaces: z.array(
       z.object({
         path: z.string(),
-        /** Of its folder. */
         name: z.string(),
         runs: z.number(),
-        /** Of those, not ended. */
+        /** Runs that have not ended. */
         live: z.number(),
         lastRunAt: z.number(),
       }),

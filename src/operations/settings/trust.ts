@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { operation } from '../operation.ts';
 
 /**
- * Asked before the terminal changes what is trusted. The files are the terminal's to show and to write; who may is for the
- * hub to say, which knows whether the terminal is an agent's.
+ * Asked before a terminal changes what is trusted. The terminal shows and writes the files; the hub decides whether it may,
+ * because it knows whether the terminal belongs to an agent.
  */
 export const changeTrust = operation({
   name: 'change_trust',
@@ -17,7 +17,7 @@ export const changeTrust = operation({
 
 const MAX_NAMED = 5;
 
-/** What came with the repository and was passed over: nothing must quietly be otherwise than its files say. */
+/** Names settings of the repository that had no effect, so that nobody believes they had. */
 export function untrustedConfigWarning(passedOver: readonly { key: string; file: string }[]): string[] {
   const all = [...new Set(passedOver.map(({ key, file }) => `${key} in ${file}`))];
   return all.length === 0

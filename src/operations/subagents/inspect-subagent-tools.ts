@@ -3,7 +3,7 @@ import { OwnServers } from '../../schema/mcp-config.ts';
 import { FoundTools } from '../gateway/inspect-gateway.ts';
 import { operation } from '../operation.ts';
 
-/** The tools that a subagent has of its servers, and why not the rest. Starts the servers, and ends them. */
+/** The tools of a subagent's servers, and why others are hidden. Starts the servers and stops them. */
 export const inspectSubagentTools = operation({
   name: 'inspect_subagent_tools',
   // it starts the servers that a file names, which only the terminal may ask for

@@ -11,25 +11,25 @@ import { isEnd, type Run, type RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Subagent } from '../../schema/subagent.ts';
 import { type Call, type Operation, operation, type Services } from '../operation.ts';
-import { stopDescendants, stopRuns } from '../runs/cancel-run.ts';
+import { stopRunsAndWait } from '../runs/cancel-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
-interface HowItEnded {
-  /** Of one that was cancelled: whoever called it, a hub that stops, or somebody else by the name they go by; null: nobody knows. */
+interface Ending {
+  /** Who cancelled the run: its caller, a hub that stops, or another client; null: unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
-  /** There is a conversation to look at. */
-  wasTalk: boolean;
+  /** There is a conversation to read. */
+  hasConversation: boolean;
 }
 
-/** A call of a subagent that came to nothing, for whoever called it: what happened, what to do about it, and where all of it is. */
-export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): SquadError {
+/** The error of a failed call for its caller: what happened, what to do about it, and where to read more. */
+export function subagentFailure(run: Run, subagent: Subagent, end: Ending): SquadError {
   const { id, status } = run;
   const { code, message } = run.error ?? withoutError(run, subagent, end);
   return new SquadError(isErrorCode(code) ? code : 'ENGINE_FAILED', message, {
     suggestions: [
       ...(NEXT[code]?.(subagent, run) ?? []),
-      end.wasTalk
+      end.hasConversation
         ? `\`squad conversation print ${shellWord(id)}\` shows what was said.`
         : `\`squad log ${shellWord(id)}\` shows all of it.`,
     ],
@@ -37,23 +37,26 @@ export function subagentFailure(run: Run, subagent: Subagent, end: HowItEnded): 
   });
 }
 
-function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedBy }: HowItEnded): RunError {
+function withoutError({ status, startedAt }: Run, { name }: Subagent, { stoppedBy }: Ending): RunError {
   if (status === 'timeout')
     return {
       code: 'TIMEOUT',
-      message: `${name} ${startedAt === null ? 'had not started' : 'was not done'} when its time was up`,
+      message: `${name} ${startedAt === null ? 'had not started' : 'did not finish'} within its time limit`,
     };
   if (status === 'cancelled')
-    return { code: 'CANCELLED', message: `${name} was stopped before it was done: ${wish(stoppedBy)}` };
+    return {
+      code: 'CANCELLED',
+      message: `${name} was stopped before it was done: ${cancelReason(stoppedBy)}`,
+    };
   return { code: 'ENGINE_FAILED', message: `${name} ended as ${status}` };
 }
 
-function wish(by: HowItEnded['stoppedBy']): string {
+function cancelReason(by: Ending['stoppedBy']): string {
   if (by === 'caller') return 'its call was cancelled';
   if (by === 'hub') return 'the hub was stopped';
   if (by === null) return 'it was cancelled';
-  if (by.client === 'terminal') return 'somebody cancelled it in a terminal (`squad cancel`)';
-  if (by.client === 'page') return 'somebody cancelled it at the page';
+  if (by.client === 'terminal') return 'it was cancelled in a terminal (`squad cancel`)';
+  if (by.client === 'page') return 'it was cancelled in the web UI';
   return `${by.client} cancelled it`;
 }
 
@@ -61,14 +64,14 @@ const NEXT: Readonly<Record<string, ((subagent: Subagent, run: Run) => string[])
   TIMEOUT: ({ file }, { startedAt }) =>
     startedAt === null
       ? [
-          `If it waited for a place (\`squad ls\` shows who has one): call it again later, allow more at once (\`squad config set limits.concurrency N\`) or more time (\`defaults.timeout\` in ${file}).`,
+          `If it waited for a free slot (\`squad ls\` shows the running runs): call it again later, allow more at once (\`squad config set limits.concurrency N\`) or more time (\`defaults.timeout\` in ${file}).`,
         ]
       : [`Ask for less at once, or allow more: \`defaults.timeout\` in ${file}.`],
   TURN_LIMIT: ({ file }) => [`Ask for less at once, or allow more: \`defaults.maxTurns\` in ${file}.`],
   ENGINE_NOT_LOGGED_IN: ({ model }) =>
-    model.apiKeyEnv === null ? [] : [`Look at the key in ${model.apiKeyEnv}: its provider refused it.`],
-  ENGINE_RATE_LIMITED: () => ['Nothing is tried again by itself: call it again later.'],
-  OUTPUT_MISMATCH: () => ['Nothing is tried again by itself: call it again, or say more in the prompt.'],
+    model.apiKeyEnv === null ? [] : [`Check the key in ${model.apiKeyEnv}: the provider refused it.`],
+  ENGINE_RATE_LIMITED: () => ['Squad does not retry by itself: call it again later.'],
+  OUTPUT_MISMATCH: () => ['Squad does not retry by itself: call it again, or say more in the prompt.'],
 };
 
 const MAX_INPUTS = 100;
@@ -76,28 +79,28 @@ const MAX_INPUTS = 100;
 export const SubagentAnswer = z.object({
   run_id: z.string(),
   text: z.string(),
-  /** What it gave to `final_answer`, which fits its schema; absent without one. */
+  /** The value given to `final_answer`, which matches the schema; absent without a schema. */
   structured: z.unknown().optional(),
 });
 export type SubagentAnswer = z.infer<typeof SubagentAnswer>;
 
 export interface SubagentPorts {
-  /** All of them: what was started for a call is stopped with it, whoever called. */
+  /** Unrestricted: what was started for a call is stopped with it, whoever called. */
   services: Services;
-  /** The hub stops, and takes with it what nobody else waits for. */
+  /** Fires when the hub stops, which ends all calls. */
   stopping: AbortSignal;
-  /** What the caller is inside of, from the outermost on. */
+  /** Names of the callers around this call, outermost first. */
   line(): Promise<string[]>;
-  /** Settles when nothing is left of the servers that a run had. */
+  /** Resolves when the servers of a run are gone. */
   serversGone(id: RunId): Promise<void>;
-  /** Something may still be there when the answer is out, or nobody waits for it: the servers of the run, and what they were. */
+  /** Reports cleanup that may outlast the reply: the servers of the run, and of subagents that it called. */
   onLeaving(isGone: Promise<unknown>): void;
 }
 
-/** One subagent may be among the servers of another's file. */
+/** A subagent may be among the servers of another subagent's file. */
 export const RUN_SUBAGENT = { name: 'run_subagent', agents: 'subagent' } as const satisfies Action;
 
-/** A subagent as something to ask for: a prompt in, its answer out. One call is one run, and ends with whoever waits for it. */
+/** A subagent as an operation: a prompt in, its answer out. One call is one run, and ends with its caller. */
 export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation {
   return operation({
     ...RUN_SUBAGENT,
@@ -118,11 +121,11 @@ export function runSubagent(subagent: Subagent, ports: SubagentPorts): Operation
       const request = requestFor(subagent, prompt, inputs, call.caller.cwd ?? workspace.root);
       const { runs } = await startRuns(call, { members: [request] }, workspace);
       const run = await waitForAnswer(call, runs[0]!.run);
-      const isTakenBack = !isEnd(run.status);
-      if (isTakenBack) await stop(run, ports);
+      const isAbandoned = !isEnd(run.status);
+      if (isAbandoned) await stop(run, ports);
       else ports.onLeaving(leave(run, ports));
       if (run.status === 'completed') return answerOf(run, subagent, ports.services);
-      throw subagentFailure(run, subagent, await howItEnded(run, isTakenBack, ports));
+      throw subagentFailure(run, subagent, await endingOf(run, isAbandoned, ports));
     },
   }) as unknown as Operation;
 }
@@ -132,16 +135,14 @@ function requestFor(subagent: Subagent, prompt: string, inputs: string[], direct
   return {
     task: prompt,
     spec: { kind: 'native', subagent, inputs },
-    subagent,
     outputSchema,
-    context: false,
     stateMode: 'stateless',
     ...(timeoutMs !== null && { timeoutMs }),
     place: { directory, worktree: null },
   };
 }
 
-/** The fuse would refuse it as well, and could not say who calls whom. */
+/** The spawn limit would refuse it too, but could not say who calls whom. */
 async function refuseDepth(
   { services, caller }: Call,
   { name }: Subagent,
@@ -152,17 +153,17 @@ async function refuseDepth(
   if (depth <= deepest) return;
   throw new SquadError(
     'DEPTH_LIMIT',
-    `This would be a run ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
+    `This run would be ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
     {
       suggestions: [
-        'If one of them calls itself, take it out of its own mcpServers.',
-        `If it is meant to be so deep: \`squad config set limits.depth ${depth}\`.`,
+        'If one of them calls itself, remove it from its own mcpServers.',
+        `If this depth is intended: \`squad config set limits.depth ${depth}\`.`,
       ],
     },
   );
 }
 
-/** A client that was started at home, or at the root of the file system, is in no project; then it is the file's own. */
+/** A client that was started in the home folder or at the root of the file system is in no project; then the file's folder is the workspace. */
 async function workspaceOf({ services, caller }: Call, { file }: Subagent): Promise<Workspace> {
   const { workspaces } = services;
   return workspaces.open(caller).catch(thrown => {
@@ -171,17 +172,13 @@ async function workspaceOf({ services, caller }: Call, { file }: Subagent): Prom
   });
 }
 
-/** Nobody waits for it any more. Settles when it is gone, with all that it started. */
+/** Nobody waits for the run any more. Resolves when it and all that it started are gone. */
 async function stop(run: Run, ports: SubagentPorts): Promise<void> {
-  const { below } = await stopRuns(ports.services, [run]);
-  const family = [run, ...below.map(each => each.run)];
-  await untilEnded(family, ports);
-  // What it started while it was being stopped.
-  const late = await stopDescendants(ports.services, [run]);
-  await untilGone([...family, ...late.map(each => each.run)], ports);
+  const { below } = await stopRunsAndWait(ports.services, [run], null, stopped => untilEnded(stopped, ports));
+  await untilGone([run, ...below.map(stopped => stopped.run)], ports);
 }
 
-/** Its answer is out. Settles when nothing is left of it: its servers, and what others were called for it with theirs. */
+/** The answer is sent. Resolves when the servers of the run are gone, and those of subagents that it called. */
 async function leave(run: Run, ports: SubagentPorts): Promise<void> {
   await untilGone([run], ports);
   const below = await descendantsOf(ports.services.store, run.id);
@@ -198,19 +195,22 @@ async function untilEnded(runs: Run[], { services }: SubagentPorts): Promise<voi
   await Promise.all(runs.map(({ id }) => services.runner.untilEnded(id, never)));
 }
 
-async function howItEnded(
+async function endingOf(
   { id }: Run,
-  isTakenBack: boolean,
+  isAbandoned: boolean,
   { services: { store, conversations }, stopping }: SubagentPorts,
-): Promise<HowItEnded> {
-  const [wishes, messages] = await Promise.all([
+): Promise<Ending> {
+  const [stops, messages] = await Promise.all([
     store.events({ runId: id, types: ['run.stopping'], limit: 1 }),
     conversations.countMessages(id),
   ]);
-  const body = wishes[0]?.body;
+  const body = stops[0]?.body;
   const client = body?.type === 'run.stopping' ? body.by : undefined;
   const others = client === undefined ? null : { client };
-  return { stoppedBy: isTakenBack ? (stopping.aborted ? 'hub' : 'caller') : others, wasTalk: messages > 0 };
+  return {
+    stoppedBy: isAbandoned ? (stopping.aborted ? 'hub' : 'caller') : others,
+    hasConversation: messages > 0,
+  };
 }
 
 async function answerOf(run: Run, subagent: Subagent, { files }: Services): Promise<SubagentAnswer> {

@@ -163,7 +163,7 @@ describe('squad wait', () => {
     const shared = firsts.find((letter, at) => firsts.indexOf(letter) !== at)!;
     expect(await squad.run(['wait', shared])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${shared} is the beginning of several ids`),
+      stderr: expect.stringContaining(`${shared} matches several ids`),
     });
   });
 });
@@ -233,7 +233,7 @@ describe('squad reply', () => {
     expect(await squad.run(['reply', id!, 'More.'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        `Run ${id} has no chat to go on with: the template engine keeps no chats`,
+        `Run ${id} has no chat to continue: the template engine keeps no chats`,
       ),
     });
     const chats = { env: { RUN_TEMPLATE: 'cat', CREATE_CHAT_TEMPLATE: 'echo c1', ENGINE_COMMAND: '' } };
@@ -403,7 +403,7 @@ describe('squad retry', () => {
     expect(await newest()).toMatchObject({ chatId: first.chatId, chatIsNew: false, lineageId: first.id });
     expect(await squad.run(['retry', reply.id, '--engine', 'codex'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('went on with a chat of scripted: no other engine has it'),
+      stderr: expect.stringContaining('continued a chat of scripted, which no other engine has'),
     });
   });
 

@@ -73,7 +73,7 @@ describe('squad show', () => {
     const shared = firsts.find((first, at) => firsts.indexOf(first) !== at)!;
     expect(await squad.run(['show', shared])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${shared} is the beginning of several ids: run_`),
+      stderr: expect.stringContaining(`${shared} matches several ids: run_`),
     });
   });
 });

@@ -21,7 +21,7 @@ test('a stall is told on the screen before the run is stopped for it', async () 
     expect(code).toBe(1);
     const lines = screen.lines();
     const at = (text: string) => lines.findIndex(line => line.includes(text));
-    expect(lines[at('quiet')]).toMatch(/hasty {2}quiet {6}stalled: No sign for \d+ s, and its/);
+    expect(lines[at('quiet')]).toMatch(/hasty {2}quiet {6}stalled: No output for \d+ s, and its/);
     expect(at('stopping')).toBeGreaterThan(at('quiet'));
     expect(lines[at('stopping')]).toMatch(/stopping {3}no sign of life$/);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(72);
@@ -48,7 +48,7 @@ test('a run that is held shows as dead in ls and show, and is still running', as
   expect(quiet).toMatchObject({ state: 'dead', text: expect.stringContaining('SIGCONT') });
   expect((await squad.run(['ls'])).stdout).toMatch(new RegExp(`^${id} {2}dead +calm`, 'm'));
   expect((await squad.run(['show', id])).stdout).toMatch(
-    /^ {2}state {5}running, dead: Its process is held by a signal/m,
+    /^ {2}state {5}running, dead: Its process is stopped by a signal/m,
   );
   await squad.run(['cancel', id]);
   expect((await squad.json<Listed>(['ls'])).runs.find(run => run.id === id)?.quiet).toBeNull();

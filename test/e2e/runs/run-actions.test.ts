@@ -132,7 +132,7 @@ const CARRY_OUT: Record<RunAction, (run: string, action: Action) => Promise<unkn
     if (plan.planId === null)
       throw new SquadError(
         'NOTHING_TO_PROPOSE',
-        `Nothing of run ${run} can be merged: ${why ?? 'nothing was done on its branch'}`,
+        `Nothing of run ${run} can be merged: ${why ?? 'its branch has no commits'}`,
       );
   },
   comment: run =>
@@ -148,7 +148,7 @@ const CARRY_OUT: Record<RunAction, (run: string, action: Action) => Promise<unkn
   answer: async (run, { command }) => {
     const { items } = await askHub<{ items: { id: string }[] }>(squad, 'list_inbox', { run });
     const [item] = items;
-    if (!item) throw new SquadError('INVALID_INPUT', `Run ${run} asks nothing`);
+    if (!item) throw new SquadError('INVALID_INPUT', `Run ${run} has no open question`);
     expect(command).toBe(`squad answer ${item.id} "…"`);
     await askHub(squad, 'answer_question', { item: item.id, answer: 'The first.' });
   },

@@ -80,7 +80,7 @@ describe('a script', () => {
       expect(await follow(`say x\nexit ${code}`)).toMatchObject({
         status: 'error',
         error: {
-          message: `It ended without saying how (exit code ${code}), so it is not counted as done.`,
+          message: `The engine ended without reporting a result (exit code ${code}), so the run counts as failed.`,
         },
       });
   });

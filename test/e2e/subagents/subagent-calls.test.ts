@@ -295,7 +295,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     );
     expect(error).toMatchObject({
       code: 'TIMEOUT',
-      message: 'waiting had not started when its time was up',
+      message: 'waiting had not started within its time limit',
       details: { status: 'timeout' },
     });
     const { stdout } = await squad.run(['show', error.details!.run_id]);

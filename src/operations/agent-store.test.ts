@@ -19,8 +19,8 @@ function asSeenBy(store: Store, run: Run): AgentStore {
   const runner = { current: () => null } as unknown as ConstructorParameters<
     typeof RunVisibility
   >[0]['runner'];
-  const sight = new RunVisibility({ runner, store }, asked => allowed(subject, listRuns, asked));
-  return agentStore(store, subject, sight);
+  const visibility = new RunVisibility({ runner, store }, asked => allowed(subject, listRuns, asked));
+  return agentStore(store, subject, visibility);
 }
 
 /** Two tasks of one user: a planner that started a coder, which is reviewed, and started it again; and a coder of somebody else. */

@@ -36,7 +36,7 @@ function family() {
   return { add, left };
 }
 
-test('without a budget that is held there is no limit', async () => {
+test('without an enforced budget there is no limit', async () => {
   const { add, left } = family();
   const told = add({ budget: 1, stops: false, spent: 5 });
   expect(await left(told.id)).toBeNull();
@@ -53,7 +53,7 @@ test('what is left is less what the run and all that came of it have spent', asy
   expect(await left(lead.id)).toBe(1.125);
 });
 
-test('what a child at work was promised is set aside, and comes back with its end', async () => {
+test('the budget of a running child is reserved, and released at its end', async () => {
   const { add, left } = family();
   const lead = add({ budget: 2, isLive: true });
   const child = add({ parent: lead, budget: 1.5, spent: 0.25, isLive: true });
@@ -71,7 +71,7 @@ test('the least of all budgets above counts', async () => {
   expect(await left(add({ parent: lead }).id)).toBe(0.25);
 });
 
-test('a budget handed on is at most an equal share, and is held', () => {
+test('a budget passed on is at most an equal share, and is enforced', () => {
   const parent = newRunId();
   const asked = { budgetUsd: null, stopAtBudget: false };
   expect(budgetFrom(parent, null, 2, asked)).toEqual(asked);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { newRunId } from '../../schema/ids.ts';
-import type { Subagent } from '../../schema/subagent.ts';
 import type { Workspace } from '../ports/workspace.ts';
 import { resolveRunFolder } from './plan-run.ts';
 import type { RunRequest } from './run-request.ts';
@@ -31,11 +30,6 @@ test('the folder that a reply continues in is checked like any other', async () 
   const { place, asked } = await checked({ place: { directory: '/project/sub', worktree: null } });
   expect(asked).toEqual([['/project/sub', undefined]]);
   expect(place).toMatchObject({ directory: '/project/sub', worktree: null });
-});
-
-test('a subagent works where its caller is, which may be outside the workspace', async () => {
-  const request = { place: { directory: '/elsewhere', worktree: null }, subagent: {} as Subagent };
-  expect((await checked(request)).asked).toEqual([['/elsewhere', '/elsewhere']]);
 });
 
 test('a work tree may be gone, but not its repository', async () => {

@@ -13,7 +13,7 @@ test('calls, failures, refusals and edits that were not seen to fail', () => {
   expect(tally).toMatchObject({ calls: 3, failures: 2, denials: 1, edits: 1 });
 });
 
-test('calls that were not told one by one count as well', () => {
+test('calls that were not reported one by one count too', () => {
   const tally = new ToolCounts();
   tally.take({ type: 'tool', name: 'read', detail: '' });
   tally.take({ type: 'more_tools', calls: 1_500, failed: 3 });
