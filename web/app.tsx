@@ -75,7 +75,7 @@ function Nowhere() {
   return (
     <>
       <h1 class="unseen">Not found</h1>
-      <Empty title="There is no such page">
+      <Empty title="Page not found">
         <a href="/">All runs</a>
       </Empty>
     </>

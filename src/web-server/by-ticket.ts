@@ -5,8 +5,8 @@ import type { LoginHandler } from './login.ts';
 import type { PagePorts } from './ports.ts';
 import { type Errand, named, type Tickets } from './tickets.ts';
 
-export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This ticket is not good, or not any more', [
-  'Ask for one with POST /api/ticket; it is good once, for 30 seconds.',
+export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'Invalid or expired ticket', [
+  'Get one with POST /api/ticket. It works once, within 30 seconds.',
 ]);
 
 interface Parts {
@@ -40,7 +40,7 @@ export async function serveByTicket(
   } catch (thrown) {
     if (response.headersSent) return void response.destroy();
     const { status, body } = problemOf(thrown, ports.errorOf);
-    if (status === 500) ports.log('error', 'A bug in the page', thrown);
+    if (status === 500) ports.log('error', 'A bug in the web server', thrown);
     response.setHeader('connection', 'close');
     sendJson(response, status, body);
   }
@@ -65,8 +65,8 @@ async function download(
     throw new HttpProblem(
       403,
       'PERMISSION_DENIED',
-      `The ${stream} of turn ${turn} of ${runId} is a link, or not a plain file of the run, and is not sent`,
-      ['Look at the folder of the run on disk: something replaced the file.'],
+      `The ${stream} of turn ${turn} of ${runId} is a link or not a regular file of the run, so it is not sent`,
+      ['Check the folder of the run on disk: something replaced the file.'],
     );
   const size = file === 'absent' ? 0 : (await file.stat()).size;
   response.writeHead(200, {

@@ -47,13 +47,14 @@ export async function readBody(request: IncomingMessage, most: number): Promise<
     if (typeof body === 'object' && body !== null && !Array.isArray(body))
       return body as Record<string, unknown>;
   } catch {
-    throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not JSON');
+    throw new HttpProblem(400, 'INVALID_INPUT', 'The request body is not JSON');
   }
-  throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not a JSON object');
+  throw new HttpProblem(400, 'INVALID_INPUT', 'The request body is not a JSON object');
 }
 
 function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = () => new HttpProblem(413, 'MESSAGE_TOO_LARGE', `The body is over ${most} bytes`);
+  const tooLarge = () =>
+    new HttpProblem(413, 'MESSAGE_TOO_LARGE', `The request body is larger than ${most} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > most) return Promise.reject(tooLarge());
   return new Promise((settle, reject) => {
     const chunks: Buffer[] = [];
@@ -65,7 +66,7 @@ function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
       request.off('data', take).pause();
       reject(tooLarge());
     };
-    const cut = () => reject(new HttpProblem(400, 'INVALID_INPUT', 'The body ended before its end'));
+    const cut = () => reject(new HttpProblem(400, 'INVALID_INPUT', 'The request body is incomplete'));
     request.on('data', take).once('end', () => settle(Buffer.concat(chunks)));
     request.once('error', cut).once('close', cut);
   });

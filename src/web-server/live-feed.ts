@@ -111,7 +111,7 @@ export class LiveFeed {
 
   private async since(after: number): Promise<LiveMessage> {
     const { last } = this;
-    if (after > last) return { type: 'reset', last, why: 'That number was never given' };
+    if (after > last) return { type: 'reset', last, why: 'Unknown event number' };
     const events = await this.ports.services.store.events({ after, limit: MAX_AT_ONCE + 1 });
     if (events.length > MAX_AT_ONCE) return { type: 'reset', last, why: 'Too much happened meanwhile' };
     return this.changes(
@@ -129,7 +129,7 @@ export class LiveFeed {
       return { type: 'changes', events, runs, inbox: [...inbox.values()], last };
     } catch (thrown) {
       this.ports.log('error', 'The live feed', thrown);
-      return { type: 'reset', last, why: 'What changed could not be read' };
+      return { type: 'reset', last, why: 'The changes could not be read' };
     }
   }
 

@@ -24,7 +24,7 @@ const GOING_AWAY = 1001;
 const POLICY = 1008;
 const BROKEN = 1011;
 
-const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'That is no handshake of a WebSocket, version 13');
+const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'Not a WebSocket handshake (version 13)');
 
 /** The WebSocket of every open page. */
 export class LiveSocket {
@@ -77,7 +77,7 @@ export class LiveSocket {
     const page = new LivePage(socket, {
       silentMs: this.times.silentMs,
       mostUnsent: MAX_UNSENT,
-      reset: () => this.feed.reset('This page was too slow to be told everything'),
+      reset: () => this.feed.reset('This client was too slow to receive every change'),
     });
     socket.on('error', () => {}); // 'close' follows
     socket.on('message', (data, isBinary) => {
@@ -92,14 +92,14 @@ export class LiveSocket {
       () => {
         if (socket.readyState !== socket.OPEN) this.feed.leave(page);
       },
-      () => socket.close(BROKEN, 'What happened could not be read'),
+      () => socket.close(BROKEN, 'The events could not be read'),
     );
   }
 
   /** Why this cannot be gone along with; null: it can. */
   private hear(page: LivePage, data: RawData, isBinary: boolean): string | null {
     const message = isBinary ? null : this.ports.pageMessage(parsed(String(data)));
-    if (!message) return 'That is no message of a page';
+    if (!message) return 'Not a message of the web UI';
     const { type, ...target } = message;
     if (type === 'unwatch') this.watches.unwatch(page, target);
     else if (!this.watches.watch(page, target)) return 'Too many outputs are watched';

@@ -8,12 +8,12 @@ type Ports = Pick<PagePorts, 'sessions' | 'isOwnPeer' | 'log'>;
 const MAX_KEY_BODY_LENGTH = 1024;
 const NONCE = /^[\w-]{16,128}$/;
 
-const KEY_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'This key is not good, or not any more', [
-  '`squad open` gives another; each is good once, for 10 minutes.',
+const KEY_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'Invalid or expired key', [
+  'Run `squad open` for a new one. Each key works once, within 10 minutes.',
 ]);
 
 const SESSION_OVER = new HttpProblem(401, 'SESSION_OVER', 'This session has ended', [
-  '`squad open` opens another.',
+  'Run `squad open` to start a new one.',
 ]);
 
 /** Requests of a page that has no session yet, or does not show its token yet. */
@@ -35,7 +35,7 @@ export class LoginHandler {
     if (errand?.host !== host) throw KEY_WRONG;
     if (!(await this.ports.isOwnPeer(request.socket))) {
       if (!this.reported.has(errand))
-        this.ports.log('warning', 'Another user of this machine showed a key to the page', null);
+        this.ports.log('warning', 'Another user of this machine tried to use a key for the web UI', null);
       this.reported.add(errand);
       throw new HttpProblem(403, 'NOT_ALLOWED', 'This key is for another user of this machine');
     }

@@ -51,7 +51,7 @@ export function openApi(
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
       schemas: { Error: ERROR },
-      responses: { Error: { description: 'It was refused, or failed', content: json(ref('Error')) } },
+      responses: { Error: { description: 'The request was refused or failed', content: json(ref('Error')) } },
       parameters: {
         workspace: {
           name: 'Squad-Workspace',
@@ -62,7 +62,7 @@ export function openApi(
         wait: {
           name: 'Prefer',
           in: 'header',
-          description: 'wait=SECONDS: how long an operation that waits may wait; not at all unless said',
+          description: 'wait=SECONDS: how long the operation may wait (default: 0)',
           schema: { type: 'string' },
         },
       },
@@ -125,7 +125,7 @@ const TICKET = {
   operationId: 'ticket',
   summary: 'A ticket for an address that cannot carry the token',
   description:
-    'Good once. Within 30 seconds: ?ticket=… of /api/live (WebSocket) or /api/download. Within 10 minutes: the key of POST /api/session.',
+    'Works once. Within 30 seconds: ?ticket=… of /api/live (WebSocket) or /api/download. Within 10 minutes: the key of POST /api/session.',
   requestBody: {
     required: true,
     content: json({

@@ -92,7 +92,7 @@ test.each([
   '/constructor.js',
 ])('no name leads out of its folder, or is another name for a file: %s', async path => {
   const { status, text: body } = await raw(path);
-  expect([status, body]).toEqual([404, 'There is no such file\n']);
+  expect([status, body]).toEqual([404, 'File not found\n']);
 });
 
 test('a build that came meanwhile is served once its page is opened', async () => {

@@ -62,7 +62,7 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
       throw new HttpProblem(
         403,
         'NOT_ALLOWED',
-        `Run ${caller.parent.id} gets no ticket: they are for the user`,
+        `Run ${caller.parent.id} cannot get a ticket: tickets are only for the user`,
       );
     const session = ports.sessions.of(asked.env.incoming);
     const errand = await errandOf(body, { caller, session }, (name, input) =>
@@ -79,8 +79,8 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
     const place = `${asked.req.method} ${asked.req.path}`;
     return problem(
       asked,
-      new HttpProblem(404, 'UNKNOWN_OPERATION', `There is no ${place}`, [
-        'GET /api/openapi.json lists what there is.',
+      new HttpProblem(404, 'UNKNOWN_OPERATION', `Unknown route: ${place}`, [
+        'GET /api/openapi.json lists all routes.',
       ]),
     );
   });
@@ -156,7 +156,7 @@ function withPath(
     throw new HttpProblem(
       400,
       'INVALID_INPUT',
-      `${twice} is given by the path, and as something else beside it`,
+      `${twice} has one value in the path and another in the query or body`,
     );
   return { ...given, ...inPath };
 }

@@ -28,7 +28,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-const NOT_BUILT = 'The page is not part of this build of Squad. In its repository: npm run build\n';
+const NOT_BUILT = 'This build of Squad has no web UI. Build it in its repository: npm run build\n';
 
 /** The page itself. Only names found in its folder are served, so that no name given can lead out of it. */
 export class PageFiles {
@@ -50,7 +50,7 @@ export class PageFiles {
     const content = (await this.names).has(name) ? await this.read(name) : null;
     if (content === null) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
-      response.end(isFile ? 'There is no such file\n' : NOT_BUILT);
+      response.end(isFile ? 'File not found\n' : NOT_BUILT);
       return;
     }
     // The page itself says that there is no such view, with a way back.

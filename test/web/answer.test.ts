@@ -96,7 +96,7 @@ test('what stands between backticks is told as something to type', async () => {
 
 test('a question that comes while the page is open is there by itself, and is answered in words', async () => {
   const page = await pages.open('/inbox');
-  await page.getByText('Nobody waits for you').waitFor();
+  await page.getByText('Nothing is waiting for you').waitFor();
   const run = await startRun(squad, 'Name it', ['ask What is its name?']);
   const item = page.locator('.ask', { hasText: 'What is its name?' });
   await item.getByLabel('Your answer').fill('Ada, "the first"');

@@ -68,7 +68,7 @@ test('an approval is given where all of it was in sight, and before that its key
     const { id } = await asked(given.question);
     const page = await pages.open(place === 'inbox' ? `/inbox#${id}` : `/r/${run}`);
     const item = page.locator(`[data-item=${id}]`);
-    await item.getByText('scroll to its end').waitFor();
+    await item.getByText('Scroll to the end to allow it').waitFor();
     const allow = item.getByRole('button', { name: 'allow' });
     expect(await allow.getAttribute('aria-disabled')).toBe('true');
     await item.focus();
@@ -77,7 +77,7 @@ test('an approval is given where all of it was in sight, and before that its key
     expect(await stateOf(id)).toBe('open');
     await page.keyboard.press('End');
     await expect.poll(() => allow.getAttribute('aria-disabled')).toBeNull();
-    expect(await item.getByText('scroll to its end').count()).toBe(0);
+    expect(await item.getByText('Scroll to the end to allow it').count()).toBe(0);
     await page.keyboard.press('y');
     await until('it is allowed', async () => (await stateOf(id)) === 'answered');
   }

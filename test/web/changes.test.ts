@@ -36,7 +36,7 @@ test('comments on lines of an ended run go back to its agent, once', async () =>
   await page.getByRole('button', { name: 'Send 1 comment' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText(`squad comment ${small} 'src/old.ts:2' 'Say '\\''two'\\'' again'`).waitFor();
-  await dialog.getByLabel(/Words before them/).fill('In English, please.');
+  await dialog.getByLabel(/Message/).fill('In English, please.');
   await dialog.getByRole('button', { name: 'Send', exact: true }).click();
   await page.waitForURL(url => /\/r\/run_/.test(url.pathname) && !url.pathname.includes(small));
   const next = new URL(page.url()).pathname.split('/')[2]!;
@@ -97,7 +97,7 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await file.locator('.diff-row', { hasText: '000001 generated' }).waitFor();
   expect(await page.locator('.diff-row').count()).toBeLessThanOrEqual(2_000);
   const before = await page.locator('.diff-row').count();
-  await page.getByRole('button', { name: /^Show more of its/ }).click();
+  await page.getByRole('button', { name: /^Show more lines/ }).click();
   await expect.poll(() => page.locator('.diff-row').count()).toBeGreaterThan(before);
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
   await page.locator('.step').first().waitFor();

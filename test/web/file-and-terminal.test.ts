@@ -39,11 +39,11 @@ test('a run is saved as one file, after its effect was said', async () => {
   await dialog.getByText(`squad export ${run}`, { exact: true }).waitFor();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    dialog.getByRole('button', { name: 'Save it' }).click(),
+    dialog.getByRole('button', { name: 'Save' }).click(),
   ]);
   expect(download.suggestedFilename()).toBe(`squad-${run}.html`);
   const file = await download.path();
-  await page.getByText(`Your browser saves squad-${run}.html.`).waitFor();
+  await page.getByText(`Downloading squad-${run}.html.`).waitFor();
   const opened = await page.context().newPage();
   renameSync(file, `${file}.html`);
   await opened.goto(`file://${file}.html`);
@@ -63,7 +63,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
   await page.getByRole('button', { name: /^Save as a file/ }).waitFor();
   await page.keyboard.press('S');
   const dialog = page.getByRole('dialog', { name: 'Save as a file' });
-  await dialog.getByRole('button', { name: 'Save it' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog
     .getByText(/run_nosuchrun0/)
     .first()

@@ -45,7 +45,7 @@ test('a view that could not be loaded says so and is tried again; without a hub 
   await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
   await other.unroute(/cost-page/);
   await pages.restart();
-  await other.locator('.banner', { hasText: 'The hub of this page has ended' }).waitFor();
+  await other.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
   await pages.enter(other, '/cost');
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
 });
@@ -54,7 +54,7 @@ test.each(['/r/%', '/r/%E0%A4%A', '/s/%'])('an address that cannot be read says 
   const page = await pages.blank();
   await pages.enter(page, '/');
   await page.goto(`${pages.origin}${path}`);
-  await page.getByText('This address cannot be read').waitFor();
+  await page.getByText('Invalid address').waitFor();
   await page.locator('main').getByRole('link', { name: 'All runs' }).click();
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
 });
@@ -158,7 +158,7 @@ test('without git there is nothing to compare with, which is no error', async ()
   const run = await startRun(squad, 'Write', ['report written']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/changes`);
-  await page.getByText('Its folder is not in a git repository').waitFor();
+  await page.getByText('The folder is not in a git repository').waitFor();
   await page.locator('.empty .copy', { hasText: 'git init' }).waitFor();
   expect(await page.locator('main .problem').count()).toBe(0);
 });
@@ -246,7 +246,7 @@ describe('in a repository', () => {
     const id = /run_\w+/.exec(stdout)![0];
     rmSync(folder, { recursive: true });
     const page = await own.open(`/r/${id}/changes`);
-    await page.getByText('Its folder is gone').waitFor();
+    await page.getByText('The folder was removed').waitFor();
     expect(await page.locator('main .problem').count()).toBe(0);
   });
 });

@@ -42,17 +42,17 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
         Squad
       </a>
       <span>
-        Saved run, as it was <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
+        Run saved <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
       </span>
       <span class="soft">
         On the machine that ran it: <Copy text={`squad open ${shellWord(run)}`} label="command" isShown />
       </span>
       {leftOut.length > 0 && (
         <details>
-          <summary class="tone-ask">Not all of it is here</summary>
+          <summary class="tone-ask">Some of it was left out</summary>
           <ul>
             {leftOut.map(what => (
-              <li key={what}>Left out: {what}</li>
+              <li key={what}>{what}</li>
             ))}
           </ul>
         </details>
@@ -62,5 +62,5 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
 }
 
 function NotHere() {
-  return <Empty title="This is not in the file">A saved run holds its own pages and its squad's.</Empty>;
+  return <Empty title="Not in this file">A saved file contains one run and its squad.</Empty>;
 }

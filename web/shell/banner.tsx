@@ -33,23 +33,23 @@ export function Banner() {
     <div class="banner" role="status" ref={strip}>
       {isStranger.value ? (
         <span>
-          <strong>The hub of this page has ended.</strong> A newer hub or another program has its port now,
-          and was sent nothing. What you see is from <Ago at={since} />. To open the page again:{' '}
+          <strong>The hub that served this page has stopped.</strong> A newer hub or another program uses its
+          port now. This tab sent it nothing. The data shown is from <Ago at={since} />. To reopen the web UI:{' '}
           <Copy text="squad open" label="command" isShown />
         </span>
       ) : isHubStopped.value ? (
         <span>
-          <strong>The hub was stopped.</strong> What you see is from <Ago at={since} />. To start it:{' '}
+          <strong>The hub was stopped.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
           <Copy text="squad open" label="command" isShown />
         </span>
       ) : connection.value === 'reconnecting' ? (
         <span>
-          <strong>Connection lost, trying again.</strong> What you see is from <Ago at={since} />. Agents at
-          work go on.
+          <strong>Connection lost, reconnecting.</strong> The data shown is from <Ago at={since} />. Running
+          agents continue.
         </span>
       ) : (
         <span>
-          <strong>The hub does not answer.</strong> What you see is from <Ago at={since} />. To start it:{' '}
+          <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
           <Copy text="squad open" label="command" isShown />
         </span>
       )}

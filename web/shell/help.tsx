@@ -7,7 +7,7 @@ const IS_MAC = /Mac|iP/.test(navigator.platform);
 /** From the table that binds them: it cannot say anything else than is true. */
 export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="key-list">
         {keys.map(({ key, what }) => (
           <div key={key}>
@@ -19,7 +19,7 @@ export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
         ))}
       </dl>
       <p class="soft">
-        Keys rest while you type. <kbd>esc</kbd> closes this.
+        Shortcuts are off while you type. <kbd>esc</kbd> closes this dialog.
       </p>
     </Dialog>
   );

@@ -42,7 +42,7 @@ async function loadAll(): Promise<void> {
 export function Overlays() {
   useKeys([
     { key: 'ctrl+k', what: 'Commands, views and runs', run: openPalette },
-    { key: '?', what: 'Keys', run: openHelp },
+    { key: '?', what: 'Keyboard shortcuts', run: openHelp },
     { key: 'N', what: 'Start a run', run: openStart },
   ]);
   useEffect(() => {

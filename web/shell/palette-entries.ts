@@ -7,6 +7,7 @@ import { inbox } from '../state/live.ts';
 import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
+import { plural } from '../ui/figures.ts';
 import { harmless } from '../ui/harmless.ts';
 import { lookOfCard } from '../ui/status-style.ts';
 import { askFirst } from './ask-first.tsx';
@@ -47,7 +48,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
     })),
     ...keys
       .filter(({ key }) => key !== 'ctrl+k' && !key.startsWith('g '))
-      .map(({ key, what, run }) => ({ id: `key ${key}`, group: 'Here', label: what, key, run })),
+      .map(({ key, what, run }) => ({ id: `key ${key}`, group: 'This page', label: what, key, run })),
     ...VIEWS.map(({ name, href, key }) => ({
       id: `view ${href}`,
       group: 'Views',
@@ -113,13 +114,12 @@ const COMMANDS: Entry[] = [
     run: () =>
       askFirst({
         title: 'Cancel every run',
-        effect:
-          'Stops every agent that is at work or waits for a place, in all workspaces. What they did stays.',
+        effect: 'Stops every running and queued agent in all workspaces. Their work is kept.',
         command: 'squad cancel --all --everywhere',
         yes: 'Cancel all',
         run: async () => {
           const { runs } = await call('cancel_run', { all: true, everywhere: true });
-          return runs.length === 0 ? 'Nothing was at work' : `Stopping ${runs.length}`;
+          return runs.length === 0 ? 'No runs to cancel' : `Stopping ${plural(runs.length, 'run')}`;
         },
       }),
   },
@@ -131,12 +131,13 @@ const COMMANDS: Entry[] = [
     run: () =>
       askFirst({
         title: 'Stop the hub',
-        effect: 'Agents at work go on, and the next hub takes them up. This page has nothing new until then.',
+        effect:
+          'Running agents continue, and the next hub takes them over. Until then this page shows nothing new.',
         command: 'squad hub stop',
         yes: 'Stop the hub',
         run: async () => {
           await call('stop_hub', {});
-          return 'The hub ends';
+          return 'The hub is stopping';
         },
       }),
   },

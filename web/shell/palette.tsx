@@ -47,11 +47,11 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       <input
         type="text"
         role="combobox"
-        aria-label="Type what to do or to open"
+        aria-label="Search commands, views and runs"
         aria-expanded="true"
         aria-controls={list}
         aria-activedescendant={entries.length > 0 ? `${list}-${chosen}` : undefined}
-        placeholder="what to do, or which run"
+        placeholder="search commands, views and runs"
         autocomplete="off"
         value={typed}
         onInput={event => {
@@ -60,7 +60,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
         }}
         onKeyDown={onKeyDown}
       />
-      <div class="palette-list" role="listbox" id={list} aria-label="Found">
+      <div class="palette-list" role="listbox" id={list} aria-label="Results">
         {entries.map((entry, index) => (
           <Choice
             key={entry.id}
@@ -72,7 +72,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
           />
         ))}
       </div>
-      {entries.length === 0 && <p class="palette-none soft">Nothing is called that.</p>}
+      {entries.length === 0 && <p class="palette-none soft">No matches</p>}
     </dialog>
   );
 }

@@ -30,9 +30,9 @@ export class SafeView extends Component<SafeViewProps, { broken: unknown; url: s
       return (
         <>
           <h1 class="unseen">Not found</h1>
-          <Empty title="This address cannot be read">
-            <code>{harmless(url)}</code> has a percent sign that stands for nothing: part of the address may
-            be missing.
+          <Empty title="Invalid address">
+            <code>{harmless(url)}</code> contains an invalid percent escape. Part of the address may be
+            missing.
             <p>
               <a href="/">All runs</a>
             </p>
@@ -41,13 +41,13 @@ export class SafeView extends Component<SafeViewProps, { broken: unknown; url: s
       );
     return (
       <>
-        <h1 class="unseen">Broken</h1>
+        <h1 class="unseen">Error</h1>
         <Problem
           error={
             new ApiError(
               'PAGE_ERROR',
-              `This view broke: ${broken instanceof Error ? broken.message : broken}`,
-              ['Everything else still works, and agents are not concerned.'],
+              `This view failed: ${broken instanceof Error ? broken.message : broken}`,
+              ['Other views still work, and agents are not affected.'],
             )
           }
           onRetry={() => this.setState({ broken: null })}

@@ -58,13 +58,14 @@ function Locked() {
   return (
     <main class="locked">
       <h1>Squad</h1>
-      <p>This tab has no key to the hub. Open the page from a terminal:</p>
+      <p>This tab is not signed in to the hub. Open the web UI from a terminal:</p>
       <p>
         <Copy text="squad open" label="command" isShown />
       </p>
       <p class="soft">
-        The address it opens carries a key that works once, within 10 minutes. The tab then works until the
-        hub stops, or until an hour after you closed it. Other tabs of the same address get in through it.
+        The address it opens contains a key that works once, within 10 minutes. The session then lasts until
+        the hub stops, or until an hour after you close the tab. Other tabs at the same address share the
+        session.
       </p>
     </main>
   );
@@ -171,7 +172,7 @@ function Unlocked({ children }: { children: ComponentChildren }) {
   return (
     <>
       <a class="skip" href="#main">
-        To the content
+        Skip to content
       </a>
       <TopBar />
       <Navigation />

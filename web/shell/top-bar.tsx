@@ -77,7 +77,7 @@ function FilterBox() {
       <input
         ref={box}
         type="search"
-        aria-label="Filter runs by words of their task, role, engine or id"
+        aria-label="Filter runs by task, role, engine or id"
         placeholder="filter"
         value={typed}
         onInput={event => setTyped(event.currentTarget.value)}
@@ -138,7 +138,7 @@ const CONNECTION_WORDS = {
   connecting: 'connecting',
   live: 'live',
   reconnecting: 'reconnecting',
-  offline: 'no hub',
+  offline: 'offline',
   locked: 'locked',
 } as const;
 
@@ -153,6 +153,6 @@ function ConnectionMark() {
 }
 
 function todayTitle({ unreportedToday }: { unreportedToday: number }): string {
-  const missing = `What ${unreportedToday} ${unreportedToday === 1 ? 'run' : 'runs'} of today cost is not known`;
-  return unreportedToday > 0 ? missing : 'What runs of today have reported';
+  const missing = `Cost unknown for ${unreportedToday} of today's runs`;
+  return unreportedToday > 0 ? missing : "Cost of today's runs, as far as reported";
 }

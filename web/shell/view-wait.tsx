@@ -32,11 +32,9 @@ export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
 
 function NotLoaded({ what, retry }: { what: string; retry(): void }) {
   const error = isStale()
-    ? new ApiError('HUB_UNREACHABLE', `${what} is not loaded, and the hub does not answer`, [
-        'It is loaded as soon as the hub answers. squad open starts it.',
+    ? new ApiError('HUB_UNREACHABLE', `${what} could not be loaded: the hub does not answer`, [
+        'It loads as soon as the hub answers. To start the hub, run `squad open`.',
       ])
-    : new ApiError('PAGE_ERROR', `${what} could not be loaded`, [
-        'If it happens again, load the whole page anew.',
-      ]);
+    : new ApiError('PAGE_ERROR', `${what} could not be loaded`, ['If this happens again, reload the page.']);
   return <Problem error={error} onRetry={retry} />;
 }

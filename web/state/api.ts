@@ -42,8 +42,8 @@ export async function call<N extends RoutedName>(
 function fromFile<N extends RoutedName>(name: N, input?: Input<N>): Output<N> {
   const answer = savedAnswers.of(name, input ?? {});
   if (answer !== undefined) return answer as Output<N>;
-  throw new ApiError('NOT_SAVED', 'This is a saved run: that is not in the file', [
-    `Ask the hub that ran it: squad open ${shellWord(saved!.run)}`,
+  throw new ApiError('NOT_SAVED', 'Not included in this saved run', [
+    `Open it on the machine that ran it: squad open ${shellWord(saved!.run)}`,
   ]);
 }
 
@@ -70,14 +70,18 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   if (found === 'nobody') throw unreachable();
   if (found === 'over') {
     dropToken();
-    throw new ApiError('SESSION_OVER', 'The session of this tab has ended', ['squad open opens another.']);
+    throw new ApiError('SESSION_OVER', 'The session of this tab has ended', [
+      'Run `squad open` to start a new one.',
+    ]);
   }
   if (found === 'stranger') {
     // A page that has never met its hub has nothing to show: the token is that of another.
     if (!wasHub()) dropToken();
-    throw new ApiError('HUB_UNREACHABLE', 'The hub of this page has ended; another program has its port', [
-      'squad open opens the page of the hub that is running now.',
-    ]);
+    throw new ApiError(
+      'HUB_UNREACHABLE',
+      'The hub that served this page has stopped; another program uses its port',
+      ['Run `squad open` to open the web UI of the running hub.'],
+    );
   }
   const answer = await fetch(`/api${path}`, {
     method,
@@ -101,11 +105,11 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   const told = value?.error;
   throw new ApiError(
     told?.code ?? 'HTTP_ERROR',
-    inFolderWords(told?.message ?? `The hub answered ${answer.status}`),
+    inFolderWords(told?.message ?? `The hub responded with status ${answer.status}`),
     withoutHeader(told?.suggestions ?? []),
     answer.status,
   );
 }
 
 const unreachable = () =>
-  new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['squad open starts it again.']);
+  new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['Run `squad open` to start it.']);

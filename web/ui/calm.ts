@@ -20,5 +20,5 @@ export function useJustCame(id: string): string | null {
     const timer = setTimeout(() => setCalm(place), CALM_MS);
     return () => clearTimeout(timer);
   }, [place]);
-  return calm === place ? null : 'It came just now';
+  return calm === place ? null : 'This has just appeared';
 }

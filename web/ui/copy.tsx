@@ -20,7 +20,7 @@ export function Copy({ text, label, isShown = false }: CopyProps) {
       setCopied(true);
       setTimeout(() => setCopied(false), SAID_MS);
     } catch {
-      toast(`The browser did not let it be copied: ${text}`);
+      toast(`The browser blocked copying: ${text}`);
     }
   };
   return (

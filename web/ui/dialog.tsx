@@ -100,7 +100,7 @@ export function Confirm(props: ConfirmProps) {
             type="submit"
             class={`button ${tone}`}
             aria-disabled={isBusy || undefined}
-            title={isBusy ? 'It is under way' : undefined}
+            title={isBusy ? 'In progress' : undefined}
           >
             {yes}
           </button>

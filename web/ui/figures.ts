@@ -38,7 +38,11 @@ export function shownMoney(usd: number): string {
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
-/** For words that have figures in them. */
+/** `1 run`, `3 runs`. */
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
+
+/** For texts that have figures in them. */
 export const FIGURES = { duration: shownDuration, money: shownMoney };
 
 const two = (value: number) => String(value).padStart(2, '0');

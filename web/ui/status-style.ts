@@ -20,7 +20,7 @@ const OF_STATUS: Record<ShownStatus, Look> = {
   lost: { word: 'lost', icon: 'cross', tone: 'bad' },
   cancelled: { word: 'cancelled', icon: 'stop', tone: 'off' },
   terminated: { word: 'ended', icon: 'stop', tone: 'off' },
-  abandoned: { word: 'given up', icon: 'stop', tone: 'off' },
+  abandoned: { word: 'abandoned', icon: 'stop', tone: 'off' },
 };
 
 const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;

@@ -516,7 +516,7 @@ describe('squad open', () => {
       expect(await showAs(65_534, new URL(address).host, key)).toMatch(/^HTTP\/1\.1 403 /);
       expect((await exchange(address)).status).toBe(200);
       const log = readFileSync(join(squad.home, 'hub.log'), 'utf8');
-      expect(log).toContain('Another user of this machine showed a key');
+      expect(log).toContain('Another user of this machine tried to use a key');
       expect(log).not.toContain(key);
     },
   );

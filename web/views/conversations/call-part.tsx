@@ -35,7 +35,7 @@ export function CallPart({ runId, messageId, call, answer, nested }: CallPartPro
           </span>{' '}
           <CameOf answer={answer} />
         </summary>
-        <p class="soft">Given</p>
+        <p class="soft">Input</p>
         <Value>
           <LongText text={valueText(call.input)} left={call.left} whole={given} />
         </Value>
@@ -65,8 +65,7 @@ export function AnswerPart({ runId, result, messageId }: Answer & { runId: strin
   return (
     <>
       <p class={result.isError ? 'tone-bad' : 'soft'}>
-        {result.isError ? 'Failed with' : 'Gave back'}
-        {text === '' && ' nothing'}
+        {result.isError ? 'Error' : 'Output'} {text === '' && ' (empty)'}
       </p>
       {text !== '' && (
         <Value>
@@ -87,14 +86,14 @@ function Value({ children }: { children: ComponentChildren }) {
 }
 
 function CameOf({ answer }: { answer: Answer | null }) {
-  if (!answer) return <span class="soft">no answer yet</span>;
+  if (!answer) return <span class="soft">no result yet</span>;
   return answer.result.isError ? (
     <span class="tone-bad">
       <Icon name="cross" /> failed
     </span>
   ) : (
     <span class="tone-good">
-      <Icon name="check" /> answered
+      <Icon name="check" /> done
     </span>
   );
 }

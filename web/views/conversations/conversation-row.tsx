@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { moreCalls } from '../../../src/schema/conversation-view.ts';
+import { plural } from '../../ui/figures.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
@@ -13,11 +14,11 @@ const FEW = 20;
 function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made }) {
   const [isOpen] = useState(() => calls.length <= FEW);
   const failed = calls.filter(({ answer }) => answer?.result.isError).length;
-  const count = calls.length === 1 ? '1 call' : `${calls.length} calls`;
   return (
     <details class="said-fold said-made" open={isOpen}>
       <summary>
-        {count} in the program{failed > 0 && <span class="tone-bad">, {failed} failed</span>}
+        {plural(calls.length, 'call')} in the program
+        {failed > 0 && <span class="tone-bad">, {failed} failed</span>}
       </summary>
       <ol class="said-made-calls" aria-label="Calls in the program">
         {calls.map(made => (
@@ -32,7 +33,7 @@ function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made
 }
 
 function MoreCalls({ more }: { more: More }) {
-  return <p class="soft">{moreCalls(more)}: not kept</p>;
+  return <p class="soft">{moreCalls(more)}: not stored</p>;
 }
 
 const NAMES: Record<ConversationEntry['role'], string> = {
@@ -50,8 +51,8 @@ export function ConversationRow({ runId, said }: { runId: string; said: Conversa
     <>
       {hasGap && (
         <li class="talk-gap tone-ask">
-          <Icon name="warn" /> A message is missing here: it was too long to be read.{' '}
-          <a href={`/r/${runId}/output`}>The output</a> has it.
+          <Icon name="warn" /> A message is missing here because it was too long. It is in the{' '}
+          <a href={`/r/${runId}/output`}>output</a>.
         </li>
       )}
       <li class={`said said-${role}`}>
@@ -65,7 +66,7 @@ export function ConversationRow({ runId, said }: { runId: string; said: Conversa
           {parts.map((part, index) => (
             <OnePart key={index} runId={runId} messageId={id} part={part} role={role} />
           ))}
-          {parts.length === 0 && <span class="soft">It said nothing.</span>}
+          {parts.length === 0 && <span class="soft">Empty message</span>}
         </div>
       </li>
     </>
@@ -104,7 +105,7 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
   if (part.type === 'reasoning')
     return (
       <details class="said-fold">
-        <summary>Thinks</summary>
+        <summary>Reasoning</summary>
         {text}
       </details>
     );
@@ -112,7 +113,7 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
   if (role === 'system')
     return (
       <details class="said-fold">
-        <summary>What it was told to be</summary>
+        <summary>System prompt</summary>
         {text}
       </details>
     );

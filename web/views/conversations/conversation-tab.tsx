@@ -46,12 +46,12 @@ export function ConversationTab({ data }: { data: ShownRun }) {
       )}
       {note !== null && rows.length === 0 && (
         <Empty
-          title={endedAt === null ? 'Nothing has been said yet' : 'Nothing was said'}
+          title={endedAt === null ? 'No messages yet' : 'No messages'}
           command={endedAt === null ? undefined : `squad log ${shellWord(id)}`}
         >
           {endedAt === null
-            ? 'What the model is asked and says, and every call of a tool, is shown here as it happens.'
-            : 'It ended before the model was asked. Its output says why.'}
+            ? 'Prompts, responses and tool calls appear here as they happen.'
+            : 'The run ended before the first request to the model. See its output for the reason:'}
         </Empty>
       )}
     </div>

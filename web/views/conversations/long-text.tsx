@@ -40,7 +40,7 @@ export function LongText({ text, left = 0, whole, isLine = false }: LongTextProp
       <Plain text={withoutColours(all ?? text)} isBlock={!isLine} />
       {all === null && left > 0 && whole && (
         <p>
-          <Button onClick={() => void showAll(whole)}>Show all ({shownCount(left)} characters more)</Button>
+          <Button onClick={() => void showAll(whole)}>Show all ({shownCount(left)} more characters)</Button>
           {problem !== null && <span class="tone-bad"> {problem}</span>}
         </p>
       )}

@@ -7,7 +7,7 @@ import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
 import { Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { shownMoney } from '../../ui/figures.ts';
+import { plural, shownMoney } from '../../ui/figures.ts';
 import { Plain } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Money } from '../../ui/usage.tsx';
@@ -31,7 +31,9 @@ export function CostPage() {
     <div class="cost">
       <header class="page-head">
         <h1>Cost</h1>
-        <p class="soft">As engines report it, or as a price list has it. What neither knows is in no sum.</p>
+        <p class="soft">
+          As reported by engines, or estimated from a price list. Unknown costs are not included in totals.
+        </p>
         <p class="page-tools">
           <label>
             Last{' '}
@@ -70,8 +72,8 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
   const { days, roles, squads, budgets, total, unpriced } = report;
   if (total.runs === 0)
     return (
-      <Empty title="No runs in this time" command={'squad run coder "Say hello"'}>
-        What runs cost appears here as soon as one has started.
+      <Empty title="No runs in this period" command={'squad run coder "Say hello"'}>
+        Costs appear here once a run has started.
       </Empty>
     );
   const isGuessed = (list: readonly Figures[]) => list.some(({ isEstimated }) => isEstimated);
@@ -81,7 +83,7 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
         <h2>
           By day{' '}
           <span class="soft">
-            <Money usd={total.costUsd} isEstimated={total.isEstimated} /> together
+            <Money usd={total.costUsd} isEstimated={total.isEstimated} /> total
           </span>
         </h2>
         <Sheet
@@ -122,13 +124,13 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
         />
       </section>
       {isGuessed([...days, ...roles]) && (
-        <p class="soft">≈ is worked out from a price list, where an engine reports tokens only.</p>
+        <p class="soft">≈ is an estimate from a price list, for engines that report only tokens.</p>
       )}
       {unpriced.runs > 0 && (
         <p class="soft">
-          The price list has no <Plain text={unpriced.models.join(', ')} isBlock={false} />: what{' '}
-          {unpriced.runs === 1 ? 'one run' : `${unpriced.runs} runs`} cost is not known. Prices for later runs
-          go into <code>prices.json</code> in Squad’s home, or into the file of a subagent.
+          No price is known for <Plain text={unpriced.models.join(', ')} isBlock={false} />, so the cost of{' '}
+          {plural(unpriced.runs, 'run')} is unknown. Add prices for later runs to <code>prices.json</code> in
+          Squad’s home, or to the file of a subagent.
         </p>
       )}
     </>
@@ -164,24 +166,23 @@ function Today({ day, here, budgets }: TodayProps) {
           <Money usd={spent} isEstimated={isEstimated} />
         </b>{' '}
         {budgets.dayUsd === null ? (
-          <span class="soft">of no budget</span>
+          <span class="soft">no budget set</span>
         ) : (
           <span class={tone}>
             of {shownMoney(budgets.dayUsd)}
-            {state === 'over' && ': no run is started any more today'}
-            {state === 'near' && ': most of it'}
+            {state === 'over' && ': no more runs start today'}
+            {state === 'near' && ': nearly used up'}
           </span>
         )}
       </p>
       {here && (
         <p class="soft">
-          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this one.
+          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this workspace.
         </p>
       )}
       {unreported > 0 && (
         <p class="tone-ask">
-          What {unreported} of today’s {runs} runs cost is not known
-          {spent !== null && ': it is more than that'}.
+          Cost unknown for {unreported} of today’s {runs} runs {spent !== null && ': the total is higher'}.
         </p>
       )}
       {share !== null && (
@@ -196,11 +197,11 @@ function Today({ day, here, budgets }: TodayProps) {
         />
       )}
       <p class="soft">
-        A run may cost {limit(budgets.runUsd)}, a squad {limit(budgets.squadUsd)}, a day{' '}
-        {limit(budgets.dayUsd)}. <a href="/settings">Change that</a>
+        Limits: {limit(budgets.runUsd)} per run, {limit(budgets.squadUsd)} per squad, {limit(budgets.dayUsd)}{' '}
+        per day. <a href="/settings">Change limits</a>
       </p>
     </section>
   );
 }
 
-const limit = (usd: number | null) => (usd === null ? 'any amount' : shownMoney(usd));
+const limit = (usd: number | null) => (usd === null ? 'none' : shownMoney(usd));

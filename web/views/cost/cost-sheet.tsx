@@ -31,7 +31,7 @@ export function Sheet({ name, budget, rows }: SheetProps) {
             {line === null ? (
               <span class="unseen">share</span>
             ) : (
-              `│ is the budget, ${shownMoney(budget ?? 0)}`
+              `│ marks the budget, ${shownMoney(budget ?? 0)}`
             )}
           </th>
           <th scope="col" class="num">
@@ -43,7 +43,7 @@ export function Sheet({ name, budget, rows }: SheetProps) {
           <th scope="col" class="num">
             runs
           </th>
-          <th scope="col">missing</th>
+          <th scope="col">unknown cost</th>
         </tr>
       </thead>
       <tbody>

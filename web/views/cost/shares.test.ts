@@ -27,8 +27,8 @@ describe('standing', () => {
 describe('unreportedWords', () => {
   it('says how much of a sum is missing', () => {
     expect(unreportedWords(0, 3)).toBe('');
-    expect(unreportedWords(1, 3)).toBe('1 of 3 not known');
-    expect(unreportedWords(3, 3)).toBe('none known');
-    expect(unreportedWords(1, 1)).toBe('not known');
+    expect(unreportedWords(1, 3)).toBe('1 of 3 unknown');
+    expect(unreportedWords(3, 3)).toBe('all unknown');
+    expect(unreportedWords(1, 1)).toBe('unknown');
   });
 });

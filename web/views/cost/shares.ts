@@ -24,6 +24,6 @@ export function standing(
 /** Of so many runs, what some cost is not known: that is missing here, not 0. */
 export function unreportedWords(unreported: number, runs: number): string {
   if (unreported === 0) return '';
-  if (unreported >= runs) return runs === 1 ? 'not known' : 'none known';
-  return `${unreported} of ${runs} not known`;
+  if (unreported >= runs) return runs === 1 ? 'unknown' : 'all unknown';
+  return `${unreported} of ${runs} unknown`;
 }

@@ -32,24 +32,22 @@ function NoDiff({ run, error, onRetry }: NoDiffProps) {
   if (code !== 'DIFF_UNAVAILABLE') return <Problem error={error} onRetry={onRetry} />;
   if (run.startedAt === null)
     return (
-      <Empty title={run.endedAt === null ? 'It has not started yet' : 'It never started'}>
-        {run.endedAt === null
-          ? 'What it changes can be seen here as soon as it is at work.'
-          : 'It changed no file.'}
+      <Empty title={run.endedAt === null ? 'Not started yet' : 'Never started'}>
+        {run.endedAt === null ? 'Changes appear here once the run has started.' : 'It changed no files.'}
       </Empty>
     );
   if (/not a git repository/.test(message))
     return (
-      <Empty title="Its folder is not in a git repository" command="git init">
-        Changes are found by comparing with git, which knows nothing of <code>{run.directory}</code>. What it
-        did is in its activity and its output. For the runs to come, in the project:
+      <Empty title="The folder is not in a git repository" command="git init">
+        Squad finds changes with git, and <code>{run.directory}</code> is in no repository. See the activity
+        and the output of this run instead. To see the changes of later runs, run in the project:
       </Empty>
     );
   if (/\b(is|are) gone\b/.test(message))
     return (
-      <Empty title="Its folder is gone" command={`squad show ${shellWord(run.id)}`}>
-        <code>{run.directory}</code> was removed since, and no branch with its work is left. What was seen
-        when it ended:
+      <Empty title="The folder was removed" command={`squad show ${shellWord(run.id)}`}>
+        <code>{run.directory}</code> no longer exists, and no branch with its work is left. To see what Squad
+        recorded when the run ended:
       </Empty>
     );
   return <Problem error={error} onRetry={onRetry} />;
@@ -86,8 +84,8 @@ export function ChangesTab({ data }: { data: ShownRun }) {
       <h2 class="unseen">Changes</h2>
       <div class="changes-tools">
         {!saved && (
-          <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
-            {diff.isOver ? 'compare again' : 'compare with now'}
+          <Button onClick={reload} why={isLoading ? 'Comparing…' : null}>
+            {diff.isOver ? 'compare again' : 'refresh'}
           </Button>
         )}
         <Copy text={`squad diff ${shellWord(run.id)}`} label="command" isShown />
@@ -98,9 +96,7 @@ export function ChangesTab({ data }: { data: ShownRun }) {
         )}
       </div>
       <Notes notes={diff.notes} />
-      {diff.isTruncated && (
-        <p class="tone-ask">It is longer than what is shown here: the rest is in the folder.</p>
-      )}
+      {diff.isTruncated && <p class="tone-ask">The diff is cut off here: see the folder for the rest.</p>}
       {comments.length > 0 && (
         <SendBar
           run={run.id}
@@ -126,8 +122,8 @@ export function ChangesTab({ data }: { data: ShownRun }) {
           }
         />
       ) : (
-        <Empty title="Nothing is different from before it">
-          {diff.isOver ? 'It changed no file.' : 'As soon as it changes a file, it can be seen here.'}
+        <Empty title="No changes">
+          {diff.isOver ? 'It changed no files.' : 'Changed files appear here.'}
         </Empty>
       )}
     </section>
@@ -152,7 +148,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
     const words = message.trim();
     const { way, runId } = await call('comment_on_run', { run, comments, ...(words && { message: words }) });
     onSent();
-    toast(way === 'reply' ? 'Sent: a new run goes on with them.' : 'Sent as feedback.', {
+    toast(way === 'reply' ? 'Sent: a new run continues with your comments.' : 'Sent as feedback.', {
       href: `/r/${runId}`,
     });
     if (runId !== run) route(`/r/${runId}`);
@@ -183,11 +179,11 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
       >
         Send {many}
       </Button>
-      {action && !action.isPossible && <span class="soft">{action.why} They are kept in this tab.</span>}
+      {action && !action.isPossible && <span class="soft">{action.why} Your comments stay in this tab.</span>}
       {isAsking && (
         <Confirm
           title={`Send ${many}`}
-          effect={action?.effect ?? 'The agent goes on with your comments.'}
+          effect={action?.effect ?? 'The agent continues with your comments.'}
           command={commentCommand(run, comments, message)}
           yes="Send"
           tone="main"
@@ -195,7 +191,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           onClose={() => setAsking(false)}
         >
           <label>
-            Words before them, if any
+            Message (optional)
             <textarea value={message} onInput={event => setMessage(event.currentTarget.value)} />
           </label>
         </Confirm>

@@ -38,12 +38,12 @@ export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps
         <Lines lines={file.isBinary ? null : file} />
         <Copy text={file.path} label="path" />
       </h3>
-      <HiddenWarning text={textOf(file)} where="It" />
+      <HiddenWarning text={textOf(file)} where="This file" />
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <div class="diff-body" tabIndex={0}>
-          {file.isBinary && <p class="soft diff-note">A binary file: there are no lines to show.</p>}
-          {!file.isBinary && rows === 0 && <p class="soft diff-note">Its content is the same.</p>}
+          {file.isBinary && <p class="soft diff-note">Binary file: no lines to show.</p>}
+          {!file.isBinary && rows === 0 && <p class="soft diff-note">Content unchanged.</p>}
           <Hunks {...{ file, commenting, target }} />
         </div>
       )}
@@ -64,7 +64,7 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
       {shown.from > 0 && (
         <More
           onClick={() => setShown({ ...shown, from: Math.max(0, shown.from - STEP) })}
-          text={`Show earlier ones of its ${total.toLocaleString()} lines`}
+          text={`Show earlier lines (${total.toLocaleString()} in total)`}
         />
       )}
       {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
@@ -82,7 +82,7 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
       {total > shown.until && (
         <More
           onClick={() => setShown({ ...shown, until: shown.until + STEP })}
-          text={`Show more of its ${total.toLocaleString()} lines`}
+          text={`Show more lines (${total.toLocaleString()} in total)`}
         />
       )}
     </>

@@ -146,7 +146,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     if (!placeInFocus(box.current)) focusChange(box.current, 1);
     const place = placeInFocus(box.current);
     if (place) commenting?.edit(place);
-    else toast('There is no line to comment on: open a file first.');
+    else toast('No line to comment on: open a file first.');
   }
 
   function onArrow(event: KeyboardEvent) {

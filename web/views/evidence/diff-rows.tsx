@@ -45,12 +45,14 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
       />
       <p class="actions">
         <Button tone="main" keyName="Ctrl ↵" onClick={() => onDone(text)}>
-          Keep
+          {' '}
+          Save{' '}
         </Button>
         <Button keyName="esc" onClick={onClose}>
-          Not now
+          {' '}
+          Cancel{' '}
         </Button>
-        <span class="soft">Sent with the others, when you say so. Without words it is taken away.</span>
+        <span class="soft">All comments are sent together. Empty comments are discarded.</span>
       </p>
     </div>
   );
@@ -162,7 +164,8 @@ function Row({ file, line, commenting, target }: RowProps) {
           <div class="diff-remark">
             <span class="plain">{harmless(known.text)}</span>
             <button type="button" class="button quiet" onClick={() => commenting!.edit(place!)}>
-              change
+              {' '}
+              edit{' '}
             </button>
           </div>
         )

@@ -33,7 +33,7 @@ export function SendAlong({ along: { comments, isAlong, setAlong } }: { along: A
   return (
     <label class="start-check">
       <input type="checkbox" checked={isAlong} onChange={event => setAlong(event.currentTarget.checked)} />{' '}
-      {howMany(comments)} not sent yet: send {comments.length === 1 ? 'it' : 'them'} along
+      Include {howMany(comments)} not sent yet
     </label>
   );
 }
@@ -44,8 +44,8 @@ export function LeftUnsent({ along: { comments } }: { along: Along }) {
   const [is, it] = comments.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (
     <p class="tone-ask">
-      {howMany(comments)} on lines {is} not sent yet, and approving does not send {it}. To have {it} heeded,
-      send the work back instead.
+      {howMany(comments)} on lines {is} not sent yet, and approving does not send {it}. To send {it}, send the
+      work back instead.
     </p>
   );
 }

@@ -1,4 +1,5 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { plural } from '../../ui/figures.ts';
 import { keepComments, keptComments, type LineComment } from './saved-comments.ts';
 
 const known = new Map<string, Signal<LineComment[]>>();
@@ -17,5 +18,4 @@ function of(run: string): Signal<LineComment[]> {
   return found;
 }
 
-export const howMany = (comments: readonly LineComment[]): string =>
-  comments.length === 1 ? '1 comment' : `${comments.length} comments`;
+export const howMany = (comments: readonly LineComment[]): string => plural(comments.length, 'comment');

@@ -30,21 +30,21 @@ const LOOKS: Record<Health, HealthLook> = {
     word: 'idle',
     icon: 'clock',
     tone: 'calm',
-    means: 'Nobody needs it: it is started with the first run that does.',
+    means: 'Not in use. It starts with the first run that needs it.',
   },
-  starting: { word: 'starting', icon: 'half', tone: 'busy', means: 'It has not greeted yet.' },
-  up: { word: 'up', icon: 'check', tone: 'good', means: 'It answers.' },
+  starting: { word: 'starting', icon: 'half', tone: 'busy', means: 'Waiting for the handshake.' },
+  up: { word: 'up', icon: 'check', tone: 'good', means: 'It responds.' },
   checking: {
     word: 'checking',
     icon: 'half',
     tone: 'ask',
-    means: 'It was slow to answer and is asked whether it is there.',
+    means: 'It was slow to respond. Squad is checking whether it is alive.',
   },
   retrying: {
     word: 'retrying',
     icon: 'half',
     tone: 'ask',
-    means: 'It failed before any call did, and is started again soon.',
+    means: 'It failed outside of a call. Squad restarts it soon.',
   },
   cooling: {
     word: 'cooling',
@@ -52,7 +52,12 @@ const LOOKS: Record<Health, HealthLook> = {
     tone: 'bad',
     means: 'It failed a call, or kept failing. Squad retries it after the cool-down.',
   },
-  unusable: { word: 'unusable', icon: 'cross', tone: 'bad', means: 'It cannot work as it is configured.' },
+  unusable: {
+    word: 'unusable',
+    icon: 'cross',
+    tone: 'bad',
+    means: 'It cannot work with its current configuration.',
+  },
 };
 
 export const healthStyle = (health: Health): HealthLook => LOOKS[health];
@@ -99,27 +104,22 @@ function Shown({ path }: { path: string }) {
 function State({ gateway: { state, file, servers }, path }: { gateway: Gateway; path: string }) {
   if (state === 'untrusted')
     return (
-      <Empty
-        title="The file of servers is not trusted"
-        command={`squad trust --workspace ${shellWord(path)}`}
-      >
-        <code>{file}</code> names programs that Squad would run. Nothing in it is in force until you have read
-        it and trust it, in a terminal that shows it to you first.
+      <Empty title="The server file is not trusted" command={`squad trust --workspace ${shellWord(path)}`}>
+        <code>{file}</code> names programs that Squad would run. It has no effect until you trust it in a
+        terminal, which shows you the file first.
       </Empty>
     );
   if (state === 'invalid')
     return (
-      <Empty
-        title="The file of servers cannot be read"
-        command={`squad mcp lint --workspace ${shellWord(path)}`}
-      >
-        <code>{file}</code> has a fault; <code>squad mcp lint</code> says where.
+      <Empty title="The server file is invalid" command={`squad mcp lint --workspace ${shellWord(path)}`}>
+        <code>{file}</code> has an error; <code>squad mcp lint</code> shows where.
       </Empty>
     );
   if (servers.length === 0)
     return (
       <Empty title="No servers yet" command="squad mcp add NAME -- COMMAND">
-        They are in <code>{file}</code>. <code>squad mcp import</code> takes over what other clients have.
+        Servers are configured in <code>{file}</code>. <code>squad mcp import</code> copies those of other MCP
+        clients.
       </Empty>
     );
   return null;
@@ -138,7 +138,7 @@ function Servers({ servers }: { servers: Gateway['servers'] }) {
             <th scope="col">server</th>
             <th scope="col">health</th>
             <th scope="col">since</th>
-            <th scope="col">fault</th>
+            <th scope="col">error</th>
             <th scope="col" class="num">
               calls
             </th>
@@ -177,7 +177,7 @@ function Server({ server }: { server: Gateway['servers'][number] }) {
         </span>
         {server.refused.map(({ name, reason }) => (
           <p key={name} class="soft">
-            <Plain text={`${name} is not handed on: ${reason}`} isBlock={false} />
+            <Plain text={`${name} is not passed on to agents: ${reason}`} isBlock={false} />
           </p>
         ))}
       </td>
@@ -188,14 +188,14 @@ function Server({ server }: { server: Gateway['servers'][number] }) {
         </span>
         {retryAt !== null && (
           <p class="soft">
-            again <Ago at={retryAt} />
+            retry <Ago at={retryAt} />
           </p>
         )}
       </td>
       <td data-name="since">
         <Ago at={since} />
       </td>
-      <td class="wide" data-name="fault">
+      <td class="wide" data-name="error">
         {fault !== null && (
           <span class="tone-bad">
             <Plain text={fault} isBlock={false} />

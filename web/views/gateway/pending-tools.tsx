@@ -18,7 +18,7 @@ const isEntry = ({ kind }: Pending): boolean => kind === 'unmatched' || kind ===
 function effectOf(asks: readonly Pending[]): string {
   return asks.every(isEntry)
     ? 'The entry stays as it is, and agents see the tools that their roles allow.'
-    : 'Agents whose roles allow it may use what is shown here from now on. A later change waits again.';
+    : 'Agents whose roles allow it can use these definitions from now on. Later changes need approval again.';
 }
 
 interface PendingToolsProps {
@@ -33,7 +33,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
   useKeys([
     {
       key: 'a',
-      what: 'Approve everything that is pending',
+      what: 'Approve all pending changes',
       run: () => setAsks(pending),
       when: () => pending.length > 0,
     },
@@ -46,7 +46,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     const hashes = chosen.map(({ hash }) => hash);
     await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
       told.unseen.length > 0 && chosen.length > told.approved.length
-        ? `Approved ${told.approved.length}. ${told.unseen.length} changed once more: look at them again.`
+        ? `Approved ${told.approved.length}. ${told.unseen.length} changed meanwhile: review them again.`
         : `Approved ${told.approved.length}.`,
     );
     onDone();
@@ -55,10 +55,10 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     <section class="page-part">
       <h2>Pending approvals</h2>
       <p class="soft">
-        New and changed definitions came after the first look at their server, and no agent sees them until
+        New and changed definitions appeared after Squad first read their server. Agents do not see them until
         you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
-        all tools of that server until you correct it, or approve it as it is. A dangling entry restricts a
-        server or role that does not exist, and hides the tools it may be meant for in the same way.
+        all tools of that server until you fix it, or approve it as it is. A dangling entry restricts a server
+        or role that does not exist, and hides the tools it may be meant for in the same way.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>

@@ -44,16 +44,16 @@ export function RoleTools({ workspace, onLooked }: RoleToolsProps) {
   useKeys([
     {
       key: 'l',
-      what: 'Start servers and look what this role sees',
+      what: 'List the tools of this role',
       run: () => void look(),
       when: () => !isLooking,
     },
   ]);
   return (
     <section class="page-part">
-      <h2>What a role sees</h2>
+      <h2>Tools of a role</h2>
       <p class="soft">
-        Looking starts servers that are not up: they have to be asked. They end again when nobody needs them.
+        Listing tools starts the servers that are not running. They stop again when they are not in use.
       </p>
       <p class="page-tools">
         <label>
@@ -67,8 +67,8 @@ export function RoleTools({ workspace, onLooked }: RoleToolsProps) {
             ))}
           </select>
         </label>
-        <Button keyName="l" onClick={() => void look()} why={isLooking ? 'Servers are being asked.' : null}>
-          Start and look
+        <Button keyName="l" onClick={() => void look()} why={isLooking ? 'Asking the servers…' : null}>
+          List tools
         </Button>
         <Copy
           text={`squad mcp tools${role === '' ? '' : ` --role ${shellWord(role)}`} --workspace ${shellWord(workspace)}`}
@@ -97,8 +97,8 @@ function Answer({ answer: { role, tools, faults, warnings } }: { answer: Tools }
         <thead>
           <tr>
             <th scope="col">tool</th>
-            <th scope="col">seen</th>
-            <th scope="col">what it is</th>
+            <th scope="col">visible</th>
+            <th scope="col">description</th>
           </tr>
         </thead>
         <tbody>

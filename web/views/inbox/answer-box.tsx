@@ -33,7 +33,7 @@ export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
 
 /** A no is taken at once; a yes from who could see what it is for. */
 function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; seen: Seen }) {
-  const whyNot = why ?? (seen.isSeen ? null : 'You have not seen all of it');
+  const whyNot = why ?? (seen.isSeen ? null : 'Scroll to the end first');
   return (
     <>
       <button
@@ -52,9 +52,7 @@ function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; see
       <Button tone="danger" keyName="n" why={why} onClick={() => void send('no')}>
         deny
       </Button>
-      {why === null && seen.isSeen === false && (
-        <span class="soft">There is more of it: scroll to its end to allow it.</span>
-      )}
+      {why === null && seen.isSeen === false && <span class="soft">Scroll to the end to allow it.</span>}
     </>
   );
 }

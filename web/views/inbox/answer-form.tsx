@@ -39,7 +39,7 @@ function Field({ field }: { field: InboxField }) {
   const words = (
     <span>
       {harmless(title)}
-      {isRequired && <span class="tone-ask"> (needed)</span>}
+      {isRequired && <span class="tone-ask"> (required)</span>}
       {bounds && <span class="soft"> {bounds}</span>}
       {description && <span class="faint"> – {harmless(description)}</span>}
     </span>
@@ -108,6 +108,6 @@ function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, for
           ? `${most}${unit} or less`
           : null;
   const kind = isInteger ? 'whole number' : format !== undefined ? harmless(format) : null;
-  const like = pattern === undefined ? null : `like ${harmless(pattern)}`;
+  const like = pattern === undefined ? null : `pattern ${harmless(pattern)}`;
   return [kind, range, like].filter(part => part !== null).join(', ');
 }

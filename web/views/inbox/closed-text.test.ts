@@ -12,10 +12,12 @@ test('only what somebody answered has a check', () => {
 test('what nobody answered says so, even where a default counted', () => {
   const by = { who: 'default' as const, via: null };
   expect(outcomeWords({ state: 'expired', answer: 'no', answeredBy: by })).toBe(
-    'nobody answered, “no” counted',
+    'nobody answered, default “no” used',
   );
-  expect(outcomeWords({ state: 'withdrawn', answer: null, answeredBy: null })).toBe('whoever asked is gone');
+  expect(outcomeWords({ state: 'withdrawn', answer: null, answeredBy: null })).toBe(
+    'the agent no longer waits for it',
+  );
   expect(
     outcomeWords({ state: 'answered', answer: 'a\u202eb', answeredBy: { who: 'user', via: 'page' } }),
-  ).toBe('a<U+202E>b · you, on the page');
+  ).toBe('a<U+202E>b · you, in the web UI');
 });

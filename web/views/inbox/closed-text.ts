@@ -11,7 +11,7 @@ export const SETTLED_LOOKS: Record<Settled, Look> = {
   declined: { word: 'declined', icon: 'cross', tone: 'off' },
   expired: { word: 'expired', icon: 'clock', tone: 'ask' },
   withdrawn: { word: 'withdrawn', icon: 'stop', tone: 'off' },
-  unknown: { word: 'no longer asked', icon: 'stop', tone: 'off' },
+  unknown: { word: 'closed', icon: 'stop', tone: 'off' },
 };
 
 export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =>
@@ -19,10 +19,10 @@ export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =
 
 /** What came of it, after the word for it: the answer, and whose it was. */
 export function outcomeWords({ state, answer, answeredBy }: Outcome): string {
-  if (state === 'withdrawn') return 'whoever asked is gone';
+  if (state === 'withdrawn') return 'the agent no longer waits for it';
   if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')
-    return answer === null ? 'nobody answered' : `nobody answered, “${harmless(answer)}” counted`;
+    return answer === null ? 'nobody answered' : `nobody answered, default “${harmless(answer)}” used`;
   return [answer === null ? 'no answer' : harmless(answer), byWhom(answeredBy)].join(' · ');
 }
 
@@ -31,5 +31,5 @@ type Outcome = Pick<InboxItem, 'state' | 'answer' | 'answeredBy'>;
 function byWhom(by: InboxItem['answeredBy']): string {
   if (by?.who === 'run') return `by ${by.via}`;
   if (by?.who === 'default') return 'the default';
-  return by?.via ? `you, ${by.via === 'page' ? 'on the page' : `by ${harmless(by.via)}`}` : 'you';
+  return by?.via ? `you, ${by.via === 'page' ? 'in the web UI' : `via ${harmless(by.via)}`}` : 'you';
 }

@@ -29,7 +29,7 @@ import { useSeen } from './use-seen.ts';
 export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
   return (
     <section>
-      <h2>Before</h2>
+      <h2>History</h2>
       <ul class="settled">
         {items.map(item => (
           <li key={item.id}>
@@ -43,12 +43,12 @@ export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boole
           </li>
         ))}
       </ul>
-      {hasMore && <p class="soft">Only the last {items.length}.</p>}
+      {hasMore && <p class="soft">Only the last {items.length} are shown.</p>}
     </section>
   );
 }
 
-const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
+const KINDS = { question: 'asks', approval: 'asks for approval', permission: 'asks for permission' } as const;
 
 /** One that was settled stays as it is, and takes no answer any more. */
 export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
@@ -58,7 +58,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
         <Icon name="hand" class="tone-ask" />
-        <strong>{item.run.name}</strong> {item.source ? `by way of ${harmless(item.source)} ` : ''}
+        <strong>{item.run.name}</strong> {item.source ? `via ${harmless(item.source)} ` : ''}
         {KINDS[item.kind]}
         {' · '}
         <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>
@@ -66,7 +66,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
         <Ago at={item.createdAt} />
         {item.owner !== 'user' && (
           <>
-            {' · asked of '}
+            {' · addressed to '}
             <a href={`/r/${item.owner}`}>the run that started it</a>
           </>
         )}
@@ -84,11 +84,11 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
 /** When its time is up, and what counts as the answer then. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
-    standing === null ? 'the agent is told that nobody did' : `the answer is “${harmless(standing)}”`;
+    standing === null ? 'the agent continues without an answer' : `the answer is “${harmless(standing)}”`;
   return (
     <span>
-      If nobody answers{' '}
-      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>, {then}.
+      If nobody answers,{' '}
+      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time> {then}.
     </span>
   );
 }
@@ -124,7 +124,7 @@ export function InboxPage() {
       <h1>Waiting for you {total > 0 && <span class="soft num">{total}</span>}</h1>
       {telling.value === 'off' && (
         <p class="soft">
-          Looking elsewhere? <a href="/settings">Have your browser tell you.</a>
+          Working elsewhere? <a href="/settings">Turn on notifications.</a>
         </p>
       )}
       {decisions > 0 && (
@@ -137,8 +137,9 @@ export function InboxPage() {
       )}
       {error && <Problem error={error} onRetry={reload} />}
       {data && total === 0 && held.ids.length === 0 && (
-        <Empty title={decisions > 0 ? 'No agent asks' : 'Nobody waits for you'}>
-          Agents ask here, and in a terminal: <code>squad inbox</code>. An answer may come from either.
+        <Empty title={decisions > 0 ? 'No open questions' : 'Nothing is waiting for you'}>
+          Questions from agents appear here and in a terminal with <code>squad inbox</code>. You can answer in
+          either.
         </Empty>
       )}
       <ol class="asks" ref={held.list} {...held.hold}>
@@ -148,7 +149,7 @@ export function InboxPage() {
       </ol>
       {more > 0 && (
         <p class="soft">
-          {more} more wait, with more time left.{' '}
+          {more} more, with later deadlines.{' '}
           {limit < MAX_ITEMS && <Button onClick={() => setLimit(MAX_ITEMS)}>show more</Button>}
         </p>
       )}

@@ -16,7 +16,7 @@ export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
     { key: 'j', what: 'Next question', repeats: true, run: () => move(1), when: () => all().length > 0 },
     { key: 'k', what: 'Previous question', repeats: true, run: () => move(-1), when: () => all().length > 0 },
     ...answerKeys(current),
-    { key: 'a', what: 'Answer in words', run: () => box()?.focus(), when: () => box() != null },
+    { key: 'a', what: 'Write an answer', run: () => box()?.focus(), when: () => box() != null },
   ];
 }
 

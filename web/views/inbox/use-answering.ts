@@ -37,6 +37,6 @@ export interface Answering {
 /** The one way for buttons, boxes and keys: an item that is settled, being answered or new under the pointer takes no answer. */
 export function useAnswering(item: string, settled: string | null): Answering {
   const justCame = useJustCame(item);
-  const why = settled ?? (isSent(item) ? 'Your answer is on its way' : justCame);
+  const why = settled ?? (isSent(item) ? 'Sending your answer' : justCame);
   return { why, send: async answer => why === null && (await sendAnswer(item, answer)) };
 }

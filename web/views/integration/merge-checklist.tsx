@@ -6,6 +6,7 @@ import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { plural } from '../../ui/figures.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
@@ -64,7 +65,10 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         { workspace },
       );
       toast(
-        sentences([`Merged ${branches(merged.length)} into ${target}, now at ${to.slice(0, 10)}`, ...notes]),
+        sentences([
+          `Merged ${plural(merged.length, 'branch', 'branches')} into ${target}, now at ${to.slice(0, 10)}`,
+          ...notes,
+        ]),
       );
       onClose();
     });
@@ -76,16 +80,16 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   }, [squadId]);
 
   const step = plan && mergeStep(plan, removes);
-  const busy = doing && 'Wait for what is under way.';
+  const busy = doing && 'Wait until the current step has finished.';
   // What was shown is what is merged, so nothing is before it was.
   const unready =
-    busy ?? (isSameWish(wish, planned) ? null : 'Look again first: you have changed what is asked for.');
+    busy ?? (isSameWish(wish, planned) ? null : 'Update the plan first: you have changed the settings.');
   const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
   const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
     { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
     { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },
-    { key: 'esc', what: 'Close the merge', run: onClose },
+    { key: 'esc', what: 'Close the merge plan', run: onClose },
   ]);
   return (
     <section class="merge" aria-labelledby="merge-title">
@@ -100,7 +104,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
       {error && <Problem error={error} onRetry={() => void look(false)} />}
       {doing && (
         <p role="status" class="soft">
-          {doing === 'trial' && 'Merging in a trial. No branch is changed…'}
+          {doing === 'trial' && 'Running a trial merge. No branch is changed…'}
           {doing === 'check' && 'Running the check on the merged result…'}
           {doing === 'merge' && 'Merging…'}
         </p>
@@ -121,7 +125,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
               checked={removes}
               onChange={event => setRemoves(event.currentTarget.checked)}
             />{' '}
-            also remove the work trees of what is merged
+            Remove the work trees of merged branches
           </label>
           {step.check && (
             <Button keyName="x" onClick={() => setAsks('check')} why={unready}>
@@ -159,5 +163,3 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
     </section>
   );
 }
-
-const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);

@@ -25,20 +25,20 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         <input
           type="text"
           value={wish.into}
-          placeholder={target ?? 'the one the runs began from'}
+          placeholder={target ?? 'the branch the runs started from'}
           autocomplete="off"
           spellcheck={false}
           onInput={event => onWish({ ...wish, into: event.currentTarget.value })}
         />
       </label>
       <label>
-        Check before it is merged
+        Check before merging
         <select
           value={wish.check}
           onChange={event => onWish({ ...wish, check: event.currentTarget.value as MergeRequest['check'] })}
         >
-          <option value="project">the project's own, if it has one</option>
-          <option value="command">this command</option>
+          <option value="project">project default</option>
+          <option value="command">custom command</option>
           <option value="none">none</option>
         </select>
       </label>
@@ -61,9 +61,10 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         type="submit"
         class="button"
         aria-disabled={why !== null || undefined}
-        title={why ?? 'Merges in a trial: no branch is changed, and the check is not run'}
+        title={why ?? 'Runs a trial merge. No branch is changed, and the check does not run.'}
       >
-        Look again
+        {' '}
+        Update plan{' '}
       </button>
     </form>
   );

@@ -43,7 +43,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
       )}
       {branches.length > 0 && (
         <table class="sheet">
-          <caption class="unseen">Branches, in the order in which they are merged</caption>
+          <caption class="unseen">Branches in merge order</caption>
           <thead>
             <tr>
               <th scope="col">run</th>
@@ -64,14 +64,16 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
                 </td>
                 <td>
                   <code>{branch.branch}</code>
-                  {branch.isBehind && <span class="soft"> · began at an older commit</span>}
+                  {branch.isBehind && <span class="soft"> · based on an older commit</span>}
                 </td>
                 <td class={branch.outcome === 'conflict' || branch.outcome === 'refused' ? 'tone-bad' : ''}>
                   {OUTCOMES[branch.outcome]}
                   <Details items={[...branch.conflicts, ...branch.messages]} />
-                  {branch.commitsWork && <span class="soft"> · its work is committed when you approve</span>}
+                  {branch.commitsWork && (
+                    <span class="soft"> · uncommitted work is committed when you merge</span>
+                  )}
                   {branch.overlaps.length > 0 && (
-                    <span class="soft"> · shares files with {branch.overlaps.length} of the others</span>
+                    <span class="soft"> · shares files with {branch.overlaps.length} other branches</span>
                   )}
                 </td>
                 <td class="num" data-name="files">
@@ -94,7 +96,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
       {check && check.output !== '' && (
         <details open={check.outcome !== 'passed'}>
           <summary>
-            What <code>{check.command.join(' ')}</code> printed
+            Output of <code>{check.command.join(' ')}</code>
           </summary>
           <Plain text={check.output} />
         </details>

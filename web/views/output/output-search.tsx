@@ -174,7 +174,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
           ref={box}
           type="search"
           aria-label="Search the output"
-          placeholder={isRegex ? 'regular expression' : 'words'}
+          placeholder={isRegex ? 'regular expression' : 'text'}
           value={q}
           maxLength={1000}
           onInput={event => setQ(event.currentTarget.value)}
@@ -188,12 +188,12 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         />
         <Button
           isPressed={isCaseSensitive}
-          label="Case matters"
+          label="Match case"
           onClick={() => setCaseSensitive(!isCaseSensitive)}
         >
           Aa
         </Button>
-        <Button isPressed={isRegex} label="As a regular expression" onClick={() => setRegex(!isRegex)}>
+        <Button isPressed={isRegex} label="Regular expression" onClick={() => setRegex(!isRegex)}>
           .*
         </Button>
         <button type="submit" class="button">
@@ -202,7 +202,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         <Button
           keyName="p"
           label="Previous match"
-          why={at > 0 ? null : 'this is the first'}
+          why={at > 0 ? null : 'First match'}
           onClick={() => void move(-1)}
         >
           ↑
@@ -210,7 +210,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         <Button
           keyName="n"
           label="Next match"
-          why={at < 0 || (at + 1 >= found.matches.length && found.next === null) ? 'there is no next' : null}
+          why={at < 0 || (at + 1 >= found.matches.length && found.next === null) ? 'No more matches' : null}
           onClick={() => void move(1)}
         >
           ↓
@@ -242,6 +242,6 @@ function words(state: {
     return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${harmless(match.text.slice(0, 200))}`;
   }
   if (isBusy) return 'Searching…';
-  if (found.isSearched) return 'Nothing found.';
+  if (found.isSearched) return 'No matches.';
   return q === '' ? '' : 'Press enter to search.';
 }

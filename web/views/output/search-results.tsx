@@ -25,7 +25,7 @@ export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: numb
           </li>
         ))}
       </ul>
-      {total > runs.length && <a href={withQuery('/', { q })}>All {total} in the list of runs</a>}
+      {total > runs.length && <a href={withQuery('/', { q })}>Show all {total} in the list of runs</a>}
     </Part>
   );
 }
@@ -86,7 +86,7 @@ export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: str
                   </li>
                 ))}
               </ol>
-              {isMore && <a href={place}>more in it</a>}
+              {isMore && <a href={place}>more matches</a>}
             </li>
           );
         })}

@@ -50,15 +50,13 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           Round {rounds.current} of {rounds.max}
           {rounds.sentBack > 0 && `, ${rounds.sentBack} sent back`}
           {rounds.failed > 0 && `, ${rounds.failed} failed`}
-          {rounds.sentBack + rounds.failed > 0 && `; given up after ${rounds.abandonAfter} of these`}
+          {rounds.sentBack + rounds.failed > 0 && `; abandoned after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
         <Copy text={`squad review ${shellWord(run.id)}`} label="command" isShown />
       </p>
       {reviews.length === 0 ? (
-        <Empty title="No review yet">
-          Its agent asks for one with request_review when it takes its work to be done.
-        </Empty>
+        <Empty title="No review yet">The agent calls request_review when it considers its work done.</Empty>
       ) : (
         <ol class="rounds">
           {reviews.map(review => (
@@ -76,7 +74,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           onYes={() =>
             tell(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
               reload();
-              return `Up to ${after.rounds.max} rounds now.`;
+              return `Up to ${after.rounds.max} rounds are allowed now.`;
             })
           }
           onClose={() => setAllowing(false)}
@@ -105,7 +103,7 @@ function Round({ review }: { review: Review }) {
       <h2>
         Round {review.iteration}{' '}
         <span class={`tone-${tone}`}>
-          {review.outcome === null ? 'under way' : review.outcome.replaceAll('_', ' ')}
+          {review.outcome === null ? 'in progress' : review.outcome.replaceAll('_', ' ')}
         </span>
       </h2>
       <p class="soft">
@@ -117,7 +115,7 @@ function Round({ review }: { review: Review }) {
           </>
         ) : (
           <>
-            , until <Ago at={review.deadlineAt} />
+            , due <Ago at={review.deadlineAt} />
           </>
         )}
       </p>
@@ -137,7 +135,7 @@ function Round({ review }: { review: Review }) {
       {review.feedback && (
         <div class="feedback">
           <p class="soft">
-            {review.feedbackBy === 'user' ? 'A person said' : 'The reviewer said'}
+            {review.feedbackBy === 'user' ? 'Feedback from a person' : 'Feedback from the reviewer'}
             {review.priority && (
               <>
                 , <Plain text={`priority ${review.priority}`} isBlock={false} />
@@ -161,7 +159,7 @@ function Round({ review }: { review: Review }) {
         where="This round"
       />
       <Button isPressed={isOpen} onClick={() => setOpen(!isOpen)}>
-        {review.iteration === 1 ? 'What it had changed' : 'What changed since the round before'}
+        {review.iteration === 1 ? 'Changes' : 'Changes since the previous round'}
       </Button>
       {isOpen && <RoundDiff id={review.id} />}
     </li>
@@ -187,11 +185,7 @@ function RoundDiff({ id }: { id: string }) {
   return (
     <>
       <Notes notes={data.notes} />
-      {data.text ? (
-        <DiffFiles text={data.text} commenting={null} />
-      ) : (
-        <p class="soft">Nothing is different.</p>
-      )}
+      {data.text ? <DiffFiles text={data.text} commenting={null} /> : <p class="soft">No changes.</p>}
     </>
   );
 }

@@ -24,7 +24,7 @@ const WORDS: Record<ReviewOutcome, string> = {
   pull_request: 'pull request',
   no_feedback: 'no feedback',
   error: 'reviewer failed',
-  timeout: 'took too long',
+  timeout: 'timed out',
   cancelled: 'cancelled',
 };
 
@@ -54,7 +54,7 @@ export function ReviewsPage() {
     },
     {
       key: 'k',
-      what: 'Review before',
+      what: 'Previous review',
       repeats: true,
       run: () => setChosen(Math.max(chosen - 1, 0)),
       when: has,
@@ -69,13 +69,14 @@ export function ReviewsPage() {
       <header class="page-head">
         <h1>Reviews</h1>
         <p class="soft">
-          Rounds of work between a coder and its reviewer. Your word closes a round in the reviewer’s place.
+          Review rounds between coders and their reviewers. Your decision closes a round in place of the
+          reviewer.
         </p>
       </header>
       {data && data.reviews.length === 0 && (
         <Empty title="No reviews yet" command={'squad run coder "A task" --worktree'}>
-          A coder whose role has <code>type: coding</code> asks for a review when it is done; a reviewer is
-          then started in a work tree of its own.
+          A coder whose role has <code>type: coding</code> requests a review when it is done. Squad then
+          starts a reviewer in its own work tree.
         </Empty>
       )}
       {open.length > 0 && (
@@ -94,9 +95,7 @@ export function ReviewsPage() {
           </ul>
         </section>
       )}
-      {data && open.length === 0 && over.length > 0 && (
-        <p class="soft page-part">Nothing is being reviewed now.</p>
-      )}
+      {data && open.length === 0 && over.length > 0 && <p class="soft page-part">No open reviews.</p>}
       {over.length > 0 && <Closed reviews={over} />}
       {deciding && <Decide {...deciding} onDone={reload} onClose={() => setDeciding(null)} />}
     </div>
@@ -128,10 +127,10 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
         </span>
       </p>
       <p class="soft">
-        <a href={`/r/${review.coderId}`}>{review.coder ?? 'coder'}</a> wrote it ·{' '}
+        <a href={`/r/${review.coderId}`}>{review.coder ?? 'coder'}</a> · reviewed by{' '}
         <a href={`/r/${review.reviewerId}`}>{review.reviewer ?? 'reviewer'}</a>{' '}
-        {review.reviewerStatus && <StatusWord status={review.reviewerStatus} />} · waiting for{' '}
-        <Duration from={review.requestedAt} /> · until <Ago at={review.deadlineAt} />
+        {review.reviewerStatus && <StatusWord status={review.reviewerStatus} />} · open for{' '}
+        <Duration from={review.requestedAt} /> · due <Ago at={review.deadlineAt} />
       </p>
       {review.completionMessage && <Plain text={review.completionMessage} />}
       <HiddenWarning text={review.completionMessage ?? ''} where="This message" />

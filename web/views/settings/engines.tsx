@@ -32,7 +32,7 @@ export function Engines({ workspace, chosen }: EnginesProps) {
       {error && <Problem error={error} onRetry={reload} />}
       {!data && !error && (
         <p role="status" class="soft">
-          Asking each for its version…
+          Checking versions…
         </p>
       )}
       {data && (
@@ -41,7 +41,7 @@ export function Engines({ workspace, chosen }: EnginesProps) {
             <tr>
               <th scope="col">engine</th>
               <th scope="col">state</th>
-              <th scope="col">where, and what to know</th>
+              <th scope="col">details</th>
             </tr>
           </thead>
           <tbody>
@@ -81,7 +81,7 @@ function Engine({ engine }: { engine: Output<'inspect_engines'>['engines'][numbe
                 <Plain text={warning} isBlock={false} />
               </p>
             )}
-            {advisory.length > 0 && <p>Holds only by its instructions: {advisory.join(', ')}</p>}
+            {advisory.length > 0 && <p>Instructed, not enforced: {advisory.join(', ')}</p>}
             <p>Log in: {login}</p>
           </>
         )}

@@ -22,7 +22,7 @@ export function Limits({ limits, onChanged }: { limits: readonly Limit[]; onChan
       repeats: true,
       run: () => setChosen(Math.min(chosen + 1, limits.length - 1)),
     },
-    { key: 'k', what: 'Setting before', repeats: true, run: () => setChosen(Math.max(chosen - 1, 0)) },
+    { key: 'k', what: 'Previous setting', repeats: true, run: () => setChosen(Math.max(chosen - 1, 0)) },
     { key: 'e', what: 'Change this setting', run: () => current && setChanging(current) },
   ]);
   return (
@@ -87,15 +87,15 @@ function Change({ limit: { key, value }, onChanged, onClose }: ChangeProps) {
   return (
     <Confirm
       title={key}
-      effect={`${describeSetting(key)} It takes effect at once, for every client; ${wanted === null ? 'the default counts again' : `it becomes ${wanted}`}.`}
+      effect={`${describeSetting(key)} Takes effect at once, for every client. New value: ${wanted ?? 'the default'}.`}
       command={wanted === null ? `squad config unset ${key}` : `squad config set ${key} ${shellWord(wanted)}`}
-      yes={wanted === null ? 'Back to the default' : 'Change it'}
+      yes={wanted === null ? 'Reset to the default' : 'Change'}
       tone="main"
       onYes={change}
       onClose={onClose}
     >
       <label class="settings-field">
-        New value (empty: the default)
+        New value (empty for the default)
         <input type="text" value={typed} onInput={event => setTyped(event.currentTarget.value)} />
       </label>
     </Confirm>

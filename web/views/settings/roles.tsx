@@ -15,7 +15,7 @@ export function Roles({ roles, folder }: { roles: Inspected['roles']; folder: In
       </p>
       {roles.length === 0 ? (
         <Empty title="No roles here" command="squad init">
-          A role is a Markdown file; <code>squad init</code> lays down the shipped ones to edit.
+          A role is a Markdown file; <code>squad init</code> creates the built-in ones for you to edit.
         </Empty>
       ) : (
         <table class="sheet">
@@ -23,7 +23,7 @@ export function Roles({ roles, folder }: { roles: Inspected['roles']; folder: In
             <tr>
               <th scope="col">role</th>
               <th scope="col">state</th>
-              <th scope="col">what it is for</th>
+              <th scope="col">description</th>
             </tr>
           </thead>
           <tbody>
@@ -43,7 +43,7 @@ export function Roles({ roles, folder }: { roles: Inspected['roles']; folder: In
                     class={`status ${fault ? 'tone-bad' : warnings.length > 0 ? 'tone-ask' : 'tone-good'}`}
                   >
                     <Icon name={fault ? 'cross' : warnings.length > 0 ? 'warn' : 'check'} />
-                    {fault ? 'cannot be used' : warnings.length > 0 ? 'has a warning' : 'fine'}
+                    {fault ? 'invalid' : warnings.length > 0 ? 'has warnings' : 'ok'}
                   </span>
                 </td>
                 <td class="wide">

@@ -35,7 +35,7 @@ export function HubFacts() {
     ['home', data.home],
     ['database', data.database],
     ['restored', data.restored],
-    ['hands over to', data.successor],
+    ['successor', data.successor],
   ];
   return (
     <section class="page-part">
@@ -66,10 +66,10 @@ const onHubChange = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(queued|started|ended)|hub\.)/.test(body.type));
 
 const WORDS = {
-  none: 'This browser has no notifications.',
-  blocked: 'Your browser holds them back for this address. Its settings for the site change that.',
-  off: 'Off. A page that is open but not in front can tell you when an agent needs you or a run fails.',
-  on: 'On, in this browser: a page that is open but not in front tells you when an agent needs you or a run fails.',
+  none: 'This browser does not support notifications.',
+  blocked: 'Your browser blocks notifications for this address. Allow them in its site settings.',
+  off: 'Off. When on, an open tab in the background notifies you when an agent needs you or a run fails.',
+  on: 'On in this browser. An open tab in the background notifies you when an agent needs you or a run fails.',
 } as const;
 
 export function Notifications() {
@@ -87,8 +87,8 @@ export function Notifications() {
         </Button>
       )}
       <p class="soft">
-        Without a page: a program of yours named by <code>onAsk</code> or <code>onEnd</code> in your
-        configuration is run when an agent asks or a run has ended.
+        Without an open tab: Squad runs the programs <code>onAsk</code> and <code>onEnd</code> of your
+        configuration when an agent asks or a run ends.
       </p>
     </section>
   );
@@ -109,13 +109,13 @@ export function Trust({ untrusted, ignored, workspace }: TrustProps) {
     <section class="page-part">
       <h2>Trust</h2>
       <p class="soft">
-        A file that came with a repository can name programs to run. Squad leaves such lines out until you
-        trust the file with exactly this content; a change of it asks again. Trust is given in a terminal,
-        which shows you the file first.
+        A file that came with a repository can name programs to run. Squad ignores such lines until you trust
+        the file with exactly this content. After a change you have to trust it again. You do that in a
+        terminal, which shows you the file first.
       </p>
       {untrusted.length === 0 ? (
         <p>
-          <Icon name="check" class="tone-good" /> Nothing here waits for your trust.
+          <Icon name="check" class="tone-good" /> No files need your trust.
         </p>
       ) : (
         <ul class="trust-files">
@@ -139,7 +139,7 @@ export function Trust({ untrusted, ignored, workspace }: TrustProps) {
         <ul class="soft">
           {ignored.map(({ file, key, reason }) => (
             <li key={`${file} ${key}`}>
-              <code>{key}</code> of <code>{file}</code> is left out: <Plain text={reason} isBlock={false} />
+              <code>{key}</code> of <code>{file}</code> is ignored: <Plain text={reason} isBlock={false} />
             </li>
           ))}
         </ul>
@@ -194,8 +194,8 @@ export function SettingsPage() {
       <header class="page-head">
         <h1>Settings</h1>
         <p class="soft">
-          Light or dark follows your system, notifications are this browser's. Everything else here is the
-          same for every client and the terminal.
+          The theme follows your system, and notifications are set per browser. Everything else applies to
+          every client and the terminal.
         </p>
       </header>
       <Notifications />
@@ -217,7 +217,7 @@ function OfFolder({ path }: { path: string }) {
       <Roles roles={data.roles} folder={data.rolesFolder} />
       <Engines workspace={path} chosen={data.engine} />
       <p class="soft">
-        All of it in a terminal:{' '}
+        In a terminal:{' '}
         <Copy text={`squad config show --workspace ${shellWord(path)}`} label="command" isShown />{' '}
         <Copy text={`squad doctor --workspace ${shellWord(path)}`} label="command" isShown />
       </p>

@@ -22,7 +22,7 @@ export function BacklogPage() {
       <header class="page-head">
         <h1>Backlog</h1>
         <p class="soft">
-          From <code>.squad/backlog.md</code>: yours to write, here or in an editor.
+          From <code>.squad/backlog.md</code>. Edit it here or in an editor.
         </p>
       </header>
       <OfWorkspace what="A backlog">{path => <Items path={path} key={path} />}</OfWorkspace>
@@ -52,7 +52,7 @@ function Items({ path }: { path: string }) {
     },
     {
       key: 'k',
-      what: 'Item before',
+      what: 'Previous item',
       repeats: true,
       run: () => setChosen(Math.max(chosen - 1, 0)),
       when: has,
@@ -64,7 +64,7 @@ function Items({ path }: { path: string }) {
       when: () => current?.done === false,
     },
     { key: 'a', what: 'Add an item', run: () => setAdding(true) },
-    { key: 'x', what: 'Done, or open again', run: () => setMarking(current ?? null), when: has },
+    { key: 'x', what: 'Mark as done or reopen', run: () => setMarking(current ?? null), when: has },
     { key: 'K', what: 'Move this item up', run: () => move(current, 'up'), when: has },
     { key: 'J', what: 'Move this item down', run: () => move(current, 'down'), when: has },
   ]);
@@ -81,7 +81,7 @@ function Items({ path }: { path: string }) {
       <Notes notes={data.notes} />
       {groups.length === 0 && (
         <Empty title="No backlog here" command="squad init">
-          <code>squad init</code> lays down <code>.squad/backlog.md</code>. An item is a line such as{' '}
+          <code>squad init</code> creates <code>.squad/backlog.md</code>. An item is a line such as{' '}
           <code>- [ ] Rate limits [P1] @coder (#12)</code>, under headings such as <code>## Next</code>.
         </Empty>
       )}
@@ -165,14 +165,14 @@ function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
         <Button
           onClick={onStart}
           label={`Start a run for: ${title}`}
-          why={done ? 'It is done.' : null}
+          why={done ? 'Already done' : null}
           keyName={isCurrent ? 's' : undefined}
         >
           Start
         </Button>
         <Button
           onClick={onMark}
-          label={`${done ? 'Open again' : 'Mark as done'}: ${title}`}
+          label={`${done ? 'Reopen' : 'Mark as done'}: ${title}`}
           keyName={isCurrent ? 'x' : undefined}
         >
           {done ? 'Reopen' : 'Done'}

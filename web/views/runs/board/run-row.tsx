@@ -87,12 +87,12 @@ function Words({ card }: { card: RunCard }) {
   }
   if (card.quiet) return <span class="tone-ask">{harmless(card.quiet.text)}</span>;
   if (card.endedAt !== null) return <Ended card={card} endedAt={card.endedAt} />;
-  if (card.status === 'queued') return <>waits for a free place</>;
+  if (card.status === 'queued') return <>waiting for a free slot</>;
   if (card.activity) {
     const text = harmless(card.activity.text);
     return <span title={text}>{text}</span>;
   }
-  return <>{card.status === 'waiting_review' ? 'waits for its review' : 'starting'}</>;
+  return <>{card.status === 'waiting_review' ? 'waiting for review' : 'starting'}</>;
 }
 
 const TONES: Partial<Record<RunCard['need'], string>> = { failed: 'tone-bad', needs_you: 'tone-ask' };
@@ -101,7 +101,7 @@ const VERDICTS = {
   verified: 'verified',
   claimed: 'claimed, not verified',
   empty: 'changed nothing',
-  contradicted: 'contradicted by what was seen',
+  contradicted: 'contradicted by the evidence',
 } as const;
 
 function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
@@ -127,7 +127,7 @@ function RowButtons({ card }: { card: RunCard }) {
         tone="quiet"
         keyName="c"
         label={`Cancel ${card.title}`}
-        why={card.isStopping ? 'It is being stopped' : null}
+        why={card.isStopping ? 'Already stopping' : null}
         onClick={() => askToCancel(card)}
       >
         cancel

@@ -12,7 +12,7 @@ import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { FIGURES } from '../../../ui/figures.ts';
+import { FIGURES, plural } from '../../../ui/figures.ts';
 import { harmless } from '../../../ui/harmless.ts';
 import { Plain } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
@@ -73,7 +73,7 @@ export function EventsPage() {
       <header class="page-head">
         <h1>Events</h1>
         <p class="soft">
-          Everything that happened, numbered and never changed.{' '}
+          Everything that happened, in order. Events are never changed.{' '}
           <Copy
             text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
             label="command"
@@ -157,7 +157,7 @@ function List({ filter }: { filter: EventFilter }) {
       {waiting.length > 0 && (
         <p class="events-new">
           <Button tone="main" keyName="t" onClick={showWaiting}>
-            {waiting.length === 1 ? '1 new event' : `${waiting.length} new events`}
+            {plural(waiting.length, 'new event')}
           </Button>
         </p>
       )}
@@ -172,18 +172,12 @@ function List({ filter }: { filter: EventFilter }) {
       <div class="page-tools">
         {error && <Problem error={error} onRetry={() => void load(next)} />}
         {next !== null && !isFull && (
-          <Button
-            keyName="o"
-            onClick={() => void load(next)}
-            why={isLoading ? 'They are being loaded.' : null}
-          >
+          <Button keyName="o" onClick={() => void load(next)} why={isLoading ? 'Loading…' : null}>
             Older
           </Button>
         )}
         {isFull && (
-          <span class="soft">
-            {MAX_SHOWN} are shown, which is all this page keeps: narrow the filter to see older ones.
-          </span>
+          <span class="soft">Only {MAX_SHOWN} events can be shown. Narrow the filter to see older ones.</span>
         )}
       </div>
     </>
@@ -191,11 +185,10 @@ function List({ filter }: { filter: EventFilter }) {
 }
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered)
-    return <Empty title="No such event">Nothing like this has happened. Fewer filters find more.</Empty>;
+  if (isFiltered) return <Empty title="No matching events">Remove a filter to see more.</Empty>;
   return (
-    <Empty title="Nothing has happened yet" command={'squad run coder "Say hello"'}>
-      Every start, question, review and end of a run is told here.
+    <Empty title="No events yet" command={'squad run coder "Say hello"'}>
+      Starts, questions, reviews and ends of runs appear here.
     </Empty>
   );
 }

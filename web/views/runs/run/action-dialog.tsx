@@ -30,7 +30,7 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
     return (
       <Dialog title={action.label} onClose={onClose}>
         <p>{action.effect}</p>
-        {action.byHand !== null && <p class="soft">Type it yourself: {harmless(action.byHand)}.</p>}
+        {action.byHand !== null && <p class="soft">Run the command yourself: {harmless(action.byHand)}.</p>}
         <p class="twin">
           <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
         </p>
@@ -86,57 +86,57 @@ const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
 
 const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
   tell(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
-    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your words.',
+    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.',
   );
 
 /** Those without one are for a terminal. */
 const FORMS: Partial<Record<RunActionName, Form>> = {
   cancel: {
-    yes: 'Stop it',
+    yes: 'Cancel the run',
     carryOut: ({ run }) =>
       tell(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
         ['Stopping.', note].filter(Boolean).join(' '),
       ),
   },
   retry: {
-    yes: 'Start it anew',
+    yes: 'Retry',
     isHarmless: true,
     carryOut: ({ run, route }) =>
       tell(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
-        return ['Started anew.', ...warnings].join(' ');
+        return ['Started again.', ...warnings].join(' ');
       }),
   },
   reply: {
     yes: 'Send',
-    asks: 'Your words',
+    asks: 'Message',
     isHarmless: true,
     carryOut: ({ run, words, route }) =>
       tell(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
-        return ['It goes on.', ...warnings].join(' ');
+        return ['The run continues.', ...warnings].join(' ');
       }),
   },
   approve: {
     yes: 'Approve',
-    asks: 'Words to go with it, if any',
+    asks: 'Comment (optional)',
     isOptional: true,
     isHarmless: true,
     carryOut: ({ run, words }) => feedback(run.id, 'approved', words || 'Approved.'),
   },
   send_back: {
     yes: 'Send back',
-    asks: 'What is to be done',
+    asks: 'Requested changes',
     isHarmless: true,
     carryOut: ({ run, words }) => feedback(run.id, 'needs_work', words),
   },
   cancel_review: {
     yes: 'End the review',
-    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review is over.'),
+    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review has ended.'),
   },
-  abandon: { yes: 'Give it up', carryOut: ({ run }) => steer(run.id, 'abandon', 'Given up.') },
+  abandon: { yes: 'Abandon', carryOut: ({ run }) => steer(run.id, 'abandon', 'Abandoned.') },
   attach: {
-    yes: 'Open it',
+    yes: 'Open terminal',
     isHarmless: true,
     carryOut: ({ run }) =>
       tell(
@@ -145,13 +145,13 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
       ),
   },
   export: {
-    yes: 'Save it',
+    yes: 'Save',
     isHarmless: true,
     carryOut: ({ run }) =>
-      tell(download({ purpose: 'export', run: run.id }), () => `Your browser saves squad-${run.id}.html.`),
+      tell(download({ purpose: 'export', run: run.id }), () => `Downloading squad-${run.id}.html.`),
   },
   remove_worktree: {
-    yes: 'Remove it',
+    yes: 'Remove',
     carryOut: ({ run }) =>
       tell(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
         worktrees

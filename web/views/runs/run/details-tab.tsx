@@ -14,7 +14,7 @@ import { Files, Turns } from './turns-and-files.tsx';
 function Ids({ data: { run, squad } }: { data: ShownRun }) {
   const { data: hub } = useQuery('hub_status', {});
   return (
-    <Part title="Ids and versions">
+    <Part title="IDs and versions">
       <dl>
         <Fact name="Run">
           <Copy text={run.id} label="run id" isShown />
@@ -32,8 +32,8 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
             <RunLink id={run.parentId} />
           </Fact>
         )}
-        <Fact name="Asked for by">{run.client ?? squad?.client ?? 'unknown'}</Fact>
-        <Fact name="Asked for">
+        <Fact name="Requested by">{run.client ?? squad?.client ?? 'unknown'}</Fact>
+        <Fact name="Requested">
           <Ago at={run.createdAt} />
         </Fact>
         {hub && <Fact name="Hub">version {hub.version}</Fact>}
@@ -46,16 +46,16 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
 function Seen({ data: { run } }: { data: ShownRun }) {
   const { evidence, usage } = run;
   return (
-    <Part title="What Squad saw">
+    <Part title="Evidence">
       <dl>
-        <Fact name="Verdict">{evidence?.verdict ?? 'nobody has looked yet'}</Fact>
+        <Fact name="Verdict">{evidence?.verdict ?? 'not checked yet'}</Fact>
         {evidence && (
           <>
             <Fact name="Tool calls">
               {known(evidence.toolCalls)}, {known(evidence.toolFailures)} failed
             </Fact>
             <Fact name="Files changed">
-              {evidence.filesChanged === null ? 'cannot be told' : evidence.filesChanged.count}
+              {evidence.filesChanged === null ? 'unknown' : evidence.filesChanged.count}
               {evidence.filesChanged && evidence.filesChanged.files.length > 0 && (
                 <ul class="details-list">
                   {evidence.filesChanged.files.map(file => (
@@ -69,7 +69,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
               )}
             </Fact>
             <Fact name="Commits">
-              {evidence.commits === null ? 'cannot be told' : evidence.commits.count}
+              {evidence.commits === null ? 'unknown' : evidence.commits.count}
               {evidence.commits && evidence.commits.newest.length > 0 && (
                 <ul class="details-list">
                   {evidence.commits.newest.map(({ id, subject }) => (
@@ -108,9 +108,9 @@ const known = (count: number | null): string => (count === null ? 'unknown' : St
 /** Its folder, its branch, and the pull request that came of it. */
 function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   return (
-    <Part title="Where">
+    <Part title="Location">
       <dl>
-        <Fact name="Works in">
+        <Fact name="Folder">
           <Copy text={run.directory} label="folder" isShown />
         </Fact>
         <Fact name="Workspace">
@@ -125,12 +125,8 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
               <Copy text={work.base} label="commit" isShown />
             </Fact>
             <Fact name="Work tree">
-              {work.isThere === null
-                ? 'cannot be told'
-                : work.isThere
-                  ? 'is there'
-                  : 'is gone; the branch is not'}
-              {work.tip === null && ', its branch is gone'}
+              {work.isThere === null ? 'unknown' : work.isThere ? 'present' : 'removed, branch kept'}
+              {work.tip === null && ', branch deleted'}
             </Fact>
             {work.tip && (
               <Fact name="Tip">

@@ -24,13 +24,8 @@ export function OpenQuestions({ runId }: { runId: string }) {
   useKeys(answerKeys(() => meant(held.list.current)));
   if (held.ids.length === 0) return null;
   return (
-    <section
-      class="open-questions"
-      aria-label="Questions that wait for an answer"
-      ref={held.list}
-      {...held.hold}
-    >
-      {held.ids.length > 1 && <p class="soft">The keys answer the one the focus is in.</p>}
+    <section class="open-questions" aria-label="Open questions" ref={held.list} {...held.hold}>
+      {held.ids.length > 1 && <p class="soft">Keyboard shortcuts answer the focused question.</p>}
       {held.ids.map(id => (
         <OpenQuestion
           key={id}
@@ -53,15 +48,15 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
   return (
     <div class="open-question" data-item={item.id} tabIndex={-1}>
       <p class="tone-ask">
-        <Icon name="hand" /> {item.kind === 'question' ? 'It asks' : 'It asks leave'}
-        {item.source && <> for {harmless(item.source)}</>} ·{' '}
+        <Icon name="hand" /> {item.kind === 'question' ? 'Question' : 'Permission request'}
+        {item.source && <> via {harmless(item.source)}</>} ·{' '}
         {settled ? (
           <Outcome item={became} />
         ) : (
           <span class="soft">
             {item.default === null
-              ? 'goes on without an answer'
-              : `“${harmless(item.default)}” counts as the answer`}{' '}
+              ? 'continues without an answer'
+              : `default answer “${harmless(item.default)}”`}{' '}
             <Ago at={item.deadlineAt} />
           </span>
         )}

@@ -34,14 +34,14 @@ function RunChildren({ id, squadId }: { id: string; squadId: string }) {
   const more = children.length - SHOWN;
   return (
     <div class="run-children">
-      <ul aria-label="Runs it started and reviewers of it">
+      <ul aria-label="Child runs and reviewers">
         {(isOpen ? children : children.slice(0, SHOWN)).map(run => (
           <Child key={run.id} id={run.id} known={run} />
         ))}
       </ul>
       {more > 0 && (
         <button type="button" class="button quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'fewer' : `and ${more} more`}
+          {isOpen ? 'show fewer' : `and ${more} more`}
         </button>
       )}
     </div>
@@ -83,7 +83,7 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
   return (
     <>
       {' '}
-      · {tries.of ? WORDS_BEFORE[tries.of.by] : 'goes on with'} <RunLink id={before} />
+      · {tries.of ? WORDS_BEFORE[tries.of.by] : 'continues'} <RunLink id={before} />
     </>
   );
 }
@@ -92,7 +92,7 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
 function TriesSince({ data: { tries } }: { data: ShownRun }) {
   if (tries.since.length === 0) return null;
   return (
-    <ul class="run-tries" aria-label="Runs that took it up again">
+    <ul class="run-tries" aria-label="Later attempts">
       {tries.since.map(({ runId, by, status }) => (
         <li key={runId}>
           {WORDS_SINCE[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
@@ -102,8 +102,8 @@ function TriesSince({ data: { tries } }: { data: ShownRun }) {
   );
 }
 
-const WORDS_BEFORE = { retry: 'a retry of', reply: 'a reply to' } as const;
-const WORDS_SINCE = { retry: 'Retried as', reply: 'Gone on with as' } as const;
+const WORDS_BEFORE = { retry: 'retry of', reply: 'reply to' } as const;
+const WORDS_SINCE = { retry: 'Retried as', reply: 'Continued as' } as const;
 
 /** What it is, how it is and why, and what can be done about it. */
 export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {
@@ -164,7 +164,7 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
         <Lines lines={run.evidence?.diff ?? null} />
         <span class="soft">
-          {isOver ? 'ended ' : 'asked for '}
+          {isOver ? 'ended ' : 'requested '}
           <Ago at={run.endedAt ?? run.createdAt} />
         </span>
         <Copy text={run.id} label="run id" isShown />
@@ -182,7 +182,7 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (asks > 0)
     return (
       <p class="run-why tone-ask">
-        <Icon name="hand" /> {asks === 1 ? 'It waits for an answer' : `It waits for ${asks} answers`}:{' '}
+        <Icon name="hand" /> {asks === 1 ? 'Waiting for an answer' : `Waiting for ${asks} answers`}:{' '}
         <a href={`/r/${run.id}/activity`}>answer below</a> or in the <a href="/inbox">inbox</a>
       </p>
     );
@@ -201,7 +201,7 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (run.status === 'waiting_review' && data.review)
     return (
       <p class="run-why soft">
-        Waits for the review by <RunLink id={data.review.reviewerId} />
+        Waiting for the review by <RunLink id={data.review.reviewerId} />
       </p>
     );
   if (activity === null) return null;

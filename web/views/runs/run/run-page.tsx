@@ -90,9 +90,9 @@ function Shown({ data, tab, isGone }: ShownProps) {
     return (
       <div class="run-page">
         <RunHeader data={data} isGone />
-        <Empty title="This run is not there any more">
-          It was removed, with all it wrote, while this page was open: by <code>squad prune</code>, most
-          likely. Nothing can be done with it now. <a href={lastList.peek()}>Back to the runs</a>
+        <Empty title="This run was removed">
+          The run and its output were removed while this page was open, most likely by{' '}
+          <code>squad prune</code>. <a href={lastList.peek()}>Back to the runs</a>
         </Empty>
       </div>
     );

@@ -12,7 +12,7 @@ export function StepRow({ step }: { step: Step }) {
   switch (step.kind) {
     case 'said':
       return (
-        <Row icon="more" name="Says" at={step.at} count={step.count}>
+        <Row icon="more" name="Message" at={step.at} count={step.count}>
           <Plain text={step.text} />
         </Row>
       );
@@ -25,7 +25,7 @@ export function StepRow({ step }: { step: Step }) {
       return (
         <Row icon="eye" name={`Review, round ${step.iteration}`} at={step.at}>
           <a href={`/r/${step.reviewerId}`}>{step.reviewerId}</a>{' '}
-          {step.outcome === null ? 'is at it' : step.outcome.replaceAll('_', ' ')}
+          {step.outcome === null ? 'in progress' : step.outcome.replaceAll('_', ' ')}
           {step.reason && (
             <>
               : <Plain text={step.reason} isBlock={false} />
@@ -81,11 +81,11 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
 
 function Question({ step: { item, at } }: { step: Step & { kind: 'question' } }) {
   const by = item.answeredBy;
-  const who = by === null ? null : by.who === 'default' ? 'its time was up' : `by ${by.via ?? by.who}`;
+  const who = by === null ? null : by.who === 'default' ? 'default' : `by ${by.via ?? by.who}`;
   return (
     <Row
       icon="hand"
-      name={item.kind === 'question' ? 'Asks' : 'Asks leave'}
+      name={item.kind === 'question' ? 'Question' : 'Permission request'}
       at={at}
       tone={item.state === 'open' ? 'ask' : 'plain'}
     >

@@ -15,10 +15,10 @@ export function Turns({ data: { run, turns } }: { data: ShownRun }) {
           <tr>
             <th>Turn</th>
             <th>Started</th>
-            <th>Took</th>
+            <th>Duration</th>
             <th>Exit</th>
             <th>Process</th>
-            <th>Left behind</th>
+            <th>Leftover processes</th>
           </tr>
         </thead>
         <tbody>
@@ -30,17 +30,17 @@ export function Turns({ data: { run, turns } }: { data: ShownRun }) {
               <td data-name="Started">
                 <Ago at={turn.startedAt} />
               </td>
-              <td data-name="Took">
+              <td data-name="Duration">
                 <Duration from={turn.startedAt} to={turn.endedAt} />
               </td>
               <td data-name="Exit">
-                {turn.exitCode ?? (turn.endedAt === null ? 'at work' : 'unknown')}
+                {turn.exitCode ?? (turn.endedAt === null ? 'running' : 'unknown')}
                 {turn.stop && `, stopped: ${turn.stop.replaceAll('_', ' ')}`}
               </td>
               <td data-name="Process">{turn.pid ?? '–'}</td>
-              <td data-name="Left behind">
+              <td data-name="Leftover processes">
                 {turn.leftovers.length === 0
-                  ? 'nothing'
+                  ? 'none'
                   : turn.leftovers.map(({ pid, command }) => (
                       <div key={pid}>
                         {pid} <Plain text={command} isBlock={false} />
@@ -66,7 +66,7 @@ export function Files({ data: { run, files } }: { data: ShownRun }) {
             <span class="soft num">{files[`${stream}Bytes`].toLocaleString()} bytes</span>
           </Fact>
         ))}
-        <Fact name="Read it">
+        <Fact name="Command">
           <Copy text={`squad log ${shellWord(run.id)}`} label="command" isShown />
         </Fact>
       </dl>

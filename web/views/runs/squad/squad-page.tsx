@@ -13,7 +13,7 @@ import { Button } from '../../../ui/button.tsx';
 import { now } from '../../../ui/clock.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm } from '../../../ui/dialog.tsx';
-import { shownCount } from '../../../ui/figures.ts';
+import { plural, shownCount } from '../../../ui/figures.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
@@ -79,7 +79,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
     },
     {
       key: 'r',
-      what: 'Retry what failed',
+      what: 'Retry failed runs',
       run: () => setAsks('retry'),
       when: () => canAct && !actions.retry.why,
     },
@@ -100,9 +100,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const carryOut = (what: 'cancel' | 'retry') =>
     what === 'cancel'
       ? tell(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
-          [`Stopping ${runs.length === 1 ? '1 run' : `${runs.length} runs`}.`, note]
-            .filter(Boolean)
-            .join(' '),
+          [`Stopping ${plural(runs.length, 'run')}.`, note].filter(Boolean).join(' '),
         )
       : tell(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
           route(`/s/${started.squadId}`);
@@ -113,8 +111,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
     <div class="squad-page">
       <header class="page-head">
         <h1>
-          Squad of {cards.length === 1 ? '1 run' : `${cards.length} runs`}{' '}
-          <Copy text={squad.id} label="squad id" isShown />
+          Squad of {plural(cards.length, 'run')} <Copy text={squad.id} label="squad id" isShown />
         </h1>
         <p class="soft">
           started <Ago at={squad.createdAt} />
@@ -145,10 +142,10 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
       </div>
       {asks && (
         <Confirm
-          title={asks === 'cancel' ? 'Cancel this squad' : 'Retry what did not complete'}
+          title={asks === 'cancel' ? 'Cancel this squad' : 'Retry failed runs'}
           effect={actions[asks].effect}
           command={actions[asks].command}
-          yes={asks === 'cancel' ? 'Stop them' : 'Start anew'}
+          yes={asks === 'cancel' ? 'Cancel squad' : 'Retry'}
           tone={asks === 'cancel' ? 'danger' : 'main'}
           onYes={() => carryOut(asks)}
           onClose={() => setAsks(null)}

@@ -53,7 +53,7 @@ export function itemsOf(
 
 function pieceWords(card: RunCard, { kind, number, from, to, isOpen, exitCode }: Piece): string {
   const what = kind === 'turn' ? `turn ${number}` : kind === 'queued' ? 'queued' : 'waiting';
-  const until = isOpen ? 'still going on' : `to ${clockTime(to)}`;
+  const until = isOpen ? 'still running' : `to ${clockTime(to)}`;
   const exit = kind !== 'turn' || isOpen ? '' : `, exit ${exitCode ?? 'unknown'}`;
   return `${runName(card)}: ${what}, ${clockTime(from)} ${until}, ${shownDuration(to - from)}${exit}`;
 }
