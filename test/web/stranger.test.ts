@@ -6,9 +6,9 @@ import { chromium } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { chromiumOptions } from '../support/chromium.ts';
 import { usePages } from '../support/page.ts';
-import { pageKey } from '../support/page-key.ts';
 import { TestSquad } from '../support/squad.ts';
 import { Squatter } from '../support/squatter.ts';
+import { webKey } from '../support/web-key.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
@@ -67,7 +67,7 @@ test('the history of the browser holds no token, and its key opens nothing any m
   const profile = mkdtempSync(join(tmpdir(), 'squad-profile-'));
   const context = await chromium.launchPersistentContext(profile, chromiumOptions());
   const page = await context.newPage();
-  await page.goto(`${pages.origin}/inbox${await pageKey(squad)}`);
+  await page.goto(`${pages.origin}/inbox${await webKey(squad)}`);
   await page.locator('.connection.live').waitFor();
   await context.close();
   const history = new DatabaseSync(join(profile, 'Default', 'History'), { readOnly: true });

@@ -1,4 +1,4 @@
-import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 import { SILENT_MS } from '../../src/schema/live-times.ts';
 import { backOffMs } from './back-off.ts';
 
@@ -42,7 +42,7 @@ export class LiveLine {
     this.#drop();
   }
 
-  send(message: PageMessage): void {
+  send(message: ClientMessage): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 

@@ -1,4 +1,4 @@
-import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 
 export interface OutputTarget {
   runId: string;
@@ -11,9 +11,9 @@ type Grown = Pick<LiveMessage & { type: 'grew' }, 'size' | 'isOver' | 'messages'
 /** Who wants to know when an output grows. The hub is told once for each output, however many want it. */
 export class WatchedOutputs {
   #targets = new Map<string, { target: OutputTarget; listeners: Set<OnGrew> }>();
-  readonly #send: (message: PageMessage) => void;
+  readonly #send: (message: ClientMessage) => void;
 
-  constructor(send: (message: PageMessage) => void) {
+  constructor(send: (message: ClientMessage) => void) {
     this.#send = send;
   }
 
@@ -44,8 +44,8 @@ export class WatchedOutputs {
     for (const { target } of this.#targets.values()) this.#say('watch', target);
   }
 
-  #say(type: PageMessage['type'], { runId, turn, stream }: OutputTarget): void {
-    this.#send({ type, runId: runId as PageMessage['runId'], turn, stream });
+  #say(type: ClientMessage['type'], { runId, turn, stream }: OutputTarget): void {
+    this.#send({ type, runId: runId as ClientMessage['runId'], turn, stream });
   }
 }
 
