@@ -27,7 +27,7 @@ test('an item is added, marked and moved; what will happen is said first', async
   await page.getByRole('button', { name: 'Mark as done: Retry' }).click();
   await dialog.getByText('Nothing else in the file changes.').waitFor();
   await dialog.getByRole('button', { name: 'Mark as done' }).click();
-  await page.getByRole('button', { name: 'Open again: Retry' }).waitFor();
+  await page.getByRole('button', { name: 'Reopen: Retry' }).waitFor();
   await page.getByRole('button', { name: 'Move down: Retry' }).click();
   await until('it is moved', () => text().indexOf('Limits') < text().indexOf('Retry'));
   expect(text()).toBe(

@@ -86,7 +86,7 @@ test('a filter is in the address, and an address is a filter', async () => {
   const other = await pages.open('/?q=something&need=failed');
   await expect.poll(() => ids(other)).toEqual([runs.failed]);
   await other.goto(`${pages.origin}/?q=nosuchword`);
-  await other.getByText('No run has the words “nosuchword”').waitFor();
+  await other.getByText('No runs match “nosuchword”').waitFor();
 });
 
 test('a run that changes goes to its new place, but not while somebody is in the list', async () => {

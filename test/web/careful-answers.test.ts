@@ -224,7 +224,7 @@ test('the inbox says how many wait beyond those it shows', async () => {
   });
   await pages.enter(page, '/inbox');
   await page.locator(`#${id}`).waitFor();
-  await page.getByText('140 more wait').waitFor();
+  await page.getByText('140 more, with later deadlines').waitFor();
   await answer(id, 'yes');
 });
 
@@ -269,6 +269,6 @@ test('keys that are held down move, and do nothing else', async () => {
   for (let times = 0; times < 3; times++) await page.keyboard.down('g');
   await page.keyboard.up('g');
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/');
 });

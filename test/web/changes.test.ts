@@ -53,7 +53,7 @@ test('by keys alone: a change is gone to and commented on, and the line after it
   const focused = page.locator('.diff-row:focus');
   await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
   await page.keyboard.press('?');
-  const help = page.getByRole('dialog', { name: 'Keys' });
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   for (const words of ['Next change', 'Next line', 'Comment on the line in focus'])
     await help.getByText(words).first().waitFor();
   await page.keyboard.press('Escape');

@@ -68,7 +68,7 @@ test('a filter may be called status, and a word that is no need is named', async
   expect(await page.locator('[data-run]').count()).toBe(1);
   await page.locator('.chips [aria-current]', { hasText: 'failed' }).waitFor();
   await page.goto(`${pages.origin}/?status=nonsense`);
-  await page.getByText('No runs are called nonsense').waitFor();
+  await page.getByText('Unknown filter nonsense').waitFor();
   await page.locator(`[data-run=${other}]`).waitFor();
 });
 
@@ -100,7 +100,7 @@ test('a run is started with what was chosen, and the fields say what is wrong wi
   await folder.fill(squad.workspace);
   await role.selectOption('qa-engineer');
   await dialog.getByLabel('Task').fill(`Say it${script('report said')}`);
-  await dialog.locator('summary', { hasText: 'More' }).click();
+  await dialog.locator('summary', { hasText: 'Options' }).click();
   await field(/^Engine/).selectOption('scripted');
   await field(/^Permission/).selectOption('read');
   await dialog.getByLabel(/Budget/).fill('0.5');
@@ -150,7 +150,7 @@ test('a line that is not there is said not to be', async () => {
   const run = await startRun(squad, 'Say little', ['say one', 'report two']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/output?raw=1#L5000`);
-  await page.getByText('There is no line 5,000: this is the last.').waitFor();
+  await page.getByText('Line 5,000 does not exist. This is the last line.').waitFor();
 });
 
 test('without git there is nothing to compare with, which is no error', async () => {

@@ -99,7 +99,7 @@ test('the end of one dialog, told late, does not close the next', async () => {
   const page = await open('/');
   await page.locator(`[data-run=${works}]`).waitFor();
   await page.keyboard.press('?');
-  const help = await page.getByRole('dialog', { name: 'Keys' }).elementHandle();
+  const help = await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).elementHandle();
   await page.keyboard.press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
@@ -136,7 +136,7 @@ test('the list of keys is that of the view, and keys rest while somebody types',
   const page = await open('/');
   await page.locator('.board > li').first().waitFor();
   await page.keyboard.press('?');
-  const help = page.getByRole('dialog', { name: 'Keys' });
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await help.getByText('Next run').first().waitFor();
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });

@@ -29,7 +29,7 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
   await until('the hub is dead', () => !isAlive(pid));
   for (const one of [page, board]) {
     await one.locator('.banner').waitFor();
-    await one.locator('.connection', { hasText: /reconnecting|no hub/ }).waitFor();
+    await one.locator('.connection', { hasText: /reconnecting|offline/ }).waitFor();
   }
   await page.getByText('line-20 of it').waitFor();
   await page.setViewportSize({ width: 360, height: 640 });

@@ -38,7 +38,7 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   await open.getByText('A retry is there.').waitFor();
   await open.getByRole('button', { name: 'Send back' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(/Closes round 1 with your words: its reviewer is stopped/).waitFor();
+  await dialog.getByText(/Closes round 1 with your decision. Its reviewer is stopped/).waitFor();
   await dialog.getByLabel('Requested changes').fill('Three times, please.');
   await dialog.getByText(`squad review ${run} --type needs_work --feedback 'Three times, please.'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
@@ -62,7 +62,7 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   const [first, second] = [await rounds.nth(0).boundingBox(), await rounds.nth(1).boundingBox()];
   expect(second!.x).toBeGreaterThanOrEqual(first!.x + first!.width);
   await rounds.nth(1).getByRole('button', { name: 'Changes since the previous round' }).click();
-  await page.getByText('Round 2 of 3, 1 sent back; given up after 5 of these').waitFor();
+  await page.getByText('Round 2 of 3, 1 sent back; abandoned after 5 of these').waitFor();
   const changed = rounds.nth(1).locator('.diff-row');
   await changed.filter({ hasText: 'times = 3' }).waitFor();
   await changed.filter({ hasText: 'times = 1' }).waitFor();
@@ -160,7 +160,7 @@ test('comments that were not sent are told of before it is approved, and go alon
   await page.keyboard.press('Escape');
   await page.goto(`${pages.origin}/r/${run}/changes`);
   await page.getByRole('button', { name: /^Send back/ }).click();
-  await dialog.getByLabel('1 comment not sent yet: send it along').waitFor();
+  await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
   await dialog.getByText(`squad comment ${run} 'src/retry.ts:1' 'Three times'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
   await page.locator('.toast', { hasText: 'Sent back with your comments.' }).waitFor();

@@ -111,7 +111,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
     <section class="output" aria-label="Output">
       <div class="output-tools">
         <label>
-          <span class="unseen">Stream</span>
+          <span class="unseen">Select stream</span>
           <select
             value={stream}
             onChange={event => setStream(event.currentTarget.value === 'stderr' ? 'stderr' : null)}
@@ -122,7 +122,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
         </label>
         {run.turn > 1 && (
           <label>
-            <span class="unseen">Turn</span>
+            <span class="unseen">Select turn</span>
             <select value={String(turn)} onChange={event => setTurn(event.currentTarget.value)}>
               {Array.from({ length: run.turn }, (_, at) => (
                 <option key={at} value={String(at + 1)}>
