@@ -114,7 +114,7 @@ test('comments on lines of an open review go back to the coder with the lines th
   await page.reload();
   await page.getByRole('button', { name: 'Send 2 comments' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(new RegExp(`squad comment ${run} 'src/retry.ts:1' 'Three times'`)).waitFor();
+  await dialog.getByText(new RegExp(`squad comment ${run} src/retry.ts:1 'Three times'`)).waitFor();
   await dialog.getByRole('button', { name: 'Send', exact: true }).click();
   await page.locator('.toast', { hasText: 'Sent as feedback.' }).waitFor();
   await page.locator('.send-bar').waitFor({ state: 'detached' });
@@ -161,7 +161,7 @@ test('comments that were not sent are told of before it is approved, and go alon
   await page.goto(`${pages.origin}/r/${run}/changes`);
   await page.getByRole('button', { name: /^Send back/ }).click();
   await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
-  await dialog.getByText(`squad comment ${run} 'src/retry.ts:1' 'Three times'`).waitFor();
+  await dialog.getByText(`squad comment ${run} src/retry.ts:1 'Three times'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
   await page.locator('.toast', { hasText: 'Sent back with your comments.' }).waitFor();
   await page.locator('.send-bar').waitFor({ state: 'detached' });

@@ -2,7 +2,7 @@ import './saved.css';
 import { LocationProvider, Route, Router, useRoute } from 'preact-iso';
 import { shellWord } from '../../src/schema/shell-word.ts';
 import type { SavedRun } from '../state/saved.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Toasts } from '../ui/toast.tsx';
@@ -45,7 +45,7 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
         Run saved <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
       </span>
       <span class="soft">
-        On the machine that ran it: <Copy text={`squad open ${shellWord(run)}`} label="command" isShown />
+        On the machine that ran it: <Command text={`squad open ${shellWord(run)}`} />
       </span>
       {leftOut.length > 0 && (
         <details>

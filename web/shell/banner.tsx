@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isStranger } from '../state/hub-proof.ts';
 import { connection, isHubStopped } from '../state/live.ts';
 import { saved } from '../state/saved.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Ago } from '../ui/time.tsx';
 
 /** What is shown is not how it is now. */
@@ -35,12 +35,12 @@ export function Banner() {
         <span>
           <strong>The hub that served this page has stopped.</strong> A newer hub or another program uses its
           port now. This tab sent it nothing. The data shown is from <Ago at={since} />. To reopen the web UI:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <Command text="squad open" />
         </span>
       ) : isHubStopped.value ? (
         <span>
           <strong>The hub was stopped.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <Command text="squad open" />
         </span>
       ) : connection.value === 'reconnecting' ? (
         <span>
@@ -50,7 +50,7 @@ export function Banner() {
       ) : (
         <span>
           <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <Command text="squad open" />
         </span>
       )}
     </div>

@@ -2,8 +2,6 @@ import { shownKey } from '../key-names.ts';
 import type { Binding } from '../keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
-const IS_MAC = /Mac|iP/.test(navigator.platform);
-
 /** From the table that binds them: it cannot say anything else than is true. */
 export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   return (
@@ -12,7 +10,7 @@ export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
         {keys.map(({ key, what }) => (
           <div key={key}>
             <dt>
-              <kbd>{shownKey(key, IS_MAC)}</kbd>
+              <kbd>{shownKey(key)}</kbd>
             </dt>
             <dd>{what}</dd>
           </div>

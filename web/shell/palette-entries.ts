@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../src/base/text.ts';
 import type { Output } from '../../src/operations/operations.ts';
 import { runName } from '../../src/schema/run-text.ts';
 import type { Binding } from '../keys.ts';
@@ -8,8 +9,7 @@ import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
 import { plural } from '../ui/figures.ts';
-import { harmless } from '../ui/harmless.ts';
-import { lookOfCard } from '../ui/status-style.ts';
+import { cardStyle } from '../ui/status-style.ts';
 import { askFirst } from './ask-first.tsx';
 import type { Entry } from './palette-match.ts';
 import { askToDecide } from './review-action.tsx';
@@ -33,8 +33,8 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const ofRuns = runs.map(card => ({
     id: card.id,
     group: 'Runs',
-    label: harmless(card.title) || card.id,
-    hint: `${lookOfCard(card).word} · ${runName(card)} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
+    label: visibleText(card.title) || card.id,
+    hint: `${cardStyle(card).word} · ${runName(card)} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
     run: () => route(`/r/${card.id}`),
   }));
   const actions = typed.trim() === '' ? [] : actionEntries(runs, reviews.data?.reviews ?? [], by(rest));
@@ -42,7 +42,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
     ...inbox.value.map(item => ({
       id: item.id,
       group: 'Waiting for you',
-      label: harmless(item.question),
+      label: visibleText(item.question),
       hint: 'answer',
       run: () => route(`/inbox#${item.id}`),
     })),
@@ -87,7 +87,7 @@ function actionEntries(
     reviews.map(review => ({
       id: `${words} ${review.id}`,
       group,
-      label: `${words}: ${harmless(review.title ?? review.coderId)}`,
+      label: `${words}: ${visibleText(review.title ?? review.coderId)}`,
       hint: `${review.coder ?? 'coder'} · ${review.coderId}`,
       run: () => askToDecide(review, isApproval),
     })),
@@ -97,7 +97,7 @@ function actionEntries(
     return {
       id: `act ${card.id}`,
       group,
-      label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
+      label: `${isOver ? 'Retry' : 'Cancel'}: ${visibleText(card.title)}`,
       hint: `${runName(card)}${by}`,
       run: () => (isOver ? askToRetry(card) : askToCancel(card)),
     };

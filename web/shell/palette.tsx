@@ -7,7 +7,6 @@ import { usePaletteEntries } from './palette-entries.ts';
 import { type Entry, matching } from './palette-match.ts';
 
 const MAX_OF_GROUP = 8;
-const IS_MAC = /Mac|iP/.test(navigator.platform);
 
 export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   const [typed, setTyped] = useState('');
@@ -98,7 +97,7 @@ function Choice({ id, entry, isFirst, isChosen, onChoose }: ChoiceProps) {
       <div id={id} role="option" aria-selected={isChosen} class="palette-entry" onClick={onChoose}>
         <span class="palette-label">{entry.label}</span>
         {entry.hint && <span class="palette-hint soft">{entry.hint.split('\u200b')[0]}</span>}
-        {entry.key && <kbd>{shownKey(entry.key, IS_MAC)}</kbd>}
+        {entry.key && <kbd>{shownKey(entry.key)}</kbd>}
       </div>
     </>
   );

@@ -1,7 +1,7 @@
 import { Component, type ComponentChildren } from 'preact';
+import { visibleText } from '../../src/base/text.ts';
 import { ApiError } from '../state/api.ts';
 import { Empty } from '../ui/empty.tsx';
-import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 
 interface SafeViewProps {
@@ -31,7 +31,7 @@ export class SafeView extends Component<SafeViewProps, { broken: unknown; url: s
         <>
           <h1 class="unseen">Not found</h1>
           <Empty title="Invalid address">
-            <code>{harmless(url)}</code> contains an invalid percent escape. Part of the address may be
+            <code>{visibleText(url)}</code> contains an invalid percent escape. Part of the address may be
             missing.
             <p>
               <a href="/">All runs</a>

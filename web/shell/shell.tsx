@@ -3,6 +3,7 @@ import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../src/base/text.ts';
 import { runName } from '../../src/schema/run-text.ts';
 import { shownStatus } from '../../src/schema/shown-status.ts';
 import { useKeys } from '../keys.ts';
@@ -12,8 +13,7 @@ import { useQuery } from '../state/query.ts';
 import { viewTitle } from '../state/view-title.ts';
 import { waiting } from '../state/waiting.ts';
 import { useWorkspaceInAddress, workspace } from '../state/workspace.ts';
-import { Copy } from '../ui/copy.tsx';
-import { harmless } from '../ui/harmless.ts';
+import { Command } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { statusStyle } from '../ui/status-style.ts';
 import { Toasts } from '../ui/toast.tsx';
@@ -60,7 +60,7 @@ function Locked() {
       <h1>Squad</h1>
       <p>This tab is not signed in to the hub. Open the web UI from a terminal:</p>
       <p>
-        <Copy text="squad open" label="command" isShown />
+        <Command text="squad open" />
       </p>
       <p class="soft">
         The address it opens contains a key that works once, within 10 minutes. The session then lasts until
@@ -157,7 +157,7 @@ function TabTitle() {
   const many = waiting.value.size;
   const view = viewTitle.value ?? VIEWS.find(({ href }) => href === path)?.name;
   useEffect(() => {
-    const name = view === undefined ? 'Squad' : `${harmless(view)} · Squad`;
+    const name = view === undefined ? 'Squad' : `${visibleText(view)} · Squad`;
     document.title = many > 0 ? `(${many}) ${name}` : name;
   }, [many, view]);
   return null;

@@ -1,13 +1,13 @@
 import './start.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { ApiError, call } from '../state/api.ts';
+import { visibleText } from '../../src/base/text.ts';
+import { type ApiError, asApiError, call } from '../state/api.ts';
 import { useDraft } from '../state/draft.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
 import { folderError } from './folder-error.ts';
@@ -55,7 +55,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
       onClose();
       route(`/r/${runIds[0]}`);
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      setError(asApiError(thrown));
       setSending(false);
     }
   };
@@ -113,7 +113,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         </label>
         {wrong !== null && (
           <p id="start-folder-trouble" class="field-trouble" role="alert">
-            {harmless(wrong)}
+            {visibleText(wrong)}
           </p>
         )}
         <StartMore choices={choices} workspace={isWhole ? asked : null} onChange={setChoices} />
@@ -121,7 +121,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         {error && <Problem error={error} />}
         <p class="twin">
           <span>In a terminal</span>
-          <Copy text={startCommand(roleId, task, folder, choices)} label="command" isShown />
+          <Command text={startCommand(roleId, task, folder, choices)} />
         </p>
         <p class="actions">
           <button type="button" class="button" onClick={onClose}>

@@ -14,8 +14,6 @@ import { Money } from '../ui/usage.tsx';
 import { openPalette } from './overlays.tsx';
 import { useSummary } from './summary.ts';
 
-const IS_MAC = /Mac|iP/.test(navigator.platform);
-
 export function TopBar() {
   const { data } = useSummary();
   return (
@@ -28,7 +26,7 @@ export function TopBar() {
       <span class="top-end">
         <button type="button" class="button quiet" onClick={openPalette} aria-label="Commands">
           <Icon name="search" />
-          <kbd>{shownKey('ctrl+k', IS_MAC)}</kbd>
+          <kbd>{shownKey('ctrl+k')}</kbd>
         </button>
         {data && (data.spentTodayUsd !== null || hasRuns(data)) && (
           <a class="today" href="/cost" title={todayTitle(data)}>

@@ -19,6 +19,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Everything thrown reaches a view as an ApiError. */
+export const asApiError = (thrown: unknown): ApiError =>
+  thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
+
 export interface CallOptions {
   workspace?: string;
   signal?: AbortSignal;

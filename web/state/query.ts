@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
-import { ApiError, call } from './api.ts';
+import { type ApiError, asApiError, call } from './api.ts';
 import { type Changes, lastSeq, onChanges } from './live.ts';
 import { QueryCache } from './query-cache.ts';
 
@@ -67,7 +67,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (thrown) {
-    throw thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
+    throw asApiError(thrown);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface ButtonProps {
@@ -27,9 +27,9 @@ export function Button(props: ButtonProps) {
       class={`button ${tone}`}
       aria-disabled={why !== null || undefined}
       data-key={keyName}
-      aria-label={name && harmless(name)}
+      aria-label={name && visibleText(name)}
       aria-pressed={isPressed}
-      title={why === null ? undefined : harmless(why)}
+      title={why === null ? undefined : visibleText(why)}
       onClick={() => why === null && onClick()}
     >
       {icon && <Icon name={icon} />}

@@ -30,3 +30,8 @@ export function Copy({ text, label, isShown = false }: CopyProps) {
     </button>
   );
 }
+
+/** A command to run in a terminal, shown and copied on click. */
+export function Command({ text }: { text: string }) {
+  return <Copy text={text} label="command" isShown />;
+}

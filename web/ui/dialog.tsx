@@ -1,8 +1,8 @@
 import { type ComponentChildren, toChildArray } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { ApiError } from '../state/api.ts';
-import { Copy } from './copy.tsx';
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
+import { type ApiError, asApiError } from '../state/api.ts';
+import { Command } from './copy.tsx';
 import { useModal } from './modal.ts';
 import { Problem } from './problem.tsx';
 
@@ -26,7 +26,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <div class="dialog-body">
-        <h2 id={id}>{harmless(title)}</h2>
+        <h2 id={id}>{visibleText(title)}</h2>
         {children}
       </div>
     </dialog>
@@ -66,7 +66,7 @@ export function Confirm(props: ConfirmProps) {
       await done;
       onClose();
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      setError(asApiError(thrown));
     }
     isUnderWay.current = false;
     setBusy(false);
@@ -88,7 +88,7 @@ export function Confirm(props: ConfirmProps) {
         {error && <Problem error={error} />}
         {command && (
           <p class="twin">
-            <span>In a terminal</span> <Copy text={command} label="command" isShown />
+            <span>In a terminal</span> <Command text={command} />
           </p>
         )}
         <p class="actions">

@@ -1,5 +1,4 @@
-import { codeOf } from '../../src/base/text.ts';
-import { harmless } from './harmless.ts';
+import { codeOf, visibleText } from '../../src/base/text.ts';
 
 /** Letters of other alphabets that look like these. */
 const LOOKALIKES = new Map(
@@ -34,7 +33,7 @@ export function disambiguate(choices: readonly string[]): string[] {
   const looks = choices.map(lookOf);
   return choices.map((choice, at) => {
     const isAlone = looks.indexOf(looks[at]!) === looks.lastIndexOf(looks[at]!);
-    return isAlone ? harmless(choice) : `${at + 1}: ${spelled(choice)}`;
+    return isAlone ? visibleText(choice) : `${at + 1}: ${spelled(choice)}`;
   });
 }
 

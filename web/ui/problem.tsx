@@ -1,7 +1,7 @@
+import { visibleText } from '../../src/base/text.ts';
 import type { ApiError } from '../state/api.ts';
 import { Button } from './button.tsx';
 import { codeParts } from './code-parts.ts';
-import { harmless } from './harmless.ts';
 import { Icon } from './icon.tsx';
 import { WithCode } from './with-code.tsx';
 
@@ -11,14 +11,14 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void 
     <div class="problem" role="alert">
       <p class="problem-title">
         <Icon name="warn" class="tone-bad" />
-        <WithCode text={harmless(error.message)} />
+        <WithCode text={visibleText(error.message)} />
         <code class="faint">{error.code}</code>
       </p>
       {error.suggestions.length > 0 && (
         <ul>
           {error.suggestions.map(text => (
             <li key={text}>
-              <WithRuns text={harmless(text)} />
+              <WithRuns text={visibleText(text)} />
             </li>
           ))}
         </ul>

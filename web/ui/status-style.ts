@@ -2,14 +2,14 @@ import type { Need, RunCard } from '../../src/schema/run-card.ts';
 import { isAtReviewLimit, type ShownStatus } from '../../src/schema/shown-status.ts';
 import type { IconName } from './icon.tsx';
 
-export interface Look {
+export interface StatusStyle {
   word: string;
   icon: IconName;
   /** One of the colours of tokens.css. */
   tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
 }
 
-const OF_STATUS: Record<ShownStatus, Look> = {
+const OF_STATUS: Record<ShownStatus, StatusStyle> = {
   needs_you: { word: 'needs you', icon: 'hand', tone: 'ask' },
   queued: { word: 'queued', icon: 'clock', tone: 'calm' },
   running: { word: 'running', icon: 'half', tone: 'busy' },
@@ -25,12 +25,12 @@ const OF_STATUS: Record<ShownStatus, Look> = {
 
 const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
 
-export const statusStyle = (status: ShownStatus): Look => OF_STATUS[status];
+export const statusStyle = (status: ShownStatus): StatusStyle => OF_STATUS[status];
 
 export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
 
 /** What matters most of it: that it waits for somebody, then that it is being stopped or gives no sign, then its state. */
-export function lookOfCard(card: ShownCard): Look {
+export function cardStyle(card: ShownCard): StatusStyle {
   if (card.need === 'needs_you') return OF_STATUS.needs_you;
   // Somebody took the task up again; it is still not simply done.
   if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };

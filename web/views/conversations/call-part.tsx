@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { valueText } from '../../../src/schema/run-text.ts';
 import { card } from '../../state/live.ts';
 import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Status, StatusWord } from '../../ui/status.tsx';
 import type { Answer, Nested, Part, TalkCall } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
@@ -28,10 +28,10 @@ export function CallPart({ runId, messageId, call, answer, nested }: CallPartPro
       <details class="said-fold">
         <summary>
           <code>
-            <Plain text={call.name} isBlock={false} />
+            <PlainLine text={call.name} />
           </code>{' '}
           <span class="soft">
-            <Plain text={brief(call.input)} isBlock={false} />
+            <PlainLine text={brief(call.input)} />
           </span>{' '}
           <CameOf answer={answer} />
         </summary>
@@ -104,10 +104,10 @@ function NestedRun({ run }: { run: Nested }) {
     <li>
       {known ? <Status card={known} /> : <StatusWord status={run.status} />}{' '}
       <a href={`/r/${run.id}/conversation`}>
-        <Plain text={run.subagent ?? run.id} isBlock={false} />
+        <PlainLine text={run.subagent ?? run.id} />
       </a>{' '}
       <span class="soft">
-        <Plain text={run.title} isBlock={false} />
+        <PlainLine text={run.title} />
       </span>
     </li>
   );

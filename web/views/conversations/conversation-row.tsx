@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
+import { withoutColours } from '../../../src/base/text.ts';
 import { moreCalls } from '../../../src/schema/conversation-view.ts';
 import { plural } from '../../ui/figures.ts';
 import { Icon } from '../../ui/icon.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
 import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
@@ -94,7 +96,7 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
   if (part.type === 'file')
     return (
       <p class="said-file">
-        <LongText text={part.name} isLine />{' '}
+        <PlainLine text={withoutColours(part.name)} />{' '}
         <span class="soft">
           {part.mediaType}, {part.bytes.toLocaleString('en')} bytes
         </span>

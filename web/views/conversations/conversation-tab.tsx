@@ -3,8 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { Loading } from '../../ui/layout.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import { talkOf } from './conversation-entries.ts';
@@ -23,8 +24,7 @@ export function ConversationTab({ data }: { data: ShownRun }) {
         <>
           {!saved && (
             <p class="soft">
-              In a terminal:{' '}
-              <Copy text={`squad conversation print ${shellWord(id)}`} label="command" isShown />
+              In a terminal: <Command text={`squad conversation print ${shellWord(id)}`} />
             </p>
           )}
           <ol class="talk" aria-label="Messages">
@@ -39,11 +39,7 @@ export function ConversationTab({ data }: { data: ShownRun }) {
           <Button onClick={showMore}>Show more</Button>
         </p>
       )}
-      {isLoading && (
-        <p class="page-wait" role="status">
-          Loading the conversation…
-        </p>
-      )}
+      {isLoading && <Loading />}
       {note !== null && rows.length === 0 && (
         <Empty
           title={endedAt === null ? 'No messages yet' : 'No messages'}

@@ -5,13 +5,14 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { plural, shownMoney } from '../../ui/figures.ts';
-import { Plain } from '../../ui/plain.tsx';
+import { Section } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Money } from '../../ui/usage.tsx';
-import { type Figures, Sheet } from './cost-sheet.tsx';
+import { CostSheet, type Figures } from './cost-sheet.tsx';
 import { standing } from './shares.ts';
 
 type Report = Output<'cost_report'>;
@@ -45,11 +46,7 @@ export function CostPage() {
               ))}
             </select>
           </label>
-          <Copy
-            text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`}
-            label="command"
-            isShown
-          />
+          <Command text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`} />
         </p>
       </header>
       {today && today.total.runs > 0 && (
@@ -79,14 +76,18 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
   const isGuessed = (list: readonly Figures[]) => list.some(({ isEstimated }) => isEstimated);
   return (
     <>
-      <section class="page-part">
-        <h2>
-          By day{' '}
-          <span class="soft">
-            <Money usd={total.costUsd} isEstimated={total.isEstimated} /> total
-          </span>
-        </h2>
-        <Sheet
+      <Section
+        title={
+          <>
+            {' '}
+            By day{' '}
+            <span class="soft">
+              <Money usd={total.costUsd} isEstimated={total.isEstimated} /> total
+            </span>
+          </>
+        }
+      >
+        <CostSheet
           name="day"
           // A day's is for all folders together.
           budget={isAll ? budgets.dayUsd : null}
@@ -94,10 +95,9 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             .reverse()
             .map(day => ({ ...day, key: day.day, label: <span class="num">{day.day}</span> }))}
         />
-      </section>
-      <section class="page-part">
-        <h2>By role</h2>
-        <Sheet
+      </Section>
+      <Section title="By role">
+        <CostSheet
           name="role"
           budget={null}
           rows={roles.map(role => ({
@@ -106,10 +106,9 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             label: <RoleName role={role} />,
           }))}
         />
-      </section>
-      <section class="page-part">
-        <h2>By squad</h2>
-        <Sheet
+      </Section>
+      <Section title="By squad">
+        <CostSheet
           name="squad"
           budget={budgets.squadUsd}
           rows={squads.map(squad => ({
@@ -117,18 +116,18 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             key: squad.squadId,
             label: (
               <a href={`/s/${squad.squadId}`}>
-                <Plain text={squad.title} isBlock={false} />
+                <PlainLine text={squad.title} />
               </a>
             ),
           }))}
         />
-      </section>
+      </Section>
       {isGuessed([...days, ...roles]) && (
         <p class="soft">≈ is an estimate from a price list, for engines that report only tokens.</p>
       )}
       {unpriced.runs > 0 && (
         <p class="soft">
-          No price is known for <Plain text={unpriced.models.join(', ')} isBlock={false} />, so the cost of{' '}
+          No price is known for <PlainLine text={unpriced.models.join(', ')} />, so the cost of{' '}
           {plural(unpriced.runs, 'run')} is unknown. Add prices for later runs to <code>prices.json</code> in
           Squad’s home, or to the file of a subagent.
         </p>
@@ -138,11 +137,11 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
 }
 
 function RoleName({ role: { roleId, subagent } }: { role: Report['roles'][number] }) {
-  if (roleId !== null) return <Plain text={roleId} isBlock={false} />;
+  if (roleId !== null) return <PlainLine text={roleId} />;
   if (subagent === null) return <span class="soft">no role</span>;
   return (
     <>
-      <Plain text={subagent} isBlock={false} /> <span class="soft">subagent</span>
+      <PlainLine text={subagent} /> <span class="soft">subagent</span>
     </>
   );
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shownMoney } from '../../ui/figures.ts';
+import { Sheet } from '../../ui/layout.tsx';
 import { Money, Tokens } from '../../ui/usage.tsx';
 import { sharesOf, unreportedWords } from './shares.ts';
 
@@ -10,67 +11,60 @@ export type Figures = Pick<
   'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
 >;
 
-interface SheetProps {
+interface CostSheetProps {
   name: string;
   budget: number | null;
   rows: (Figures & { key: string; label: ComponentChildren })[];
 }
 
 /** Figures in rows, each with a bar against the dearest, or the budget. */
-export function Sheet({ name, budget, rows }: SheetProps) {
+export function CostSheet({ name, budget, rows }: CostSheetProps) {
   const { bars, line } = sharesOf(
     rows.map(({ costUsd }) => costUsd),
     budget,
   );
   return (
-    <table class="sheet">
-      <thead>
-        <tr>
-          <th scope="col">{name}</th>
-          <th scope="col" class="cost-bar">
-            {line === null ? (
+    <Sheet
+      columns={[
+        name,
+        {
+          class: 'cost-bar',
+          name:
+            line === null ? (
               <span class="unseen">share</span>
             ) : (
               `│ marks the budget, ${shownMoney(budget ?? 0)}`
+            ),
+        },
+        '#cost',
+        '#tokens',
+        '#runs',
+        'unknown cost',
+      ]}
+    >
+      {rows.map((row, index) => (
+        <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
+          <td class="wide">{row.label}</td>
+          <td class="wide cost-bar">
+            <Bar share={bars[index] ?? null} line={line} />
+          </td>
+          <td class="num">
+            {row.runs === 0 ? (
+              <span class="faint">–</span>
+            ) : (
+              <Money usd={row.costUsd} isEstimated={row.isEstimated} />
             )}
-          </th>
-          <th scope="col" class="num">
-            cost
-          </th>
-          <th scope="col" class="num">
-            tokens
-          </th>
-          <th scope="col" class="num">
-            runs
-          </th>
-          <th scope="col">unknown cost</th>
+          </td>
+          <td class="num" data-name="tokens">
+            {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
+          </td>
+          <td class="num" data-name="runs">
+            {row.runs}
+          </td>
+          <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
-            <td class="wide">{row.label}</td>
-            <td class="wide cost-bar">
-              <Bar share={bars[index] ?? null} line={line} />
-            </td>
-            <td class="num">
-              {row.runs === 0 ? (
-                <span class="faint">–</span>
-              ) : (
-                <Money usd={row.costUsd} isEstimated={row.isEstimated} />
-              )}
-            </td>
-            <td class="num" data-name="tokens">
-              {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
-            </td>
-            <td class="num" data-name="runs">
-              {row.runs}
-            </td>
-            <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Sheet>
   );
 }
 

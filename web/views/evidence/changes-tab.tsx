@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../src/base/text.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { type ApiError, call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { harmless } from '../../ui/harmless.ts';
+import { Loading } from '../../ui/layout.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Notes } from '../notes.tsx';
@@ -16,8 +17,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import { commentCommand } from './comment-command.ts';
 import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
-import { isSamePlace, type LineComment, withComment } from './saved-comments.ts';
-import { keepDraft, keptDrafts } from './saved-drafts.ts';
+import { isSamePlace, type LineComment, loadDrafts, saveDraft, withComment } from './saved-comments.ts';
 import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface NoDiffProps {
@@ -70,15 +70,10 @@ export function ChangesTab({ data }: { data: ShownRun }) {
     },
   );
   const comments = unsentComments(run.id).value;
-  const [editing, setEditing] = useState<DiffPlace | null>(() => keptDrafts(run.id).at(-1) ?? null);
+  const [editing, setEditing] = useState<DiffPlace | null>(() => loadDrafts(run.id).at(-1) ?? null);
   const keep = (next: LineComment[]) => setUnsent(run.id, next);
   if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
-  if (!diff)
-    return (
-      <p class="page-wait" role="status">
-        Comparing…
-      </p>
-    );
+  if (!diff) return <Loading text="Comparing…" />;
   return (
     <section class="changes" aria-label="Changes">
       <h2 class="unseen">Changes</h2>
@@ -88,10 +83,10 @@ export function ChangesTab({ data }: { data: ShownRun }) {
             {diff.isOver ? 'compare again' : 'refresh'}
           </Button>
         )}
-        <Copy text={`squad diff ${shellWord(run.id)}`} label="command" isShown />
+        <Command text={`squad diff ${shellWord(run.id)}`} />
         {diff.branch && (
           <span class="soft">
-            branch <code>{harmless(diff.branch)}</code>
+            branch <code>{visibleText(diff.branch)}</code>
           </span>
         )}
       </div>
@@ -116,8 +111,8 @@ export function ChangesTab({ data }: { data: ShownRun }) {
                   editing,
                   edit: setEditing,
                   write: one => keep(withComment(comments, one)),
-                  draftOf: place => keptDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
-                  keepDraft: (place, text) => keepDraft(run.id, place, text),
+                  draftOf: place => loadDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
+                  saveDraft: (place, text) => saveDraft(run.id, place, text),
                 }
           }
         />
@@ -162,9 +157,9 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           {comments.map(one => (
             <li key={`${one.path}:${one.side}${one.line}`}>
               <code>
-                {harmless(one.path)}:{one.line}
+                {visibleText(one.path)}:{one.line}
               </code>{' '}
-              <span class="plain-line">{harmless(one.text)}</span>{' '}
+              <span class="plain-line">{visibleText(one.text)}</span>{' '}
               <Button tone="quiet" onClick={() => onRemove(one)}>
                 remove
               </Button>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { Copy } from '../../ui/copy.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { partsOf, rowOf, rowsOf } from './diff-place.ts';
@@ -25,14 +25,14 @@ interface FileProps {
 export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps) {
   const rows = rowsOf(file);
   return (
-    <section class="diff-file" aria-label={harmless(file.path)} data-path={file.path}>
+    <section class="diff-file" aria-label={visibleText(file.path)} data-path={file.path}>
       <h3>
         <button type="button" class="diff-fold" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
-          <span class="diff-path">{harmless(file.path)}</span>
+          <span class="diff-path">{visibleText(file.path)}</span>
         </button>
         <span class="soft">
           {file.change !== 'changed' && file.change}
-          {file.oldPath !== null && <> from {harmless(file.oldPath)}</>}
+          {file.oldPath !== null && <> from {visibleText(file.oldPath)}</>}
           {file.modes !== null && <> mode {file.modes}</>}
         </span>
         <Lines lines={file.isBinary ? null : file} />
@@ -71,7 +71,8 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
         <div key={index} class="diff-hunk">
           {hasHead && (
             <div class="diff-head">
-              @@ −{hunk.oldStart} +{hunk.newStart} @@ <span class="plain-line">{harmless(hunk.context)}</span>
+              @@ −{hunk.oldStart} +{hunk.newStart} @@{' '}
+              <span class="plain-line">{visibleText(hunk.context)}</span>
             </div>
           )}
           {blocks(from, until).map(block => (

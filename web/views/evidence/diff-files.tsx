@@ -1,8 +1,8 @@
 import './changes.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { useKeys } from '../../keys.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { FileDiff } from './diff-file.tsx';
@@ -116,7 +116,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
           {files.slice(0, most).map(file => (
             <li key={file.path}>
               <button type="button" class="diff-jump" onClick={() => jump(file.path)}>
-                <span class="diff-path">{harmless(file.path)}</span>
+                <span class="diff-path">{visibleText(file.path)}</span>
               </button>
               <Lines lines={file.isBinary ? null : file} />
             </li>

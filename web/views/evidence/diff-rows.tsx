@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { type DiffPlace, placeName, placeOfLine } from './diff-place.ts';
 import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
 import { isSamePlace, type LineComment } from './saved-comments.ts';
@@ -30,7 +30,7 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
     <div class="diff-box">
       <textarea
         ref={box}
-        aria-label={`Comment on ${harmless(placeName(place))}`}
+        aria-label={`Comment on ${visibleText(placeName(place))}`}
         placeholder="What should the agent do here?"
         maxLength={20_000}
         value={text}
@@ -68,7 +68,7 @@ export interface Commenting {
   write(comment: LineComment): void;
   /** What was typed there and is not done. */
   draftOf(place: DiffPlace): string | null;
-  keepDraft(place: DiffPlace, text: string): void;
+  saveDraft(place: DiffPlace, text: string): void;
 }
 
 interface RowsProps {
@@ -135,7 +135,7 @@ function Row({ file, line, commenting, target }: RowProps) {
             type="button"
             class="diff-comment"
             tabIndex={-1}
-            aria-label={`Comment on ${harmless(name ?? '')}`}
+            aria-label={`Comment on ${visibleText(name ?? '')}`}
             onClick={() => commenting.edit(place)}
           >
             +
@@ -148,21 +148,21 @@ function Row({ file, line, commenting, target }: RowProps) {
         <CommentBox
           place={place}
           before={commenting!.draftOf(place) ?? known?.text ?? ''}
-          onInput={text => commenting!.keepDraft(place, text)}
+          onInput={text => commenting!.saveDraft(place, text)}
           onDone={text => {
-            commenting!.keepDraft(place, '');
+            commenting!.saveDraft(place, '');
             commenting!.write({ ...place, quote: line.text, text });
             commenting!.edit(null);
           }}
           onClose={() => {
-            commenting!.keepDraft(place, '');
+            commenting!.saveDraft(place, '');
             commenting!.edit(null);
           }}
         />
       ) : (
         known && (
           <div class="diff-remark">
-            <span class="plain">{harmless(known.text)}</span>
+            <span class="plain">{visibleText(known.text)}</span>
             <button type="button" class="button quiet" onClick={() => commenting!.edit(place!)}>
               {' '}
               edit{' '}
@@ -182,7 +182,7 @@ function Text({ text }: { text: string }) {
   const shown = text.length > MAX_LINE_LENGTH ? text.slice(0, MAX_LINE_LENGTH).toWellFormed() : text;
   return (
     <span class="diff-text">
-      {harmless(shown)}
+      {visibleText(shown)}
       {text.length > MAX_LINE_LENGTH && (
         <span class="faint"> … {(text.length - MAX_LINE_LENGTH).toLocaleString()} more characters</span>
       )}

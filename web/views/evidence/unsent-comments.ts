@@ -1,6 +1,6 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { plural } from '../../ui/figures.ts';
-import { keepComments, keptComments, type LineComment } from './saved-comments.ts';
+import { type LineComment, loadComments, saveComments } from './saved-comments.ts';
 
 const known = new Map<string, Signal<LineComment[]>>();
 
@@ -9,11 +9,11 @@ export const unsentComments = (run: string): ReadonlySignal<LineComment[]> => of
 
 export function setUnsent(run: string, comments: LineComment[]): void {
   of(run).value = comments;
-  keepComments(run, comments);
+  saveComments(run, comments);
 }
 
 function of(run: string): Signal<LineComment[]> {
-  const found = known.get(run) ?? signal(keptComments(run));
+  const found = known.get(run) ?? signal(loadComments(run));
   known.set(run, found);
   return found;
 }

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
+import { Section } from '../../ui/layout.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { tell } from '../notify-result.ts';
 
@@ -52,8 +53,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
     onDone();
   };
   return (
-    <section class="page-part">
-      <h2>Pending approvals</h2>
+    <Section title="Pending approvals">
       <p class="soft">
         New and changed definitions appeared after Squad first read their server. Agents do not see them until
         you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
@@ -69,7 +69,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
         <article class="pending" key={`${change.server} ${change.tool} ${change.hash}`}>
           <header class="page-tools">
             <h3>
-              {change.server}/{harmless(change.tool)}
+              {change.server}/{visibleText(change.tool)}
             </h3>
             <span class="tone-ask">{change.kind}</span>
             {!isEntry(change) && (
@@ -85,7 +85,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
           <pre class="pending-diff">
             {change.diff.map((line, index) => (
               <span key={index} class={line.startsWith('+') ? 'plus' : line.startsWith('-') ? 'minus' : ''}>
-                {harmless(line)}
+                {visibleText(line)}
                 {'\n'}
               </span>
             ))}
@@ -96,7 +96,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
         <Confirm
           title={
             asks.length === 1
-              ? `Approve ${asks[0]?.server}/${harmless(asks[0]?.tool ?? '')}`
+              ? `Approve ${asks[0]?.server}/${visibleText(asks[0]?.tool ?? '')}`
               : `Approve ${asks.length}`
           }
           effect={effectOf(asks)}
@@ -107,6 +107,6 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
           onClose={() => setAsks(null)}
         />
       )}
-    </section>
+    </Section>
   );
 }

@@ -1,6 +1,6 @@
+import { visibleText } from '../../../src/base/text.ts';
 import type { InboxField } from '../../../src/schema/inbox.ts';
 import { disambiguate } from '../../ui/disambiguate.ts';
-import { harmless } from '../../ui/harmless.ts';
 import type { AnswerProps } from './answer-box.tsx';
 import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';
@@ -38,10 +38,10 @@ function Field({ field }: { field: InboxField }) {
   const bounds = boundsOf(field);
   const words = (
     <span>
-      {harmless(title)}
+      {visibleText(title)}
       {isRequired && <span class="tone-ask"> (required)</span>}
       {bounds && <span class="soft"> {bounds}</span>}
-      {description && <span class="faint"> – {harmless(description)}</span>}
+      {description && <span class="faint"> – {visibleText(description)}</span>}
     </span>
   );
   if (type === 'choices')
@@ -107,7 +107,7 @@ function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, for
         : most !== undefined
           ? `${most}${unit} or less`
           : null;
-  const kind = isInteger ? 'whole number' : format !== undefined ? harmless(format) : null;
-  const like = pattern === undefined ? null : `pattern ${harmless(pattern)}`;
+  const kind = isInteger ? 'whole number' : format !== undefined ? visibleText(format) : null;
+  const like = pattern === undefined ? null : `pattern ${visibleText(pattern)}`;
   return [kind, range, like].filter(part => part !== null).join(', ');
 }

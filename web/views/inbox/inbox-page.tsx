@@ -1,19 +1,19 @@
 import './inbox.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
 import { settledItem } from '../../state/closed-items.ts';
 import type { Changes } from '../../state/live.ts';
-import { telling } from '../../state/notifications.ts';
+import { notificationState } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
 import { now } from '../../ui/clock.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { shownAgo } from '../../ui/figures.ts';
-import { harmless } from '../../ui/harmless.ts';
 import { useHeldOrder } from '../../ui/held-order.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Problem } from '../../ui/problem.tsx';
@@ -34,7 +34,7 @@ export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boole
         {items.map(item => (
           <li key={item.id}>
             <span class="settled-question">
-              <a href={`/r/${item.runId}`}>{item.run.name}</a> {harmless(item.question)}
+              <a href={`/r/${item.runId}`}>{item.run.name}</a> {visibleText(item.question)}
             </span>
             <span class="settled-answer">
               <Outcome item={item} />
@@ -58,10 +58,10 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
         <Icon name="hand" class="tone-ask" />
-        <strong>{item.run.name}</strong> {item.source ? `via ${harmless(item.source)} ` : ''}
+        <strong>{item.run.name}</strong> {item.source ? `via ${visibleText(item.source)} ` : ''}
         {KINDS[item.kind]}
         {' · '}
-        <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>
+        <a href={`/r/${item.runId}`}>{visibleText(item.run.title) || item.runId}</a>
         {' · '}
         <Ago at={item.createdAt} />
         {item.owner !== 'user' && (
@@ -75,7 +75,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
       <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
       <p class="ask-deadline soft">
         {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
-        <Copy text={`squad answer ${shellWord(item.id)}`} label="command" isShown />
+        <Command text={`squad answer ${shellWord(item.id)}`} />
       </p>
     </li>
   );
@@ -84,7 +84,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
 /** When its time is up, and what counts as the answer then. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
-    standing === null ? 'the agent continues without an answer' : `the answer is “${harmless(standing)}”`;
+    standing === null ? 'the agent continues without an answer' : `the answer is “${visibleText(standing)}”`;
   return (
     <span>
       If nobody answers,{' '}
@@ -122,7 +122,7 @@ export function InboxPage() {
   return (
     <div class="inbox">
       <h1>Waiting for you {total > 0 && <span class="soft num">{total}</span>}</h1>
-      {telling.value === 'off' && (
+      {notificationState.value === 'off' && (
         <p class="soft">
           Working elsewhere? <a href="/settings">Turn on notifications.</a>
         </p>

@@ -1,5 +1,5 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
-import { Icon } from '../../ui/icon.tsx';
+import { StatusMark } from '../../ui/status.tsx';
 import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
 
 /** What became of a question: word, shape and colour. */
@@ -11,13 +11,9 @@ export function Outcome({
   isShort?: boolean;
 }) {
   const settled = settledOf(item);
-  const { word, icon, tone } = SETTLED_LOOKS[settled];
   return (
     <span class="outcome">
-      <span class={`status tone-${tone}`}>
-        <Icon name={icon} />
-        {word}
-      </span>
+      <StatusMark style={SETTLED_LOOKS[settled]} />
       {!isShort && item && settled !== 'unknown' && <span> {outcomeWords(item)}</span>}
     </span>
   );

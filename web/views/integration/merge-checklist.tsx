@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
-import { ApiError, call } from '../../state/api.ts';
+import { type ApiError, asApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { plural } from '../../ui/figures.ts';
@@ -45,8 +45,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
     try {
       await work(mine.signal);
     } catch (thrown) {
-      if (!mine.signal.aborted)
-        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      if (!mine.signal.aborted) setError(asApiError(thrown));
     } finally {
       if (underWay.current === mine) setDoing(null);
     }

@@ -1,11 +1,12 @@
 import type { IntegrationPlan } from '../../../src/schema/integration.ts';
-import { Icon, type IconName } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
+import { StatusMark } from '../../ui/status.tsx';
+import type { StatusStyle } from '../../ui/status-style.ts';
 
-const MARKS: Record<IntegrationPlan['checklist'][number]['state'], { icon: IconName; tone: string }> = {
-  ok: { icon: 'check', tone: 'good' },
-  bad: { icon: 'cross', tone: 'bad' },
-  open: { icon: 'half', tone: 'ask' },
+const MARKS: Record<IntegrationPlan['checklist'][number]['state'], StatusStyle> = {
+  ok: { word: 'ok', icon: 'check', tone: 'good' },
+  bad: { word: 'failed', icon: 'cross', tone: 'bad' },
+  open: { word: 'open', icon: 'half', tone: 'ask' },
 };
 
 const OUTCOMES: Record<IntegrationPlan['branches'][number]['outcome'], string> = {
@@ -15,7 +16,7 @@ const OUTCOMES: Record<IntegrationPlan['branches'][number]['outcome'], string> =
   refused: 'cannot be committed, left out',
 };
 
-/** What merging would come to. */
+/** The result of a trial merge. */
 export function MergePlan({ plan }: { plan: IntegrationPlan }) {
   const { branches, checklist, leftOut, warnings, blocked, check } = plan;
   return (
@@ -24,16 +25,13 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
         <ul class="checklist">
           {checklist.map(({ what, state, note }) => (
             <li key={what}>
-              <span class={`status tone-${MARKS[state].tone}`}>
-                <Icon name={MARKS[state].icon} />
-                {state}
-              </span>{' '}
+              <StatusMark style={MARKS[state]} />{' '}
               <span>
-                <Plain text={what} isBlock={false} />
+                <PlainLine text={what} />
                 {note !== null && (
                   <span class="soft">
                     {' · '}
-                    <Plain text={note} isBlock={false} />
+                    <PlainLine text={note} />
                   </span>
                 )}
               </span>
@@ -59,7 +57,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
               <tr key={branch.runId}>
                 <td>
                   <a href={`/r/${branch.runId}/changes`}>
-                    <Plain text={`${branch.name}: ${branch.summary}`} isBlock={false} />
+                    <PlainLine text={`${branch.name}: ${branch.summary}`} />
                   </a>
                 </td>
                 <td>
@@ -88,7 +86,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
         <ul class="soft">
           {leftOut.map(({ runId, why }) => (
             <li key={runId}>
-              <a href={`/r/${runId}`}>{runId}</a> is left out: <Plain text={why} isBlock={false} />
+              <a href={`/r/${runId}`}>{runId}</a> is left out: <PlainLine text={why} />
             </li>
           ))}
         </ul>
@@ -103,7 +101,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
       )}
       {[...warnings, ...(blocked?.suggestions ?? [])].map(text => (
         <p key={text} class="soft">
-          <Plain text={text} isBlock={false} />
+          <PlainLine text={text} />
         </p>
       ))}
     </>
@@ -116,7 +114,7 @@ function Details({ items }: { items: readonly string[] }) {
     <ul class="merge-conflicts">
       {items.map(item => (
         <li key={item}>
-          <Plain text={item} isBlock={false} />
+          <PlainLine text={item} />
         </li>
       ))}
     </ul>

@@ -1,10 +1,10 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import type { OutputTarget } from './output-source.ts';
 import type { ShownOutput } from './use-output.ts';
 
@@ -239,7 +239,7 @@ function words(state: {
   const match = matches[at];
   if (match) {
     const of = `${at + 1} of ${matches.length}${next === null ? '' : '+'}`;
-    return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${harmless(match.text.slice(0, 200))}`;
+    return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${visibleText(match.text.slice(0, 200))}`;
   }
   if (isBusy) return 'Searching…';
   if (found.isSearched) return 'No matches.';

@@ -7,7 +7,7 @@ import { useKeys } from '../../keys.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { plural } from '../../ui/figures.ts';
 import { Problem } from '../../ui/problem.tsx';
@@ -57,7 +57,7 @@ export function SearchPage() {
           onInput={event => setTyped(event.currentTarget.value)}
           onKeyDown={event => event.key === 'Enter' && setQ(typed.trim(), { replace: true })}
         />
-        {q !== '' && <Copy text={command} label="command" isShown />}
+        {q !== '' && <Command text={command} />}
       </search>
       {error && <Problem error={error} onRetry={reload} />}
       {q === '' ? (

@@ -5,11 +5,12 @@ import { call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command, Copy } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Loading } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { DiffFiles } from '../evidence/diff-files.tsx';
@@ -35,12 +36,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
   const [isAllowing, setAllowing] = useState(false);
   const [more, setMore] = useState(3);
   if (error && !answer) return <Problem error={error} onRetry={reload} />;
-  if (!answer)
-    return (
-      <p class="page-wait" role="status">
-        Loading the rounds…
-      </p>
-    );
+  if (!answer) return <Loading />;
   const { reviews, rounds } = answer;
   const wanted = Math.max(rounds.current, rounds.max) + more;
   return (
@@ -53,7 +49,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           {rounds.sentBack + rounds.failed > 0 && `; abandoned after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
-        <Copy text={`squad review ${shellWord(run.id)}`} label="command" isShown />
+        <Command text={`squad review ${shellWord(run.id)}`} />
       </p>
       {reviews.length === 0 ? (
         <Empty title="No review yet">The agent calls request_review when it considers its work done.</Empty>
@@ -129,7 +125,7 @@ function Round({ review }: { review: Review }) {
       )}
       {review.reason && (
         <p class="tone-bad">
-          <Plain text={review.reason} isBlock={false} />
+          <PlainLine text={review.reason} />
         </p>
       )}
       {review.feedback && (
@@ -138,7 +134,7 @@ function Round({ review }: { review: Review }) {
             {review.feedbackBy === 'user' ? 'Feedback from a person' : 'Feedback from the reviewer'}
             {review.priority && (
               <>
-                , <Plain text={`priority ${review.priority}`} isBlock={false} />
+                , <PlainLine text={`priority ${review.priority}`} />
               </>
             )}
           </p>
@@ -149,7 +145,7 @@ function Round({ review }: { review: Review }) {
         <ul>
           {review.actionableItems.map((item, index) => (
             <li key={index}>
-              <Plain text={item} isBlock={false} />
+              <PlainLine text={item} />
             </li>
           ))}
         </ul>

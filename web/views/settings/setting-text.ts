@@ -1,7 +1,7 @@
 import type { HubSettingKey } from '../../../src/schema/config.ts';
 
-/** What each of the hub's own settings does. */
-const WORDS: Record<HubSettingKey, string> = {
+/** What each hub setting does. */
+const DESCRIPTIONS: Record<HubSettingKey, string> = {
   'limits.concurrency': 'Maximum number of runs at the same time. More are queued.',
   'limits.spawns_per_minute': 'Maximum number of runs started per minute. More are refused.',
   'limits.depth': 'How many levels deep agents may start other agents.',
@@ -18,10 +18,10 @@ const WORDS: Record<HubSettingKey, string> = {
   'prune.days': 'Days for which `squad prune` keeps ended runs.',
 };
 
-export const describeSetting = (key: string): string => WORDS[key as HubSettingKey] ?? '';
+export const describeSetting = (key: string): string => DESCRIPTIONS[key as HubSettingKey] ?? '';
 
-/** As a person reads it; nothing set is no limit. */
-export function valueWords(value: unknown): string {
+/** Formats a setting for display; `none` means no limit. */
+export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

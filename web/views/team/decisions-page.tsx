@@ -8,10 +8,11 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command, Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { plural } from '../../ui/figures.ts';
-import { Plain } from '../../ui/plain.tsx';
+import { PageHead } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Marked } from '../marked.tsx';
 import { Notes } from '../notes.tsx';
@@ -27,12 +28,9 @@ const TYPING_MS = 200;
 export function DecisionsPage() {
   return (
     <div class="decisions">
-      <header class="page-head">
-        <h1>Decisions</h1>
-        <p class="soft">
-          From <code>.squad/decisions.md</code> and its inbox. Agents read them too.
-        </p>
-      </header>
+      <PageHead title="Decisions">
+        From <code>.squad/decisions.md</code> and its inbox. Agents read them too.
+      </PageHead>
       <OfWorkspace what="A list of decisions">{path => <Decisions path={path} key={path} />}</OfWorkspace>
     </div>
   );
@@ -72,7 +70,7 @@ function Decisions({ path }: { path: string }) {
         <span class="soft num" role="status">
           {data && !isLoading && found(data, search)}
         </span>
-        <Copy text={command} label="command" isShown />
+        <Command text={command} />
       </search>
       <Notes notes={data?.notes ?? []} />
       {data && data.decisions.length === 0 && <Nothing search={search} />}
@@ -123,7 +121,7 @@ function Shown({ decision, search }: { decision: Decision; search: string }) {
           <Marked text={title} search={search} />
         </h2>
         <p class="soft">
-          {by === null ? 'no author' : <Plain text={by} isBlock={false} />} · <code>{file}</code>
+          {by === null ? 'no author' : <PlainLine text={by} />} · <code>{file}</code>
           {!merged && ' · in the inbox, not merged yet'} <Copy text={id} label="decision id" />
         </p>
         {snippet !== undefined && (

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { showFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import { Confirm } from '../../ui/dialog.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
 import type { BacklogItem } from './task-text.ts';
 
@@ -39,7 +39,7 @@ export function moveItem(
   edit(file, { action, number }).then(
     now => {
       onMoved(now);
-      toast(`Moved ${action}: ${harmless(title)}`);
+      toast(`Moved ${action}: ${visibleText(title)}`);
     },
     (thrown: ApiError) => showFailure(thrown),
   );
@@ -120,7 +120,7 @@ export function AddItem({ file, headings, onClose }: EditProps & { headings: rea
             <option value="">the first heading with open items</option>
             {headings.map(heading => (
               <option key={heading} value={heading}>
-                {harmless(heading)}
+                {visibleText(heading)}
               </option>
             ))}
           </select>

@@ -3,6 +3,7 @@ import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
 import { useKeys } from '../../../keys.ts';
 import { showFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
@@ -15,7 +16,6 @@ import { workspace } from '../../../state/workspace.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { plural } from '../../../ui/figures.ts';
-import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { NEEDS } from '../../../ui/status-style.ts';
@@ -97,7 +97,7 @@ function SquadPicker({ ids }: { ids: readonly string[] }) {
         <option value="">all squads</option>
         {[...titles].map(([id, { title, runs }]) => (
           <option key={id} value={id}>
-            {harmless(title)}
+            {visibleText(title)}
             {runs > 1 ? ` (${runs})` : ''}
           </option>
         ))}
@@ -176,7 +176,7 @@ function Strange({ words }: { words: string[] }) {
   if (words.length === 0) return null;
   return (
     <p class="tone-ask" role="status">
-      Unknown filter <b>{harmless(words.join(', '))}</b>, ignored. Known filters:{' '}
+      Unknown filter <b>{visibleText(words.join(', '))}</b>, ignored. Known filters:{' '}
       {NEEDS.map((need, index) => (
         <>
           {index > 0 && ', '}

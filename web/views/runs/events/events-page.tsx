@@ -2,19 +2,20 @@ import '../../views.css';
 import './events.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
 import type { Event } from '../../../../src/schema/event.ts';
 import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { useKeys } from '../../../keys.ts';
-import { ApiError, call } from '../../../state/api.ts';
+import { type ApiError, asApiError, call } from '../../../state/api.ts';
 import { onChanges } from '../../../state/live.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command, Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { FIGURES, plural } from '../../../ui/figures.ts';
-import { harmless } from '../../../ui/harmless.ts';
-import { Plain } from '../../../ui/plain.tsx';
+import { PageHead } from '../../../ui/layout.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { type EventFilter, filterOf, matches, together } from './event-filter.ts';
 import { EventFilters } from './event-filters.tsx';
@@ -34,7 +35,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
           <time dateTime={new Date(at).toISOString()}>{clock.format(at)}</time>
           <b>{body.type}</b>
           <span class="event-words">
-            <Plain text={words} isBlock={false} />
+            <PlainLine text={words} />
           </span>
         </summary>
         {isOpen && (
@@ -51,7 +52,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
               {squadId !== null && <a href={`/s/${squadId}`}>{squadId}</a>}
               <Copy text={JSON.stringify(event)} label="event as JSON" />
             </p>
-            <pre>{harmless(JSON.stringify(event, null, 2))}</pre>
+            <pre>{visibleText(JSON.stringify(event, null, 2))}</pre>
           </div>
         )}
       </details>
@@ -70,17 +71,12 @@ export function EventsPage() {
   const key = JSON.stringify(filter);
   return (
     <div class="events">
-      <header class="page-head">
-        <h1>Events</h1>
-        <p class="soft">
-          Everything that happened, in order. Events are never changed.{' '}
-          <Copy
-            text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
-            label="command"
-            isShown
-          />
-        </p>
-      </header>
+      <PageHead title="Events">
+        Everything that happened, in order. Events are never changed.{' '}
+        <Command
+          text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
+        />
+      </PageHead>
       <EventFilters filter={filter} />
       <List filter={filter} key={key} />
     </div>
@@ -111,8 +107,7 @@ function List({ filter }: { filter: EventFilter }) {
       setEvents(known => together(page.events, before === null ? [] : (known ?? []), MAX_SHOWN));
       setNext(page.next);
     } catch (thrown) {
-      if (isThere.current)
-        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      if (isThere.current) setError(asApiError(thrown));
     } finally {
       if (isThere.current) setLoading(false);
     }

@@ -1,10 +1,11 @@
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { call } from '../../../state/api.ts';
 import { download } from '../../../state/download.ts';
 import { useDraft } from '../../../state/draft.ts';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command } from '../../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../../ui/dialog.tsx';
-import { harmless } from '../../../ui/harmless.ts';
 import { commentCommand } from '../../evidence/comment-command.ts';
 import { LeftUnsent, SendAlong, useSendAlong } from '../../evidence/send-along.tsx';
 import { tell } from '../../notify-result.ts';
@@ -30,9 +31,11 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
     return (
       <Dialog title={action.label} onClose={onClose}>
         <p>{action.effect}</p>
-        {action.byHand !== null && <p class="soft">Run the command yourself: {harmless(action.byHand)}.</p>}
+        {action.byHand !== null && (
+          <p class="soft">Run the command yourself: {visibleText(action.byHand)}.</p>
+        )}
         <p class="twin">
-          <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
+          <span>In a terminal</span> <Command text={action.command} />
         </p>
       </Dialog>
     );
@@ -164,5 +167,5 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
 /** The command as it would be for these words, so that it can be copied. */
 function withWords(command: string, words: string): string {
   if (words.trim() === '') return command;
-  return command.replace('"…"', () => `'${words.trim().replaceAll("'", "'\\''")}'`);
+  return command.replace('"…"', () => shellWord(words.trim()));
 }

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Section } from '../../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { Money, Tokens } from '../../../ui/usage.tsx';
-import { Fact, Part } from './details-parts.tsx';
+import { Fact } from './details-parts.tsx';
 import { How, Rules } from './how-it-runs.tsx';
 import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
@@ -14,7 +15,7 @@ import { Files, Turns } from './turns-and-files.tsx';
 function Ids({ data: { run, squad } }: { data: ShownRun }) {
   const { data: hub } = useQuery('hub_status', {});
   return (
-    <Part title="IDs and versions">
+    <Section title="IDs and versions">
       <dl>
         <Fact name="Run">
           <Copy text={run.id} label="run id" isShown />
@@ -38,7 +39,7 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
         </Fact>
         {hub && <Fact name="Hub">version {hub.version}</Fact>}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
@@ -46,7 +47,7 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
 function Seen({ data: { run } }: { data: ShownRun }) {
   const { evidence, usage } = run;
   return (
-    <Part title="Evidence">
+    <Section title="Evidence">
       <dl>
         <Fact name="Verdict">{evidence?.verdict ?? 'not checked yet'}</Fact>
         {evidence && (
@@ -61,7 +62,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
                   {evidence.filesChanged.files.map(file => (
                     <li key={file}>
                       <code>
-                        <Plain text={file} isBlock={false} />
+                        <PlainLine text={file} />
                       </code>
                     </li>
                   ))}
@@ -74,7 +75,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
                 <ul class="details-list">
                   {evidence.commits.newest.map(({ id, subject }) => (
                     <li key={id}>
-                      <Copy text={id} label="commit" isShown /> <Plain text={subject} isBlock={false} />
+                      <Copy text={id} label="commit" isShown /> <PlainLine text={subject} />
                     </li>
                   ))}
                 </ul>
@@ -82,7 +83,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
             </Fact>
             {evidence.note && (
               <Fact name="Note">
-                <Plain text={evidence.note} isBlock={false} />
+                <PlainLine text={evidence.note} />
               </Fact>
             )}
           </>
@@ -95,11 +96,11 @@ function Seen({ data: { run } }: { data: ShownRun }) {
         </Fact>
         {run.notes.map(note => (
           <Fact key={note} name="Note">
-            <Plain text={note} isBlock={false} />
+            <PlainLine text={note} />
           </Fact>
         ))}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
@@ -108,7 +109,7 @@ const known = (count: number | null): string => (count === null ? 'unknown' : St
 /** Its folder, its branch, and the pull request that came of it. */
 function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   return (
-    <Part title="Location">
+    <Section title="Location">
       <dl>
         <Fact name="Folder">
           <Copy text={run.directory} label="folder" isShown />
@@ -146,14 +147,14 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
           </Fact>
         )}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
 /** An address that somebody else gave: a link only where it leads to the web. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-  if (!isWeb) return <Plain text={url} isBlock={false} />;
+  if (!isWeb) return <PlainLine text={url} />;
   return (
     <a href={url} rel="noreferrer noopener" target="_blank">
       {children} {url}
@@ -179,7 +180,7 @@ export function DetailsTab({ data }: { data: ShownRun }) {
 
 function Task({ data: { run } }: { data: ShownRun }) {
   return (
-    <Part title="Task">
+    <Section title="Task">
       <p>
         <Copy text={run.task} label="task" />
       </p>
@@ -187,6 +188,6 @@ function Task({ data: { run } }: { data: ShownRun }) {
       <div class="details-task" tabIndex={0}>
         <Plain text={run.task} />
       </div>
-    </Part>
+    </Section>
   );
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '../../../state/query.ts';
 import { AnsiText } from '../../../ui/ansi-text.tsx';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 const TAIL_BYTES = 4 * 1024;
@@ -33,7 +33,7 @@ export function FailureCard({ data }: { data: ShownRun }) {
         <Icon name="cross" /> {run.status === 'timeout' ? 'Timed out' : `Ended with status ${run.status}`}
       </h2>
       <p>
-        <Plain text={run.error?.message ?? ''} isBlock={false} /> <code class="faint">{run.error?.code}</code>
+        <PlainLine text={run.error?.message ?? ''} /> <code class="faint">{run.error?.code}</code>
       </p>
       <p class="soft">{howItEnded(last)}</p>
       {result.note && <Plain text={result.note} />}
@@ -53,7 +53,7 @@ export function FailureCard({ data }: { data: ShownRun }) {
       <ul class="failure-next">
         {next.map(({ action, label, effect, command }) => (
           <li key={action}>
-            <b>{label}</b> <span class="soft">{effect}</span> <Copy text={command} label="command" isShown />
+            <b>{label}</b> <span class="soft">{effect}</span> <Command text={command} />
           </li>
         ))}
       </ul>

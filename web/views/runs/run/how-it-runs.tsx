@@ -1,16 +1,17 @@
+import { visibleText } from '../../../../src/base/text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { plural, shownDuration, shownMoney } from '../../../ui/figures.ts';
-import { harmless } from '../../../ui/harmless.ts';
-import { Plain } from '../../../ui/plain.tsx';
-import { Fact, Part } from './details-parts.tsx';
+import { Section } from '../../../ui/layout.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
+import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** Engine, environment, permission and limits. */
 export function How({ data: { run, setting } }: { data: ShownRun }) {
   const { options } = run;
   return (
-    <Part title="Configuration">
+    <Section title="Configuration">
       <dl>
         {options.subagent === null ? (
           <Fact name="Role">{run.roleId ?? 'none, only a prompt'}</Fact>
@@ -47,7 +48,7 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
           ) : (
             <details>
               <summary>{plural(setting.variables.length, 'variable')}, by name</summary>
-              <code>{setting.variables.map(harmless).join(' ')}</code>
+              <code>{setting.variables.map(visibleText).join(' ')}</code>
             </details>
           )}
         </Fact>
@@ -76,7 +77,7 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
           )}
         </Fact>
       </dl>
-    </Part>
+    </Section>
   );
 }
 
@@ -90,21 +91,21 @@ const PERMISSIONS = {
 export function Rules({ data: { run } }: { data: ShownRun }) {
   if (run.policy.length === 0) return null;
   return (
-    <Part title="Rules and their enforcement">
+    <Section title="Rules and their enforcement">
       <ul class="details-list">
         {run.policy.map(({ rule, heldBy, note }, index) => (
           <li key={index}>
-            <Plain text={rule} isBlock={false} /> <span class="held">{HOLDERS[heldBy]}</span>
+            <PlainLine text={rule} /> <span class="held">{HOLDERS[heldBy]}</span>
             {note && (
               <span class="soft">
                 {' '}
-                <Plain text={note} isBlock={false} />
+                <PlainLine text={note} />
               </span>
             )}
           </li>
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }
 

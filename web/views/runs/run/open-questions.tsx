@@ -1,10 +1,10 @@
 import '../../inbox/inbox.css';
 import { useRef } from 'preact/hooks';
+import { visibleText } from '../../../../src/base/text.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
 import { useKeys } from '../../../keys.ts';
 import { settledItem } from '../../../state/closed-items.ts';
 import { inbox } from '../../../state/live.ts';
-import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Ago } from '../../../ui/time.tsx';
@@ -49,14 +49,14 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
     <div class="open-question" data-item={item.id} tabIndex={-1}>
       <p class="tone-ask">
         <Icon name="hand" /> {item.kind === 'question' ? 'Question' : 'Permission request'}
-        {item.source && <> via {harmless(item.source)}</>} ·{' '}
+        {item.source && <> via {visibleText(item.source)}</>} ·{' '}
         {settled ? (
           <Outcome item={became} />
         ) : (
           <span class="soft">
             {item.default === null
               ? 'continues without an answer'
-              : `default answer “${harmless(item.default)}”`}{' '}
+              : `default answer “${visibleText(item.default)}”`}{' '}
             <Ago at={item.deadlineAt} />
           </span>
         )}

@@ -6,7 +6,7 @@ import { card, inbox } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Status, StatusWord } from '../../../ui/status.tsx';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
@@ -54,7 +54,7 @@ function Child({ id, known }: { id: string; known: RunCard }) {
     <li>
       <Status card={shown} /> <a href={`/r/${id}`}>{runName(shown)}</a>{' '}
       <span class="soft">
-        <Plain text={shown.title} isBlock={false} />
+        <PlainLine text={shown.title} />
       </span>
     </li>
   );
@@ -69,7 +69,7 @@ function SquadLink({ id, squadId }: { id: string; squadId: string }) {
       {runs.length === 0 ? 'squad' : `squad of ${runs.length}`}
       {first && first.id !== id && (
         <>
-          : <Plain text={first.title} isBlock={false} />
+          : <PlainLine text={first.title} />
         </>
       )}
     </a>
@@ -145,7 +145,7 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <TriesBefore data={data} />
       </p>
       <h1>
-        <span class="run-role">{runName(run)}</span> <Plain text={runTitle(run)} isBlock={false} />
+        <span class="run-role">{runName(run)}</span> <PlainLine text={runTitle(run)} />
       </h1>
       <p class="run-facts">
         {isOver && asks === 0 && !isAtReviewLimit(run) ? (
@@ -189,7 +189,7 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (run.error)
     return (
       <p class={`run-why ${isAtReviewLimit(run) ? 'tone-ask' : 'tone-bad'}`}>
-        <Plain text={run.error.message} isBlock={false} /> <code class="faint">{run.error.code}</code>
+        <PlainLine text={run.error.message} /> <code class="faint">{run.error.code}</code>
       </p>
     );
   if (quiet)
@@ -207,7 +207,7 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (activity === null) return null;
   return (
     <p class="run-why soft">
-      <Plain text={activity} isBlock={false} />
+      <PlainLine text={activity} />
     </p>
   );
 }

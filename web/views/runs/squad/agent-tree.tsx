@@ -3,7 +3,7 @@ import { useLocation } from 'preact-iso';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { plural, shownCount } from '../../../ui/figures.ts';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Status } from '../../../ui/status.tsx';
 import { Money } from '../../../ui/usage.tsx';
 import { ownOf, type Total } from './totals.ts';
@@ -113,7 +113,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
             <b>{runName(card)}</b>
           </span>
           <a class="agent-title" href={`/r/${card.id}/activity`} tabIndex={-1}>
-            <Plain text={card.title} isBlock={false} />
+            <PlainLine text={card.title} />
           </a>
         </span>
       </span>

@@ -14,6 +14,7 @@ import { now } from '../../../ui/clock.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm } from '../../../ui/dialog.tsx';
 import { plural, shownCount } from '../../../ui/figures.ts';
+import { Loading } from '../../../ui/layout.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
@@ -42,12 +43,7 @@ export function SquadPage() {
     seeCards(data.runs);
   }, [data]);
   if (error && !data) return <Problem error={error} onRetry={reload} />;
-  if (!data)
-    return (
-      <p class="page-wait" role="status">
-        Loading the squad…
-      </p>
-    );
+  if (!data) return <Loading />;
   return <ShownSquad data={data} />;
 }
 
