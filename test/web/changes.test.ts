@@ -35,7 +35,7 @@ test('comments on lines of an ended run go back to its agent, once', async () =>
   await page.locator('.diff-remark', { hasText: "Say 'two' again" }).waitFor();
   await page.getByRole('button', { name: 'Send 1 comment' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(`squad comment ${small} 'src/old.ts:2' 'Say '\\''two'\\'' again'`).waitFor();
+  await dialog.getByText(`squad comment ${small} src/old.ts:2 'Say '\\''two'\\'' again'`).waitFor();
   await dialog.getByLabel(/Message/).fill('In English, please.');
   await dialog.getByRole('button', { name: 'Send', exact: true }).click();
   await page.waitForURL(url => /\/r\/run_/.test(url.pathname) && !url.pathname.includes(small));

@@ -5,10 +5,10 @@ import { saved } from '../state/saved.ts';
 import { Command } from '../ui/copy.tsx';
 import { Ago } from '../ui/time.tsx';
 
-/** What is shown is not how it is now. */
+/** True while the data shown may be outdated. */
 export const isStale = (): boolean => connection.value === 'reconnecting' || connection.value === 'offline';
 
-/** Why, and since when. The page has room for it below its end, so that what was known can all be read. */
+/** Says why and since when data is outdated. `--banner` reserves space below the page, so the banner covers no content. */
 export function Banner() {
   const stale = isStale();
   const [since, setSince] = useState(Date.now());

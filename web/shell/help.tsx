@@ -2,7 +2,7 @@ import { shownKey } from '../key-names.ts';
 import type { Binding } from '../keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
-/** From the table that binds them: it cannot say anything else than is true. */
+/** Generated from the active bindings, so it is always complete. */
 export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>

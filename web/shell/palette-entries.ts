@@ -11,15 +11,14 @@ import { workspace } from '../state/workspace.ts';
 import { plural } from '../ui/figures.ts';
 import { cardStyle } from '../ui/status-style.ts';
 import { askFirst } from './ask-first.tsx';
-import type { Entry } from './palette-match.ts';
+import { actionIn, type Entry } from './palette-match.ts';
 import { askToDecide } from './review-action.tsx';
 import { askToCancel, askToRetry } from './run-action.tsx';
-import { actionIn } from './typed-action.ts';
 import { VIEWS } from './views.ts';
 
 const MAX_RUNS = 8;
 
-/** Everything that can be done or opened from here. Runs are looked for by the hub: there may be more than the page knows. */
+/** All entries of the palette. The hub searches the runs, since the browser does not have all of them. */
 export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const { route } = useLocation();
   const { isAction, rest } = actionIn(typed);
@@ -28,7 +27,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const reviews = useQuery('list_reviews', { ...here, isOpen: true });
   const workspaces = useQuery('list_workspaces', {});
   const runs = board.data?.runs ?? [];
-  // The hub found them by these words, wherever they are in a run.
+  // The hub matched the typed text anywhere in the run, so the hint carries it (hidden) for the local filter.
   const by = (words: string) => (board.isOf ? `\u200b${words}` : '');
   const ofRuns = runs.map(card => ({
     id: card.id,
@@ -73,7 +72,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   ];
 }
 
-/** What can be done with a run without opening it: its review is decided, it is cancelled, or it is tried once more. */
+/** Actions on runs without opening them: decide a review, cancel, retry. */
 function actionEntries(
   runs: Output<'list_board'>['runs'],
   reviews: Output<'list_reviews'>['reviews'],

@@ -21,7 +21,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
     onClose();
-    // After this dialog is gone: what it opens may be one too.
+    // After this dialog has closed: the entry may open another one.
     setTimeout(entry.run);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -40,7 +40,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       ref={dialog}
       class="dialog palette"
       aria-label="Commands, views and runs"
-      // The second half of a double click is meant for what opened it.
+      // Ignore the second click of a double click on the button that opened the dialog.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <input

@@ -5,12 +5,12 @@ import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 
 interface SafeViewProps {
-  /** Another one is another view, which may be well. */
+  /** A new address resets the error. */
   url: string;
   children: ComponentChildren;
 }
 
-/** A view that breaks takes nothing else with it, and says so. */
+/** Error boundary around one view. */
 export class SafeView extends Component<SafeViewProps, { broken: unknown; url: string }> {
   override state = { broken: null as unknown, url: this.props.url };
 

@@ -24,7 +24,7 @@ import { TopBar } from './top-bar.tsx';
 import { VIEWS } from './views.ts';
 import { WorkspacePicker } from './workspace-picker.tsx';
 
-/** Says the few changes that somebody who does not see the page wants to hear, and nothing of what agents say. */
+/** Announces questions and ends of runs to screen readers, but no output of agents. */
 function Announcer() {
   const [text, setText] = useState('');
   useEffect(
@@ -53,7 +53,7 @@ function announcements({ events }: Changes): string[] {
   });
 }
 
-/** The files of the page are anybody's; what the hub knows is the user's. */
+/** Shown without a session: the files of the web UI are public, the data of the hub is not. */
 function Locked() {
   return (
     <main class="locked">
@@ -105,13 +105,13 @@ function Navigation() {
   );
 }
 
-/** Tells whoever looks elsewhere that somebody needs them or that a run failed. */
+/** Shows notifications for new questions and failed runs. */
 function Notifier() {
   const { route } = useLocation();
   const open = useRef(route);
   open.current = route;
   useEffect(() => {
-    /** Those that were there when the page was opened have been seen. */
+    /** Items that were open when the tab was opened cause no notification. */
     let seen: Set<string> | null = null;
     const stopAsks = effect(() => {
       if (!isInboxKnown.value) return;
@@ -135,10 +135,10 @@ function Notifier() {
   return null;
 }
 
-/** Views of one folder or of all; the list of runs has the choice among its own. */
+/** Views with a workspace filter above them; the list of runs has its own. */
 const SCOPED = ['/reviews', '/backlog', '/decisions', '/cost', '/search'];
 
-/** Which folder the figures below are of, and the way to all of them. */
+/** Workspace filter above a view. */
 function Scope() {
   const { path } = useLocation();
   const isScoped = SCOPED.includes(path);
@@ -151,7 +151,7 @@ function Scope() {
   );
 }
 
-/** Tells tabs and bookmarks apart, and how many wait. */
+/** Sets the tab title, with the number of runs that wait for the user. */
 function TabTitle() {
   const { path } = useLocation();
   const many = waiting.value.size;

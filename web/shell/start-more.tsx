@@ -3,12 +3,12 @@ import type { StartChoices } from './start-command.ts';
 
 interface StartMoreProps {
   choices: StartChoices;
-  /** Null: no folder yet to look from. */
+  /** Null: no folder chosen yet. */
   workspace: string | null;
   onChange(choices: StartChoices): void;
 }
 
-/** What the role and the project say already, for who wants it otherwise this once. */
+/** Overrides of role and project settings for one run. */
 export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
   const { data } = useQuery('inspect_engines', workspace === null ? null : { look: false }, {
     workspace: workspace ?? undefined,

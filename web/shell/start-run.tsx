@@ -15,16 +15,16 @@ import { type StartChoices, startCommand } from './start-command.ts';
 import { StartMore } from './start-more.tsx';
 
 const LAST_ROLE = 'squad-last-role';
-/** Nobody is asked about a path that is still being typed. */
+/** Delay before the hub is asked about a typed path. */
 const TYPED_MS = 300;
 
-/** One run: a role, a task, a folder. Everything else is as the project and the role say, unless it is said here. */
+/** Dialog that starts one run. Options that are not set here come from the project and the role. */
 export function StartRun({ onClose }: { onClose(): void }) {
   const { route } = useLocation();
   const known = useQuery('list_workspaces', {}).data?.workspaces ?? [];
   const [typed, setTyped] = useState<string | null>(null);
   const folder = (typed ?? workspace.value ?? known[0]?.path ?? '').trim();
-  const asked = useSettled(folder);
+  const asked = useDebounced(folder);
   const isWhole = folderError(asked) === null;
   const roles = useQuery('list_roles', isWhole ? {} : null, { workspace: asked });
   const names = roles.data?.roles ?? [];
@@ -136,8 +136,8 @@ export function StartRun({ onClose }: { onClose(): void }) {
   );
 }
 
-/** The same, when it has not changed for a moment. */
-function useSettled(value: string): string {
+/** The value after it has not changed for a moment. */
+function useDebounced(value: string): string {
   const [settled, settle] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => settle(value), settled === '' ? 0 : TYPED_MS);

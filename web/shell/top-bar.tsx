@@ -9,7 +9,7 @@ import { useParam, withQuery } from '../state/url-state.ts';
 import { waiting } from '../state/waiting.ts';
 import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
-import { NEED_WORDS, NEEDS } from '../ui/status-style.ts';
+import { NEED_LABELS, NEEDS } from '../ui/status-style.ts';
 import { Money } from '../ui/usage.tsx';
 import { openPalette } from './overlays.tsx';
 import { useSummary } from './summary.ts';
@@ -50,13 +50,13 @@ export function TopBar() {
   );
 }
 
-/** Where nothing ever ran, nothing was spent that somebody could want to know. */
+/** Without any runs the cost is not shown. */
 const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();
   const [given, setQ] = useParam('q');
-  // Elsewhere the same field of the address is another search.
+  // In other views `q` belongs to another search.
   const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');
@@ -95,7 +95,7 @@ function FilterBox() {
   );
 }
 
-/** How many there are of each, and the way to see only those. */
+/** Counts of runs, each a link to the filtered list. */
 function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | undefined; asking: number }) {
   const { path, query } = useLocation();
   const chosen = path === '/' ? (query.need ?? query.status ?? null) : undefined;
@@ -113,7 +113,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
           class={counts?.[need] ? `need-${need}` : ''}
           aria-current={chosen === need ? 'true' : undefined}
         >
-          {NEED_WORDS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
+          {NEED_LABELS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
         </a>
       ))}
       {counts && <Elsewhere here={asking} />}
@@ -121,7 +121,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
   );
 }
 
-/** Runs that ask, outside the workspace that is shown: the inbox is of all of them. */
+/** Runs that need the user in other workspaces; the inbox shows all of them. */
 function Elsewhere({ here }: { here: number }) {
   const elsewhere = workspace.value === null ? 0 : waiting.value.size - here;
   if (elsewhere <= 0) return null;
@@ -132,7 +132,7 @@ function Elsewhere({ here }: { here: number }) {
   );
 }
 
-const CONNECTION_WORDS = {
+const CONNECTION_LABELS = {
   connecting: 'connecting',
   live: 'live',
   reconnecting: 'reconnecting',
@@ -144,7 +144,7 @@ function ConnectionMark() {
   const state = connection.value;
   return (
     <span class={`connection ${state}`}>
-      {CONNECTION_WORDS[state]}
+      {CONNECTION_LABELS[state]}
       <span class="dot" aria-hidden="true" />
     </span>
   );

@@ -4,7 +4,7 @@ import { Problem } from '../ui/problem.tsx';
 import { isStale } from './banner.tsx';
 import type { WaitProps } from './later.tsx';
 
-/** In the place of a view that is not there yet. */
+/** Shown until a view is loaded. */
 export function ViewWait({ hasFailed, retry }: WaitProps) {
   if (!hasFailed && !isStale())
     return (
@@ -20,7 +20,7 @@ export function ViewWait({ hasFailed, retry }: WaitProps) {
   );
 }
 
-/** The same for what lies over the views. */
+/** Shown until an overlay is loaded. */
 export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
   if ((!hasFailed && !isStale()) || !onClose) return null;
   return (

@@ -1,12 +1,12 @@
 import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
 import { shellWord } from '../../src/schema/shell-word.ts';
-import { inFolderWords, withoutHeader } from './folder-text.ts';
+import { withFolderNames, withoutHeaderHints } from './folder-text.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import { requestOf, workspaceHeader } from './request.ts';
 import { saved, savedAnswers } from './saved.ts';
 import { dropToken, token } from './token.ts';
 
-/** The hub said no, or could not be asked (then `status` is 0). */
+/** An error of the hub, or no connection to it (`status` is 0). */
 export class ApiError extends Error {
   code: string;
   suggestions: string[];
@@ -26,7 +26,7 @@ export const asApiError = (thrown: unknown): ApiError =>
 export interface CallOptions {
   workspace?: string;
   signal?: AbortSignal;
-  /** How long an operation that waits may take; otherwise it answers at once with what there is. */
+  /** How long the operation may wait (default: it returns at once). */
   waitSeconds?: number;
 }
 
@@ -51,7 +51,7 @@ function fromFile<N extends RoutedName>(name: N, input?: Input<N>): Output<N> {
   ]);
 }
 
-/** A ticket of one use for what cannot carry the token in a header: the live line, a download. */
+/** A single-use ticket for requests that cannot carry the token in a header: the WebSocket and downloads. */
 export async function ticket(
   wish:
     | { purpose: 'live' }
@@ -79,7 +79,7 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
     ]);
   }
   if (found === 'stranger') {
-    // A page that has never met its hub has nothing to show: the token is that of another.
+    // The hub never answered this tab, so the token belongs to another hub and there is no data to keep.
     if (!wasHub()) dropToken();
     throw new ApiError(
       'HUB_UNREACHABLE',
@@ -109,8 +109,8 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   const told = value?.error;
   throw new ApiError(
     told?.code ?? 'HTTP_ERROR',
-    inFolderWords(told?.message ?? `The hub responded with status ${answer.status}`),
-    withoutHeader(told?.suggestions ?? []),
+    withFolderNames(told?.message ?? `The hub responded with status ${answer.status}`),
+    withoutHeaderHints(told?.suggestions ?? []),
     answer.status,
   );
 }

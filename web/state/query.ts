@@ -6,14 +6,14 @@ import { QueryCache } from './query-cache.ts';
 
 export interface QueryOptions {
   workspace?: string;
-  /** What happened makes the answer old. After a reset every answer is. */
+  /** Returns true when these changes make the data outdated. After a reset all data is. */
   refreshOn?: (changes: Changes) => boolean;
 }
 
 export interface QueryResult<T> {
-  /** The last one there was, while it is asked for anew. */
+  /** The last data, also while it is queried again. */
   data: T | undefined;
-  /** It is the answer to this input, not to the one before. */
+  /** True when `data` belongs to this input, not to the previous one. */
   isOf: boolean;
   error: ApiError | null;
   isLoading: boolean;
@@ -25,7 +25,7 @@ onChanges(({ isReset }) => {
   if (isReset) cache.reloadAll(isOld);
 });
 
-/** Null input: not now. */
+/** With a null input nothing is queried. */
 export function useQuery<N extends RoutedName>(
   name: N,
   input: Input<N> | null,
@@ -62,7 +62,7 @@ export function useQuery<N extends RoutedName>(
 
 const NOTHING: [null, () => void] = [null, () => {}];
 
-/** Nothing but the hub's word for what went wrong gets to a view. */
+/** Views get every error as an ApiError. */
 async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -71,7 +71,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Some answers say up to what they tell. */
+/** Some responses contain the number of the last event they include. */
 function isOld(data: unknown): boolean {
   const last = (data as { last?: unknown } | undefined)?.last;
   return typeof last !== 'number' || last < lastSeq.peek();

@@ -26,6 +26,6 @@ test('a new line is told of all that are watched', () => {
   outputs.add(target, () => {});
   outputs.add({ ...target, stream: 'stderr' }, () => {});
   said.length = 0;
-  outputs.sayAll();
+  outputs.watchAll();
   expect(said).toEqual(['watch stdout', 'watch stderr']);
 });

@@ -8,7 +8,7 @@ export interface OutputTarget {
 type OnGrew = (size: number, isOver: boolean, messages: number) => void;
 type Grown = Pick<LiveMessage & { type: 'grew' }, 'size' | 'isOver' | 'messages'>;
 
-/** Who wants to know when an output grows. The hub is told once for each output, however many want it. */
+/** Listeners for growing outputs. The hub gets one watch message per output, however many listeners it has. */
 export class WatchedOutputs {
   #targets = new Map<string, { target: OutputTarget; listeners: Set<OnGrew> }>();
   readonly #send: (message: ClientMessage) => void;
@@ -39,8 +39,8 @@ export class WatchedOutputs {
       listener(size, isOver, messages);
   }
 
-  /** A new line knows of none. */
-  sayAll(): void {
+  /** A new connection has no watches. */
+  watchAll(): void {
     for (const { target } of this.#targets.values()) this.#say('watch', target);
   }
 

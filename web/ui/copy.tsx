@@ -6,9 +6,9 @@ const SAID_MS = 1_500;
 
 export interface CopyProps {
   text: string;
-  /** What it is: `run id`, `command`. */
+  /** What is copied: `run id`, `command`. */
   label: string;
-  /** The text itself is shown, as the button. */
+  /** Shows the text in the button. */
   isShown?: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface DialogProps {
   children: ComponentChildren;
 }
 
-/** Modal, by the browser's own: focus stays inside and goes back afterwards, esc closes. */
+/** A native modal dialog: focus stays inside and returns afterwards, esc closes it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useModal(onClose);
   const id = useId();
@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       ref={dialog}
       class="dialog"
       aria-labelledby={id}
-      // The second half of a double click is meant for what opened it.
+      // Ignore the second click of a double click on the button that opened the dialog.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <div class="dialog-body">
@@ -35,14 +35,14 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 export interface ConfirmProps {
   title: string;
-  /** What will happen, before it does. */
+  /** What the action will do. */
   effect: string;
   /** The same in a terminal. */
   command: string | null;
-  /** The words of the button: what it does. */
+  /** Label of the button. */
   yes: string;
   tone?: 'main' | 'danger';
-  /** Until what it promises is there the dialog stays, with what was typed; what it throws is told in it. */
+  /** The dialog stays open until the promise resolves, and shows its error if it rejects. */
   onYes(): unknown;
   onClose(): void;
   /** Something to fill in. */

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Command } from './copy.tsx';
 
-/** Nothing there, and what to do about it. */
+/** Empty state with the next step. */
 export function Empty({
   title,
   children,

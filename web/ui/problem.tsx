@@ -5,7 +5,7 @@ import { codeParts } from './code-parts.ts';
 import { Icon } from './icon.tsx';
 import { WithCode } from './with-code.tsx';
 
-/** What went wrong, and the next step. */
+/** An error with suggestions. */
 export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void }) {
   return (
     <div class="problem" role="alert">

@@ -23,26 +23,31 @@ const OF_STATUS: Record<ShownStatus, StatusStyle> = {
   abandoned: { word: 'abandoned', icon: 'stop', tone: 'off' },
 };
 
-const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
+const QUIET_LABELS = {
+  slow_start: 'slow start',
+  silent: 'silent',
+  stalled: 'stalled',
+  dead: 'dead',
+} as const;
 
 export const statusStyle = (status: ShownStatus): StatusStyle => OF_STATUS[status];
 
 export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
 
-/** What matters most of it: that it waits for somebody, then that it is being stopped or gives no sign, then its state. */
+/** The most important fact about a run: it needs the user, then stopping or stalled, then its status. */
 export function cardStyle(card: ShownCard): StatusStyle {
   if (card.need === 'needs_you') return OF_STATUS.needs_you;
-  // Somebody took the task up again; it is still not simply done.
+  // The task was continued, but this run is still not simply done.
   if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')
-    return { word: QUIET_WORDS[card.quiet.state], icon: 'warn', tone: 'ask' };
+    return { word: QUIET_LABELS[card.quiet.state], icon: 'warn', tone: 'ask' };
   return OF_STATUS[card.status];
 }
 
 export const NEEDS: readonly Need[] = ['needs_you', 'failed', 'running', 'queued', 'done'];
 
-export const NEED_WORDS: Record<Need, string> = {
+export const NEED_LABELS: Record<Need, string> = {
   needs_you: 'needs you',
   failed: 'failed',
   running: 'running',

@@ -14,7 +14,7 @@ const MAX_TOASTS = 4;
 const toasts = signal<Toast[]>([]);
 let last = 0;
 
-/** Says that something was done where it cannot be seen. */
+/** Shows a short message about something done in the background. */
 export function toast(text: string, { href }: { href?: string } = {}): void {
   const id = ++last;
   toasts.value = [...toasts.value, { id, text: visibleText(text), href }].slice(-MAX_TOASTS);

@@ -1,7 +1,7 @@
 import { Icon } from '../ui/icon.tsx';
 import { PlainLine } from '../ui/plain.tsx';
 
-/** What is odd about the files that something was read from. */
+/** Warnings about the files that the data was read from. */
 export function Notes({ notes }: { notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (

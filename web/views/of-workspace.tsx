@@ -12,7 +12,7 @@ interface OfWorkspaceProps {
   children(path: string): ComponentChildren;
 }
 
-/** For what only one folder has: the chosen one's, the only one's, or a choice. */
+/** For data of one folder: uses the chosen or only one, otherwise asks the user to choose. */
 export function OfWorkspace({ what, children }: OfWorkspaceProps) {
   const chosen = workspace.value;
   const { data, error, reload } = useQuery('list_workspaces', chosen === null ? {} : null);

@@ -13,7 +13,7 @@ interface CallPartProps extends TalkCall {
   runId: string;
 }
 
-/** A call of a tool: folded to its name and the beginning of what it was given; the runs it started are there at once. */
+/** A tool call, folded to its name and the start of its input; the runs it started are always shown. */
 export function CallPart({ runId, messageId, call, answer, nested }: CallPartProps) {
   const given = {
     runId,
@@ -65,7 +65,8 @@ export function AnswerPart({ runId, result, messageId }: Answer & { runId: strin
   return (
     <>
       <p class={result.isError ? 'tone-bad' : 'soft'}>
-        {result.isError ? 'Error' : 'Output'} {text === '' && ' (empty)'}
+        {result.isError ? 'Error' : 'Output'}
+        {text === '' && ' (empty)'}
       </p>
       {text !== '' && (
         <Value>

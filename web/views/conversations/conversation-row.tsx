@@ -9,10 +9,10 @@ import { AnswerPart, CallPart } from './call-part.tsx';
 import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
 
-/** As many are seen without being asked for. */
+/** Above this number the list is folded. */
 const FEW = 20;
 
-/** What a program called, below the call that ran it: each as any other call. */
+/** Calls made by a program, below the call that ran it. */
 function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made }) {
   const [isOpen] = useState(() => calls.length <= FEW);
   const failed = calls.filter(({ answer }) => answer?.result.isError).length;
@@ -46,7 +46,7 @@ const NAMES: Record<ConversationEntry['role'], string> = {
   program: 'Program',
 };
 
-/** One message: who spoke, and what they said, each piece as it asks to be read. */
+/** One message with its role and parts. */
 export function ConversationRow({ runId, said }: { runId: string; said: ConversationEntry }) {
   const { id, role, at, parts, hasGap } = said;
   return (
@@ -111,7 +111,7 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
         {text}
       </details>
     );
-  // Rules and prompts are read once; what the model says is what one comes for.
+  // System prompts are folded: readers come for the output of the model.
   if (role === 'system')
     return (
       <details class="said-fold">

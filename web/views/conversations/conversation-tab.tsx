@@ -12,7 +12,7 @@ import { talkOf } from './conversation-entries.ts';
 import { ConversationRow } from './conversation-row.tsx';
 import { useConversation } from './use-conversation.ts';
 
-/** What the model was asked and said, and what its tools gave it, message by message. */
+/** Prompts, responses and tool calls, message by message. */
 export function ConversationTab({ data }: { data: ShownRun }) {
   const { id, endedAt } = data.run;
   const { messages, nested, note, isLoading, error, showMore, reload } = useConversation(data);

@@ -18,13 +18,13 @@ import { standing } from './shares.ts';
 type Report = Output<'cost_report'>;
 const CHOICES = [7, 14, 30, 90, 365];
 
-/** `/cost`: what was spent, by day, role and squad, against what may be. */
+/** `/cost`: cost by day, role and squad, compared with the budgets. */
 export function CostPage() {
   const [given, setDays] = useParam('days');
   const days = CHOICES.find(choice => String(choice) === given) ?? 14;
   const input = { days, ...(workspace.value !== null && { workspace: workspace.value }) };
   const { data, error, reload } = useQuery('cost_report', input, { refreshOn });
-  // As the day's budget is.
+  // The daily budget covers all workspaces.
   const all = useQuery('cost_report', workspace.value === null ? null : { days: 1 }, { refreshOn });
   const today = workspace.value === null ? data : all.data;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -61,7 +61,7 @@ export function CostPage() {
   );
 }
 
-/** Money moves with a run's end and its warnings; between these a minute's figure is good enough. */
+/** Costs change with starts, ends and budget warnings of runs. */
 const refreshOn = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
 
@@ -181,7 +181,8 @@ function Today({ day, here, budgets }: TodayProps) {
       )}
       {unreported > 0 && (
         <p class="tone-ask">
-          Cost unknown for {unreported} of today’s {runs} runs {spent !== null && ': the total is higher'}.
+          Cost unknown for {unreported} of today’s {runs} runs
+          {spent !== null && ': the total is higher'}.
         </p>
       )}
       {share !== null && (

@@ -3,9 +3,9 @@ import type { Output } from '../../../src/operations/operations.ts';
 import { shownMoney } from '../../ui/figures.ts';
 import { Sheet } from '../../ui/layout.tsx';
 import { Money, Tokens } from '../../ui/usage.tsx';
-import { sharesOf, unreportedWords } from './shares.ts';
+import { describeUnreported, sharesOf } from './shares.ts';
 
-/** What is known of some runs' use. */
+/** Usage of a group of runs. */
 export type Figures = Pick<
   Output<'cost_report'>['days'][number],
   'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
@@ -17,7 +17,7 @@ interface CostSheetProps {
   rows: (Figures & { key: string; label: ComponentChildren })[];
 }
 
-/** Figures in rows, each with a bar against the dearest, or the budget. */
+/** Usage table with a bar per row, relative to the highest cost or the budget. */
 export function CostSheet({ name, budget, rows }: CostSheetProps) {
   const { bars, line } = sharesOf(
     rows.map(({ costUsd }) => costUsd),
@@ -61,14 +61,14 @@ export function CostSheet({ name, budget, rows }: CostSheetProps) {
           <td class="num" data-name="runs">
             {row.runs}
           </td>
-          <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
+          <td class="soft">{describeUnreported(row.unreported, row.runs)}</td>
         </tr>
       ))}
     </Sheet>
   );
 }
 
-/** What is over the budget is thinner, so that colour is not needed to see it. */
+/** The part above the budget is thinner, so it is visible without colour. */
 function Bar({ share, line }: { share: number | null; line: number | null }) {
   const under = Math.min(share ?? 0, line ?? 1);
   return (

@@ -26,7 +26,7 @@ interface NoDiffProps {
   onRetry(): void;
 }
 
-/** Nothing went wrong where there is nothing to compare yet, or nothing to compare with. */
+/** A missing diff is an error only if the run started and its folder is in a git repository. */
 function NoDiff({ run, error, onRetry }: NoDiffProps) {
   const { code, message } = error;
   if (code !== 'DIFF_UNAVAILABLE') return <Problem error={error} onRetry={onRetry} />;
@@ -53,7 +53,7 @@ function NoDiff({ run, error, onRetry }: NoDiffProps) {
   return <Problem error={error} onRetry={onRetry} />;
 }
 
-/** What is different in its folder, and what somebody has to say about it. */
+/** Diff of the run's folder, with comments. */
 export function ChangesTab({ data }: { data: ShownRun }) {
   const { run } = data;
   const {
@@ -132,7 +132,7 @@ interface SendBarProps {
   onRemove(comment: LineComment): void;
 }
 
-/** All of them go together: an agent that gets one at a time works on each by itself. */
+/** Comments are sent together: an agent that gets them one by one works on each separately. */
 function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
   const { route } = useLocation();
   const [isAsking, setAsking] = useState(false);

@@ -8,9 +8,9 @@ import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
 import type { DiffFile } from './parse-diff.ts';
 
 const BLOCK = 200;
-/** Of one file at once; more when asked for. */
+/** Lines of one file that are shown at once. */
 const STEP = 1_000;
-/** Before the line that is looked for. */
+/** Lines shown before the target line. */
 const BEFORE = 200;
 
 interface FileProps {
@@ -18,7 +18,7 @@ interface FileProps {
   isOpen: boolean;
   onOpen(isOpen: boolean): void;
   commenting: Commenting | null;
-  /** The line the address means. */
+  /** The line in the address. */
   target: string | null;
 }
 
@@ -103,7 +103,7 @@ function More({ text, onClick }: { text: string; onClick(): void }) {
 const textOf = (file: DiffFile): string =>
   [file.path, ...file.hunks.flatMap(({ lines }) => lines.map(({ text }) => lineText(text)))].join('\n');
 
-/** Blocks begin at the same lines whatever is shown, so that what is drawn stays. */
+/** Block boundaries do not depend on the visible range, so drawn blocks are reused. */
 function blocks(from: number, until: number): { from: number; until: number }[] {
   const list: { from: number; until: number }[] = [];
   for (let at = from; at < until; ) {

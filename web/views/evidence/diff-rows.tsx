@@ -14,11 +14,11 @@ interface CommentBoxProps {
   onClose(): void;
 }
 
-/** Words on a line. They are kept here until all are sent. */
+/** Editor for the comment on a line. */
 function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
-  // At once: what is typed next is meant for it, not for keys of the page.
+  // In the layout effect: the next key press must already go to the editor.
   useLayoutEffect(() => {
     const focused = document.activeElement;
     box.current?.focus();
@@ -66,7 +66,7 @@ export interface Commenting {
   editing: DiffPlace | null;
   edit(place: DiffPlace | null): void;
   write(comment: LineComment): void;
-  /** What was typed there and is not done. */
+  /** Unsaved text for this line. */
   draftOf(place: DiffPlace): string | null;
   saveDraft(place: DiffPlace, text: string): void;
 }
@@ -76,12 +76,12 @@ interface RowsProps {
   hunk: DiffHunk;
   from: number;
   until: number;
-  /** Of this block's lines alone; null: nobody comments here. */
+  /** Null: comments are off. */
   commenting: Commenting | null;
   target: string | null;
 }
 
-/** A block of lines, drawn anew only when something of its own changed. */
+/** A block of lines, redrawn only when its own lines or comments change. */
 export class DiffRows extends Component<RowsProps> {
   override shouldComponentUpdate(next: RowsProps): boolean {
     const { hunk, from, until, target } = this.props;
@@ -177,7 +177,7 @@ function Row({ file, line, commenting, target }: RowProps) {
 /** A line that ends with CRLF is an ordinary line. */
 export const lineText = (text: string): string => text.replace(/\r$/, '');
 
-/** Control characters are seen, and a line of a megabyte is not drawn whole. */
+/** A line with visible control characters, shortened if it is very long. */
 function Text({ text }: { text: string }) {
   const shown = text.length > MAX_LINE_LENGTH ? text.slice(0, MAX_LINE_LENGTH).toWellFormed() : text;
   return (

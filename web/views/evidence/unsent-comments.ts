@@ -4,7 +4,7 @@ import { type LineComment, loadComments, saveComments } from './saved-comments.t
 
 const known = new Map<string, Signal<LineComment[]>>();
 
-/** Comments on its lines that nobody has sent yet, for whoever shows them or is about to decide without them. */
+/** Unsent comments of a run. */
 export const unsentComments = (run: string): ReadonlySignal<LineComment[]> => of(run);
 
 export function setUnsent(run: string, comments: LineComment[]): void {

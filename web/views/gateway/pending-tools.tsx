@@ -9,11 +9,11 @@ import { Confirm } from '../../ui/dialog.tsx';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Section } from '../../ui/layout.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { tell } from '../notify-result.ts';
+import { notifyResult } from '../notify-result.ts';
 
 type Pending = Output<'inspect_gateway'>['pending'][number];
 
-/** An entry of the file, not a definition of a server. */
+/** True for an entry of the server file, false for a definition from a server. */
 const isEntry = ({ kind }: Pending): boolean => kind === 'unmatched' || kind === 'dangling';
 
 function effectOf(asks: readonly Pending[]): string {
@@ -28,7 +28,7 @@ interface PendingToolsProps {
   onDone(): void;
 }
 
-/** Definitions that came or changed after the first look, and restrictions that name nothing that exists. */
+/** New and changed definitions, and entries of the server file that match nothing. */
 export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) {
   const [asks, setAsks] = useState<readonly Pending[] | null>(null);
   useKeys([
@@ -43,9 +43,9 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
   const approve = async (chosen: readonly Pending[]) => {
     const [one] = chosen;
     const which = chosen.length === 1 && one ? { server: one.server, tool: one.tool } : {};
-    // What was seen is what is approved: one that changed since waits on.
+    // Approve only what was shown: a definition that changed since stays pending.
     const hashes = chosen.map(({ hash }) => hash);
-    await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
+    await notifyResult(call('approve_tools', { ...which, hashes }, { workspace }), told =>
       told.unseen.length > 0 && chosen.length > told.approved.length
         ? `Approved ${told.approved.length}. ${told.unseen.length} changed meanwhile: review them again.`
         : `Approved ${told.approved.length}.`,

@@ -5,7 +5,7 @@ import type { AnswerProps } from './answer-box.tsx';
 import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';
 
-/** A server's form, as far as a person can be asked for it. */
+/** Form requested by an MCP server. */
 export function AnswerForm({ item, answering: { why, send } }: AnswerProps) {
   return (
     <form
@@ -81,7 +81,7 @@ function Control({ field }: { field: InboxField }) {
     return (
       <input type="text" {...{ name, required }} minLength={field.minLength} maxLength={field.maxLength} />
     );
-  // Nothing chosen is not the same as no.
+  // An empty choice is not the same as no.
   const values = type === 'boolean' ? ['yes', 'no'] : choices;
   return (
     <select {...{ name, required }}>
@@ -95,7 +95,7 @@ function Control({ field }: { field: InboxField }) {
   );
 }
 
-/** What a value must be, before the hub says so. */
+/** Describes the constraints of a field. */
 function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, format, pattern }: InboxField) {
   const [least, most] = type === 'number' ? [minimum, maximum] : [minLength, maxLength];
   const unit = type === 'text' ? ' characters' : '';

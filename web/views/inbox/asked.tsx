@@ -3,7 +3,7 @@ import type { InboxItem } from '../../../src/schema/inbox.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import type { Seen } from './use-seen.ts';
 
-/** What is asked, all of it: also what a terminal would have swallowed. */
+/** The whole question with its details, including hidden characters. */
 export function Asked({ item, seen }: { item: InboxItem; seen: Seen }) {
   const { question, details } = item;
   return (

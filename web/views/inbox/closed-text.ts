@@ -2,11 +2,11 @@ import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
 import type { StatusStyle } from '../../ui/status-style.ts';
 
-/** `unknown`: the page was not told. */
-export type Settled = Exclude<InboxState, 'open'> | 'unknown';
+/** `unknown`: closed, but how is not known here. */
+export type ClosedState = Exclude<InboxState, 'open'> | 'unknown';
 
-/** A check is for what somebody answered. */
-export const SETTLED_LOOKS: Record<Settled, StatusStyle> = {
+/** Only an answered item gets the check mark. */
+export const CLOSED_STYLES: Record<ClosedState, StatusStyle> = {
   answered: { word: 'answered', icon: 'check', tone: 'good' },
   declined: { word: 'declined', icon: 'cross', tone: 'off' },
   expired: { word: 'expired', icon: 'clock', tone: 'ask' },
@@ -14,11 +14,11 @@ export const SETTLED_LOOKS: Record<Settled, StatusStyle> = {
   unknown: { word: 'closed', icon: 'stop', tone: 'off' },
 };
 
-export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =>
+export const closedState = (item: Pick<InboxItem, 'state'> | undefined): ClosedState =>
   item === undefined || item.state === 'open' ? 'unknown' : item.state;
 
-/** What came of it, after the word for it: the answer, and whose it was. */
-export function outcomeWords({ state, answer, answeredBy }: Outcome): string {
+/** The answer and who gave it. */
+export function describeOutcome({ state, answer, answeredBy }: Outcome): string {
   if (state === 'withdrawn') return 'the agent no longer waits for it';
   if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')

@@ -5,7 +5,7 @@ import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
-import { settledItem } from '../../state/closed-items.ts';
+import { closedItem } from '../../state/closed-items.ts';
 import type { Changes } from '../../state/live.ts';
 import { notificationState } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
@@ -20,12 +20,12 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerBox } from './answer-box.tsx';
 import { Asked } from './asked.tsx';
-import { SETTLED_LOOKS, settledOf } from './closed-text.ts';
+import { CLOSED_STYLES, closedState } from './closed-text.ts';
 import { itemKeys } from './item-keys.ts';
 import { Outcome } from './outcome.tsx';
 import { useSeen } from './use-seen.ts';
 
-/** What was asked before, what was said, and by whom. */
+/** Closed items with their answers. */
 export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
   return (
     <section>
@@ -50,10 +50,10 @@ export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boole
 
 const KINDS = { question: 'asks', approval: 'asks for approval', permission: 'asks for permission' } as const;
 
-/** One that was settled stays as it is, and takes no answer any more. */
+/** A closed item stays visible but accepts no answer. */
 export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
   const seen = useSeen();
-  const settled = settledItem(item.id) ?? (isOpen ? null : item);
+  const settled = closedItem(item.id) ?? (isOpen ? null : item);
   return (
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
@@ -72,7 +72,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
         )}
       </p>
       <Asked {...{ item, seen }} />
-      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
+      <AnswerBox {...{ item, seen }} settled={settled && CLOSED_STYLES[closedState(settled)].word} />
       <p class="ask-deadline soft">
         {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
         <Command text={`squad answer ${shellWord(item.id)}`} />
@@ -81,7 +81,7 @@ export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean })
   );
 }
 
-/** When its time is up, and what counts as the answer then. */
+/** The deadline, and the answer used after it. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
     standing === null ? 'the agent continues without an answer' : `the answer is “${visibleText(standing)}”`;
@@ -99,17 +99,17 @@ const FIRST = 100;
 const MAX_ITEMS = 1_000;
 const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
 
-/** What agents want of somebody, nearest deadline first, and what was said before. */
+/** Open questions, earliest deadline first, and closed ones. */
 export function InboxPage() {
-  // An address of one item: it may be any of them.
+  // The address names one item, which may be beyond the first page.
   const [limit, setLimit] = useState(location.hash === '' ? FIRST : MAX_ITEMS);
   const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
   const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });
   const known = useRef(new Map<string, ShownItem>());
   for (const item of data?.items ?? []) known.current.set(item.id, item);
-  const open = (data?.items ?? []).filter(({ id }) => !settledItem(id)).map(({ id }) => id);
+  const open = (data?.items ?? []).filter(({ id }) => !closedItem(id)).map(({ id }) => id);
   const isOpen = new Set<string>(open);
-  // One that was answered stays where it was as long as somebody is here: nothing moves under a pointer.
+  // An answered item stays in place while the user is in the list, so nothing moves under the pointer.
   const held = useHeldOrder<HTMLOListElement>(open.join(' '), '');
   useKeys(itemKeys(held.list));
   useGivenItem(held.ids.length > 0);
@@ -158,7 +158,7 @@ export function InboxPage() {
   );
 }
 
-/** `#ask_…`: that one, as soon as it is there. */
+/** Focuses the item in the address (`#ask_…`) as soon as it is loaded. */
 function useGivenItem(isReady: boolean): void {
   const done = useRef('');
   const look = () => {

@@ -1,8 +1,8 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
 import { StatusMark } from '../../ui/status.tsx';
-import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
+import { CLOSED_STYLES, closedState, describeOutcome } from './closed-text.ts';
 
-/** What became of a question: word, shape and colour. */
+/** How a question was closed. */
 export function Outcome({
   item,
   isShort = false,
@@ -10,11 +10,11 @@ export function Outcome({
   item: Pick<InboxItem, 'state' | 'answer' | 'answeredBy'> | undefined;
   isShort?: boolean;
 }) {
-  const settled = settledOf(item);
+  const settled = closedState(item);
   return (
     <span class="outcome">
-      <StatusMark style={SETTLED_LOOKS[settled]} />
-      {!isShort && item && settled !== 'unknown' && <span> {outcomeWords(item)}</span>}
+      <StatusMark style={CLOSED_STYLES[settled]} />
+      {!isShort && item && settled !== 'unknown' && <span> {describeOutcome(item)}</span>}
     </span>
   );
 }

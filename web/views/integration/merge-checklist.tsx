@@ -12,7 +12,7 @@ import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
-import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-request.ts';
+import { DEFAULT_REQUEST, isSameRequest, mergeFlags, planInput } from './merge-request.ts';
 import { mergeStep } from './merge-step.ts';
 
 type Plan = Output<'plan_integration'>;
@@ -23,16 +23,16 @@ interface MergeChecklistProps {
   onClose(): void;
 }
 
-/** First what would be merged, then the check where there is one, then the one button. What was shown is what is merged. */
+/** Shows the merge plan, then the check, then the merge button. Exactly the plan that was shown is merged. */
 export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [doing, setDoing] = useState<'trial' | 'check' | 'merge' | null>(null);
   const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
   const [removes, setRemoves] = useState(false);
-  const [wish, setWish] = useState(NO_WISH);
-  /** What the plan was made for. */
-  const [planned, setPlanned] = useState(NO_WISH);
+  const [request, setRequest] = useState(DEFAULT_REQUEST);
+  /** The request that the plan was made for. */
+  const [planned, setPlanned] = useState(DEFAULT_REQUEST);
   const heading = useRef<HTMLHeadingElement>(null);
   const underWay = useRef<AbortController | null>(null);
 
@@ -52,9 +52,9 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   };
   const look = (runsCheck: boolean) =>
     during(runsCheck ? 'check' : 'trial', async signal => {
-      const input = { ids: [squadId], runsCheck, ...planInput(wish) };
+      const input = { ids: [squadId], runsCheck, ...planInput(request) };
       setPlan(await call('plan_integration', input, { workspace, signal }));
-      setPlanned(wish);
+      setPlanned(request);
     });
   const merge = (planId: string) =>
     during('merge', async () => {
@@ -80,9 +80,10 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
 
   const step = plan && mergeStep(plan, removes);
   const busy = doing && 'Wait until the current step has finished.';
-  // What was shown is what is merged, so nothing is before it was.
+  // Only a plan that was shown can be merged.
   const unready =
-    busy ?? (isSameWish(wish, planned) ? null : 'Update the plan first: you have changed the settings.');
+    busy ??
+    (isSameRequest(request, planned) ? null : 'Update the plan first: you have changed the settings.');
   const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
   const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
@@ -109,8 +110,8 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         </p>
       )}
       <MergeFields
-        wish={wish}
-        onWish={setWish}
+        request={request}
+        onChange={setRequest}
         target={plan?.target ?? null}
         why={busy}
         onTry={() => void look(false)}

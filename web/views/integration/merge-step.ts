@@ -4,15 +4,15 @@ import { plural } from '../../ui/figures.ts';
 
 export interface MergeStep {
   label: string;
-  /** What merging will do. */
+  /** What the merge will do. */
   effect: string;
   /** Why it cannot be merged; null: it can. */
   why: string | null;
-  /** What running the check does, where that is the next thing; null: it is not. */
+  /** What the check does, if it is the next step; null: it is not. */
   check: string | null;
 }
 
-/** What comes next of a plan. */
+/** The next step for a plan. */
 export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
   const { target, from, to, folder, branches, check, blocked, planId } = plan;
   const merges = branches.filter(({ outcome }) => outcome === 'merges');

@@ -144,7 +144,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     if (more.length > next) await go(next, more);
   };
 
-  // At once: what is typed next is meant for it, not for keys of the page.
+  // In the layout effect: the next key press must already go to the editor.
   useLayoutEffect(() => {
     box.current?.focus();
     return () => {

@@ -161,8 +161,8 @@ export function OutputTab({ data }: { data: ShownRun }) {
       {error && <Problem error={error} onRetry={output.follow} />}
       {output.missedLine !== null && (
         <p class="tone-ask" role="status">
-          Line {output.missedLine.toLocaleString()} does not exist {isLive && !output.isOver ? ' yet' : ''}.
-          This is the last line.
+          Line {output.missedLine.toLocaleString()} does not exist
+          {isLive && !output.isOver ? ' yet' : ''}. This is the last line.
         </p>
       )}
       {isReady && feed && feed.size === 0 && (
@@ -187,7 +187,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
       {feed && !feed.isFollowing && (
         <p class="out-below">
           <Button keyName="f" onClick={output.follow}>
-            {belowWords(feed.fresh, feed.hasMore, isLive && !output.isOver)}
+            {followLabel(feed.fresh, feed.hasMore, isLive && !output.isOver)}
           </Button>
         </p>
       )}
@@ -211,7 +211,7 @@ function GoTo({ isOn, onLine }: { isOn: boolean; onLine(line: number): void }) {
   );
 }
 
-function belowWords(fresh: number, hasMore: boolean, isLive: boolean): string {
+function followLabel(fresh: number, hasMore: boolean, isLive: boolean): string {
   if (fresh > 0) return `${fresh}${hasMore ? '+' : ''} new ${fresh === 1 ? 'line' : 'lines'}`;
   if (hasMore) return 'New output';
   return isLive ? 'Follow' : 'Go to the end';

@@ -15,7 +15,7 @@ import { Problem } from '../../ui/problem.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { DiffFiles } from '../evidence/diff-files.tsx';
 import { Notes } from '../notes.tsx';
-import { tell } from '../notify-result.ts';
+import { notifyResult } from '../notify-result.ts';
 import { RunLink } from '../runs/run/run-link.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 
@@ -68,7 +68,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           yes="Allow"
           tone="main"
           onYes={() =>
-            tell(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
+            notifyResult(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
               reload();
               return `Up to ${after.rounds.max} rounds are allowed now.`;
             })

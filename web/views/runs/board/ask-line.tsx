@@ -1,9 +1,9 @@
 import { visibleText } from '../../../../src/base/text.ts';
-import { settledItem } from '../../../state/closed-items.ts';
+import { closedItem } from '../../../state/closed-items.ts';
 import { useDraft } from '../../../state/draft.ts';
 import { Button } from '../../../ui/button.tsx';
 import { disambiguate } from '../../../ui/disambiguate.ts';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
+import { CLOSED_STYLES, closedState } from '../../inbox/closed-text.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { useAnswering } from '../../inbox/use-answering.ts';
 import { fitsOnOneLine } from './fits-on-one-line.ts';
@@ -22,7 +22,7 @@ interface AskLineProps {
 /** The question where the run is, and the answer with it. */
 export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
   const question = visibleText(asking.question);
-  const item = settledItem(asking.id);
+  const item = closedItem(asking.id);
   return (
     <>
       <span class="run-words">
@@ -36,7 +36,7 @@ export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
         <Answers
           key={asking.id}
           asking={asking}
-          settled={isSettled ? SETTLED_LOOKS[settledOf(item)].word : null}
+          settled={isSettled ? CLOSED_STYLES[closedState(item)].word : null}
         />
         {onNext && <Button onClick={onNext}>next question</Button>}
       </span>

@@ -19,7 +19,7 @@ import { plural } from '../../../ui/figures.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { NEEDS } from '../../../ui/status-style.ts';
-import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
+import { movesBetween, needsOf, unknownNeeds } from './board-order.ts';
 import { fitsOnOneLine } from './fits-on-one-line.ts';
 import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
@@ -156,7 +156,7 @@ export function RunsPage() {
           )}
         </span>
       </div>
-      <Strange words={strangeNeeds(need)} />
+      <Strange words={unknownNeeds(need)} />
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
       {held.ids.length > 0 && <Columns />}

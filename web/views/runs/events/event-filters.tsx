@@ -2,8 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../../keys.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
-import type { EventFilter } from './event-filter.ts';
-import { EVENT_TYPES } from './event-types.ts';
+import { EVENT_TYPES, type EventFilter } from './event-filter.ts';
 
 /** Which types and whose; the address has it all. */
 export function EventFilters({ filter: { types, run, squad } }: { filter: EventFilter }) {

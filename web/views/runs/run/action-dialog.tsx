@@ -8,7 +8,7 @@ import { Command } from '../../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../../ui/dialog.tsx';
 import { commentCommand } from '../../evidence/comment-command.ts';
 import { LeftUnsent, SendAlong, useSendAlong } from '../../evidence/send-along.tsx';
-import { tell } from '../../notify-result.ts';
+import { notifyResult } from '../../notify-result.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
 interface ActionDialogProps {
@@ -53,7 +53,7 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
       onClose={onClose}
       onYes={async () => {
         await (isAlong
-          ? tell(along.send(words.trim()), () => 'Sent back with your comments.')
+          ? notifyResult(along.send(words.trim()), () => 'Sent back with your comments.')
           : form.carryOut({ run, words: words.trim(), route }));
         forget();
       }}
@@ -85,10 +85,10 @@ interface Form {
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
-  tell(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
+  notifyResult(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
 
 const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
-  tell(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
+  notifyResult(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
     feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.',
   );
 
@@ -97,7 +97,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
   cancel: {
     yes: 'Cancel the run',
     carryOut: ({ run }) =>
-      tell(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
+      notifyResult(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
         ['Stopping.', note].filter(Boolean).join(' '),
       ),
   },
@@ -105,7 +105,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     yes: 'Retry',
     isHarmless: true,
     carryOut: ({ run, route }) =>
-      tell(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
+      notifyResult(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
         return ['Started again.', ...warnings].join(' ');
       }),
@@ -115,7 +115,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     asks: 'Message',
     isHarmless: true,
     carryOut: ({ run, words, route }) =>
-      tell(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
+      notifyResult(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
         return ['The run continues.', ...warnings].join(' ');
       }),
@@ -142,7 +142,7 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     yes: 'Open terminal',
     isHarmless: true,
     carryOut: ({ run }) =>
-      tell(
+      notifyResult(
         call('open_terminal', { run: run.id }),
         ({ program, command }) => `Opened ${program.slice(program.lastIndexOf('/') + 1)} with ${command}.`,
       ),
@@ -151,12 +151,12 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     yes: 'Save',
     isHarmless: true,
     carryOut: ({ run }) =>
-      tell(download({ purpose: 'export', run: run.id }), () => `Downloading squad-${run.id}.html.`),
+      notifyResult(download({ purpose: 'export', run: run.id }), () => `Downloading squad-${run.id}.html.`),
   },
   remove_worktree: {
     yes: 'Remove',
     carryOut: ({ run }) =>
-      tell(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
+      notifyResult(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
         worktrees
           .map(({ path, removed, why }) => `${removed ? 'Removed' : 'Kept'} ${path}: ${why}`)
           .join('. '),

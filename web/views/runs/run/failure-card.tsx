@@ -69,14 +69,14 @@ function howItEnded(turn: ShownRun['turns'][number] | undefined): string {
   const parts = [
     `Turn ${number}`,
     stop === null ? null : `stopped by Squad: ${stop.replaceAll('_', ' ')}`,
-    exitCode === null ? 'exit code unknown' : exitWords(exitCode),
+    exitCode === null ? 'exit code unknown' : describeExit(exitCode),
     leftovers.length > 0 ? `${leftovers.length} leftover processes were ended` : null,
   ];
   return `${parts.filter(part => part !== null).join(', ')}.`;
 }
 
 /** A shell's way to say which signal it was. */
-function exitWords(code: number): string {
+function describeExit(code: number): string {
   const signal = code > 128 ? SIGNALS[code - 128] : undefined;
   return signal ? `exit ${code} (${signal})` : `exit ${code}`;
 }

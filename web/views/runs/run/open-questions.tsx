@@ -3,14 +3,14 @@ import { useRef } from 'preact/hooks';
 import { visibleText } from '../../../../src/base/text.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
 import { useKeys } from '../../../keys.ts';
-import { settledItem } from '../../../state/closed-items.ts';
+import { closedItem } from '../../../state/closed-items.ts';
 import { inbox } from '../../../state/live.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerBox } from '../../inbox/answer-box.tsx';
 import { Asked } from '../../inbox/asked.tsx';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
+import { CLOSED_STYLES, closedState } from '../../inbox/closed-text.ts';
 import { answerKeys } from '../../inbox/item-keys.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { useSeen } from '../../inbox/use-seen.ts';
@@ -30,7 +30,7 @@ export function OpenQuestions({ runId }: { runId: string }) {
         <OpenQuestion
           key={id}
           item={known.current.get(id)!}
-          settled={open.some(item => item.id === id) ? null : (settledItem(id) ?? 'unknown')}
+          settled={open.some(item => item.id === id) ? null : (closedItem(id) ?? 'unknown')}
         />
       ))}
     </section>
@@ -62,7 +62,7 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
         )}
       </p>
       <Asked {...{ item, seen }} />
-      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(became)].word} />
+      <AnswerBox {...{ item, seen }} settled={settled && CLOSED_STYLES[closedState(became)].word} />
     </div>
   );
 }

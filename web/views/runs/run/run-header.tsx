@@ -83,7 +83,7 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
   return (
     <>
       {' '}
-      · {tries.of ? WORDS_BEFORE[tries.of.by] : 'continues'} <RunLink id={before} />
+      · {tries.of ? BEFORE_LABELS[tries.of.by] : 'continues'} <RunLink id={before} />
     </>
   );
 }
@@ -95,15 +95,15 @@ function TriesSince({ data: { tries } }: { data: ShownRun }) {
     <ul class="run-tries" aria-label="Later attempts">
       {tries.since.map(({ runId, by, status }) => (
         <li key={runId}>
-          {WORDS_SINCE[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
+          {SINCE_LABELS[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
         </li>
       ))}
     </ul>
   );
 }
 
-const WORDS_BEFORE = { retry: 'retry of', reply: 'reply to' } as const;
-const WORDS_SINCE = { retry: 'Retried as', reply: 'Continued as' } as const;
+const BEFORE_LABELS = { retry: 'retry of', reply: 'reply to' } as const;
+const SINCE_LABELS = { retry: 'Retried as', reply: 'Continued as' } as const;
 
 /** What it is, how it is and why, and what can be done about it. */
 export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {

@@ -3,7 +3,7 @@ import { runName } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { plural } from '../../../ui/figures.ts';
 
-export interface SquadAction {
+interface SquadAction {
   /** What it will do, said before. */
   effect: string;
   /** The same in a terminal. */

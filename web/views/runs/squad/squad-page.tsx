@@ -5,7 +5,7 @@ import { useLocation, useRoute } from 'preact-iso';
 import type { Output } from '../../../../src/operations/operations.ts';
 import { useKeys } from '../../../keys.ts';
 import { call } from '../../../state/api.ts';
-import { type Changes, connection, seeCards } from '../../../state/live.ts';
+import { addCards, type Changes, connection } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
 import { useViewTitle } from '../../../state/view-title.ts';
@@ -18,10 +18,10 @@ import { Loading } from '../../../ui/layout.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
-import { tell } from '../../notify-result.ts';
+import { notifyResult } from '../../notify-result.ts';
 import { AgentTree, TotalMoney } from './agent-tree.tsx';
 import { useShownCards } from './shown-cards.ts';
-import { type SquadAction, squadActions } from './squad-actions.ts';
+import { squadActions } from './squad-actions.ts';
 import { Timeline } from './timeline.tsx';
 import { sumOf, totalsOf } from './totals.ts';
 import { treeOf, visibleRows } from './tree.ts';
@@ -40,7 +40,7 @@ export function SquadPage() {
   useEffect(() => {
     if (!data) return;
     ids.current = new Set(data.runs.map(({ id }) => id as string));
-    seeCards(data.runs);
+    addCards(data.runs);
   }, [data]);
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   if (!data) return <Loading />;
@@ -66,25 +66,11 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const actions = squadActions(squad.id, cards);
 
   const canAct = saved === null;
+  const can = (action: keyof typeof actions) => canAct && actions[action].why === null;
   useKeys([
-    {
-      key: 'c',
-      what: 'Cancel this squad',
-      run: () => setAsks('cancel'),
-      when: () => canAct && !actions.cancel.why,
-    },
-    {
-      key: 'r',
-      what: 'Retry failed runs',
-      run: () => setAsks('retry'),
-      when: () => canAct && !actions.retry.why,
-    },
-    {
-      key: 'i',
-      what: 'Merge its branches',
-      run: () => setMerging(true),
-      when: () => canAct && !actions.integrate.why,
-    },
+    { key: 'c', what: 'Cancel this squad', run: () => setAsks('cancel'), when: () => can('cancel') },
+    { key: 'r', what: 'Retry failed runs', run: () => setAsks('retry'), when: () => can('retry') },
+    { key: 'i', what: 'Merge its branches', run: () => setMerging(true), when: () => can('integrate') },
   ]);
 
   const turn = (id: string, isOpen: boolean) => {
@@ -95,10 +81,10 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   };
   const carryOut = (what: 'cancel' | 'retry') =>
     what === 'cancel'
-      ? tell(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
+      ? notifyResult(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
           [`Stopping ${plural(runs.length, 'run')}.`, note].filter(Boolean).join(' '),
         )
-      : tell(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
+      : notifyResult(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
           route(`/s/${started.squadId}`);
           return ['Started.', ...started.warnings].join(' ');
         });
@@ -117,15 +103,15 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
         </p>
         {canAct && (
           <p class="actions">
-            <Act action={actions.cancel} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
+            <Button why={actions.cancel.why} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
               Cancel squad
-            </Act>
-            <Act action={actions.retry} keyName="r" onClick={() => setAsks('retry')}>
+            </Button>
+            <Button why={actions.retry.why} keyName="r" onClick={() => setAsks('retry')}>
               Retry failed
-            </Act>
-            <Act action={actions.integrate} keyName="i" onClick={() => setMerging(true)}>
+            </Button>
+            <Button why={actions.integrate.why} keyName="i" onClick={() => setMerging(true)}>
               Merge…
-            </Act>
+            </Button>
           </p>
         )}
       </header>
@@ -148,22 +134,6 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
         />
       )}
     </div>
-  );
-}
-
-interface ActProps {
-  action: SquadAction;
-  keyName: string;
-  tone?: 'danger';
-  onClick(): void;
-  children: string;
-}
-
-function Act({ action, keyName, tone, onClick, children }: ActProps) {
-  return (
-    <Button why={action.why} keyName={keyName} tone={tone ?? 'plain'} onClick={onClick}>
-      {children}
-    </Button>
   );
 }
 
