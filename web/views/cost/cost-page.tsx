@@ -204,4 +204,4 @@ function Today({ day, here, budgets }: TodayProps) {
   );
 }
 
-const limit = (usd: number | null) => (usd === null ? 'none' : shownMoney(usd));
+const limit = (usd: number | null) => (usd === null ? 'unlimited' : shownMoney(usd));
