@@ -19,7 +19,7 @@ const PARTS = [
     out: `provider-${name}`,
   })),
   { in: source('github/octokit-client.ts'), out: 'github' },
-  { in: source('web-server/serve-web.ts'), out: 'page' },
+  { in: source('web-server/serve-web.ts'), out: 'web-server' },
 ];
 
 const partsApart: Plugin = {

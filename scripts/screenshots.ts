@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { startModelServer } from '../test/engines/model-server/server.ts';
 import { launchChromium } from '../test/support/chromium.ts';
-import { pageKey } from '../test/support/page-key.ts';
 import { planChange } from '../test/support/planning-subagent.ts';
 import { type Team, TeamSquad } from '../test/support/team.ts';
+import { webKey } from '../test/support/web-key.ts';
 import { smallPng } from './small-png.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'page');
@@ -104,7 +104,7 @@ async function take(
     ...{ locale: 'en-GB', timezoneId: 'UTC' },
   });
   const page = await context.newPage();
-  await page.goto(`${origin}${path}${await pageKey(squad)}`);
+  await page.goto(`${origin}${path}${await webKey(squad)}`);
   await page.locator(ready).first().waitFor();
   await page.locator('.connection.live').waitFor();
   await act?.(page);

@@ -1,4 +1,4 @@
-/** `ctrl+k`, `g r`, `?`, `enter`: the steps of a key as it is written, each in lower case unless it is a capital letter. */
+/** Splits `ctrl+k`, `g r`, `?` or `enter` into steps, in lower case except for single capital letters. */
 export function stepsOf(key: string): string[] {
   return key.split(' ').map(step => {
     const parts = step.length > 1 ? step.split('+') : [step];
@@ -14,7 +14,7 @@ export interface Pressed {
   altKey: boolean;
 }
 
-/** The step this press is; null: a modifier alone, or one of the system's. Ctrl and ⌘ are the same. */
+/** The step of a key press; null: a modifier alone, or a combination with Alt, which belongs to the system. Ctrl and ⌘ are equal. */
 export function stepPressed({ key, ctrlKey, metaKey, altKey }: Pressed): string | null {
   if (altKey || key === 'Control' || key === 'Meta' || key === 'Shift' || key === 'Alt') return null;
   const name = key === ' ' ? 'space' : key.length > 1 ? key.toLowerCase() : key;
@@ -43,8 +43,10 @@ const SHOWN: Record<string, string> = {
   arrowright: '→',
 };
 
-/** As a person reads it. */
-export function shownKey(key: string, isMac = false): string {
+const IS_MAC = /Mac|iP/.test(globalThis.navigator?.platform ?? '');
+
+/** A key as it is shown to a person. */
+export function shownKey(key: string, isMac = IS_MAC): string {
   return stepsOf(key)
     .map(step =>
       step.replace(/^ctrl\+(.)$/, (_, letter: string) => `${isMac ? '⌘' : 'Ctrl '}${letter.toUpperCase()}`),
@@ -53,9 +55,7 @@ export function shownKey(key: string, isMac = false): string {
     .join(' ');
 }
 
-/**
- * Whether the steps pressed so far are this key, or how it begins.
- */
+/** Whether the steps pressed so far are this key, or the beginning of it. */
 export function matchOf(key: string, pressed: readonly string[]): 'whole' | 'begins' | null {
   const steps = stepsOf(key);
   if (pressed.length > steps.length || pressed.some((step, index) => step !== steps[index])) return null;

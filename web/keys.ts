@@ -4,25 +4,25 @@ import { matchOf, stepPressed } from './key-names.ts';
 export interface Binding {
   /** `j`, `g r`, `ctrl+k`, `enter`. */
   key: string;
-  /** What it does, as `?` and the palette say it. */
+  /** What it does, shown in the help and the palette. */
   what: string;
   run(): void;
-  /** It may go on while the key is held down: it moves, and nothing else. */
+  /** Repeats while the key is held down; only for keys that move. */
   repeats?: true;
-  /** It does nothing now when this is false, and the key is free for others. */
+  /** While this returns false, the key is free for other bindings. */
   when?: () => boolean;
 }
 
-/** The second key of two has to come this soon. */
+/** Maximum time between the two keys of a sequence. */
 const TOGETHER_MS = 1_000;
 
-/** What is mounted last comes first: a view's key before the shell's. */
+/** The table mounted last comes first, so keys of a view override keys of the shell. */
 const tables: { bindings: Binding[] }[] = [];
 let pressed: string[] = [];
 let giveUp: (() => void) | null = null;
 let lastPress = 0;
 
-/** Keys while the component is there. They rest while somebody types and while a dialog is open. */
+/** Binds keys while the component is mounted. They are off while the user types and while a dialog is open. */
 export function useKeys(bindings: Binding[]): void {
   const table = useRef({ bindings });
   table.current.bindings = bindings;
@@ -33,7 +33,7 @@ export function useKeys(bindings: Binding[]): void {
   }, []);
 }
 
-/** Every key that does something now, a key only once. */
+/** All active bindings, one per key. */
 export function keysNow(): Binding[] {
   const known = new Set<string>();
   return tables
@@ -45,12 +45,12 @@ export function keysNow(): Binding[] {
     });
 }
 
-/** While something is about to open that wants the keys for itself, escape gives it up. Null: keys are keys again. */
+/** Turns keys off while an overlay is loading; escape then calls `onEscape`. Null turns them on again. */
 export function restKeys(onEscape: (() => void) | null): void {
   giveUp = onEscape;
 }
 
-/** Once, at the start of the page. */
+/** Call once at startup. */
 export function listenToKeys(): void {
   addEventListener('keydown', onKey);
 }
@@ -76,7 +76,7 @@ function onPress(event: KeyboardEvent, step: string): void {
   } else if (!keys.some(({ key }) => matchOf(key, pressed) === 'begins')) pressed = [];
 }
 
-/** A key that is held down moves, and does nothing else: one press is one wish. */
+/** A key that is held down only moves: one press triggers one action. */
 function onHeld(event: KeyboardEvent, step: string): void {
   const { target } = event;
   if (step === 'enter' && target instanceof HTMLElement && target.matches('button, summary'))
@@ -90,14 +90,14 @@ function onHeld(event: KeyboardEvent, step: string): void {
 
 const wholeMatch = (keys: Binding[]) => keys.find(({ key }) => matchOf(key, pressed) === 'whole');
 
-/** What began as two keys and did not become one: the last press stands for itself. */
+/** The presses so far match no sequence: try the last press alone. */
 function afresh(keys: Binding[], step: string): Binding | undefined {
   if (keys.some(({ key }) => matchOf(key, pressed) === 'begins')) return undefined;
   pressed = [step];
   return wholeMatch(keys);
 }
 
-/** Somebody types, a dialog is open, or the element in focus has its own use for the key. */
+/** True while the user types, a dialog is open, or the focused element uses the key itself. */
 function isTaken({ target }: KeyboardEvent, step: string): boolean {
   if (giveUp || document.querySelector('dialog[open]')) return true;
   if (!(target instanceof HTMLElement) || step.startsWith('ctrl+')) return false;

@@ -9,7 +9,7 @@ import { findToken } from './state/token.ts';
 import { showHiddenCharacters } from './ui/visible-nodes.ts';
 
 showHiddenCharacters();
-// A key in the address becomes a token before anything is shown or asked for.
+// Exchange the key in the address for a token before anything is shown or requested.
 void findToken().finally(() => {
   goLive();
   listenToKeys();

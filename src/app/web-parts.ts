@@ -8,13 +8,13 @@ import type { exportRun } from '../operations/output/export-run.ts';
 import { composeSavedPage, savedName } from '../operations/output/saved-page.ts';
 import { cardsOf, touchedRuns } from '../operations/runs/run-card.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
-import { PageMessage } from '../schema/live.ts';
+import { ClientMessage } from '../schema/live.ts';
 import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
-import type { PagePorts } from '../web-server/ports.ts';
-import type { PageServer } from '../web-server/serve-web.ts';
+import type { WebPorts } from '../web-server/ports.ts';
+import type { WebServer } from '../web-server/serve-web.ts';
 
-/** The web UI uses the environment of the terminal that opened it, only as long as this hub lives. An engine that it cannot find may be in a terminal's PATH. */
-export function withPageHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
+/** The web UI uses the environment of the terminal that opened it, and only while this hub lives: an engine that it cannot find may be found from a terminal. */
+export function withWebHint(thrown: unknown, { client }: Pick<Caller, 'client'>): unknown {
   if (client !== 'page' || !(thrown instanceof SquadError) || thrown.code !== 'ENGINE_NOT_SET') return thrown;
   return new SquadError(thrown.code, thrown.message, {
     suggestions: [
@@ -32,16 +32,16 @@ export interface LazyPage extends PageFace {
 /** The server of the web UI, loaded at the first request. */
 export function pageWhenNeeded(
   ports: Pick<
-    PagePorts,
+    WebPorts,
     'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log' | 'isOwnPeer'
   > & {
     programs: string;
   },
 ): LazyPage {
-  let loading: Promise<PageServer> | null = null;
+  let loading: Promise<WebServer> | null = null;
   const page = () => {
-    loading ??= import('../web-server/serve-web.ts').then(({ servePage }) =>
-      servePage(
+    loading ??= import('../web-server/serve-web.ts').then(({ serveWeb }) =>
+      serveWeb(
         {
           ...ports,
           operations: OPERATIONS,
@@ -49,12 +49,12 @@ export function pageWhenNeeded(
             try {
               return await dispatch(operation, input, call);
             } catch (thrown) {
-              throw withPageHint(thrown, call.caller);
+              throw withWebHint(thrown, call.caller);
             }
           },
           errorOf: thrown => asSquadError(thrown).toShape(),
           schemaOf,
-          pageMessage: message => PageMessage.safeParse(message).data ?? null,
+          parseMessage: message => ClientMessage.safeParse(message).data ?? null,
           touchedRuns: events => touchedRuns(ports.services, events),
           cardsOf: runs => cardsOf(ports.services, runs),
           savedRun: async data => {
@@ -63,7 +63,7 @@ export function pageWhenNeeded(
             return { name: savedName(saved.run), page };
           },
           webFolder: join(ports.programs, 'web'),
-          mostBodyBytes: MAX_BODY_BYTES,
+          maxBodyBytes: MAX_BODY_BYTES,
         },
         LIVE_TIMES,
       ),

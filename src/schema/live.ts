@@ -25,7 +25,7 @@ export type LiveMessage =
   | { type: 'beat'; at: number };
 
 /** What a page may say. */
-export const PageMessage = z.discriminatedUnion('type', [
+export const ClientMessage = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('watch'),
     runId: RunId,
@@ -39,4 +39,4 @@ export const PageMessage = z.discriminatedUnion('type', [
     stream: z.enum(['stdout', 'stderr']),
   }),
 ]);
-export type PageMessage = z.infer<typeof PageMessage>;
+export type ClientMessage = z.infer<typeof ClientMessage>;

@@ -3,7 +3,7 @@ import type { ErrorShape } from '../schema/error.ts';
 
 type Status = 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 426 | 500 | 502 | 503;
 
-/** A refusal that has a status of its own; the others get theirs from their kind. */
+/** An error with its own HTTP status. Other errors get their status from their kind. */
 export class HttpProblem extends Error {
   readonly status: Status;
   readonly code: string;
@@ -24,7 +24,7 @@ export function statusOf({ code, kind }: Pick<ErrorShape, 'code' | 'kind'>): Sta
   return kind === 'usage' && code.includes('UNKNOWN') ? 404 : BY_KIND[kind];
 }
 
-/** Anything thrown, as every client of the API gets it. */
+/** Turns anything thrown into the error body of the REST API. */
 export function problemOf(
   thrown: unknown,
   errorOf: (thrown: unknown) => ErrorShape,
@@ -37,7 +37,7 @@ export function problemOf(
   return { status: statusOf(shape), body: { error: { ...shape, suggestions, details } } };
 }
 
-/** The JSON object that is sent, which may be nothing; it is read no further than the limit, whatever it says of its size. */
+/** Reads the JSON object of a request; an empty body is `{}`. Reading stops at the limit, whatever Content-Length says. */
 export async function readBody(request: IncomingMessage, most: number): Promise<Record<string, unknown>> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new HttpProblem(415, 'INVALID_INPUT', 'Send the body as Content-Type: application/json');
@@ -47,13 +47,14 @@ export async function readBody(request: IncomingMessage, most: number): Promise<
     if (typeof body === 'object' && body !== null && !Array.isArray(body))
       return body as Record<string, unknown>;
   } catch {
-    throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not JSON');
+    throw new HttpProblem(400, 'INVALID_INPUT', 'The request body is not JSON');
   }
-  throw new HttpProblem(400, 'INVALID_INPUT', 'The body is not a JSON object');
+  throw new HttpProblem(400, 'INVALID_INPUT', 'The request body is not a JSON object');
 }
 
 function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = () => new HttpProblem(413, 'MESSAGE_TOO_LARGE', `The body is over ${most} bytes`);
+  const tooLarge = () =>
+    new HttpProblem(413, 'MESSAGE_TOO_LARGE', `The request body is larger than ${most} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > most) return Promise.reject(tooLarge());
   return new Promise((settle, reject) => {
     const chunks: Buffer[] = [];
@@ -61,11 +62,11 @@ function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> {
     const take = (chunk: Buffer) => {
       size += chunk.length;
       if (size <= most) return void chunks.push(chunk);
-      // Not destroyed: the answer still has to go out on the same connection.
+      // Not destroyed: the response still has to be sent on the same connection.
       request.off('data', take).pause();
       reject(tooLarge());
     };
-    const cut = () => reject(new HttpProblem(400, 'INVALID_INPUT', 'The body ended before its end'));
+    const cut = () => reject(new HttpProblem(400, 'INVALID_INPUT', 'The request body is incomplete'));
     request.on('data', take).once('end', () => settle(Buffer.concat(chunks)));
     request.once('error', cut).once('close', cut);
   });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { LivePage } from './live-client.ts';
+import { LiveClient } from './live-client.ts';
 
 const MAX_UNSENT = 256 * 1024;
 const MESSAGE = Buffer.alloc(32 * 1024, 'x');
@@ -20,9 +20,9 @@ async function connected() {
     [WebSocket],
     unknown,
   ];
-  const page = new LivePage(socket, {
+  const page = new LiveClient(socket, {
     silentMs: 60_000,
-    mostUnsent: MAX_UNSENT,
+    maxUnsentBytes: MAX_UNSENT,
     reset: () => Buffer.from('reset'),
   });
   const heard: string[] = [];

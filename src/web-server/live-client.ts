@@ -1,25 +1,25 @@
 import { WebSocket } from 'ws';
 
-export interface LivePageOptions {
-  /** After this long without a word it is taken for gone. */
+export interface LiveClientOptions {
+  /** The connection is closed after this long without a message or pong. */
   silentMs: number;
-  /** Unsent bytes beyond which nothing more is queued. */
-  mostUnsent: number;
-  /** What a page is sent that has fallen behind and is there again. */
+  /** Nothing more is queued above this many unsent bytes. */
+  maxUnsentBytes: number;
+  /** Message for a client that had fallen behind and has caught up. */
   reset(): Buffer;
 }
 
-/** It has taken what it was sent, but for so little. */
-const DRAINED = 64 * 1024;
+/** A client has caught up when no more than this is unsent. */
+const DRAINED_BYTES = 64 * 1024;
 
-/** One open page. It may read as slowly as it likes: no more than so much is ever kept for it. */
-export class LivePage {
+/** One open web UI. A slow reader costs a bounded amount of memory: messages above the limit are dropped, and a reset follows. */
+export class LiveClient {
   private readonly socket: WebSocket;
-  private readonly options: LivePageOptions;
+  private readonly options: LiveClientOptions;
   private readonly silence: NodeJS.Timeout;
   private isBehind = false;
 
-  constructor(socket: WebSocket, options: LivePageOptions) {
+  constructor(socket: WebSocket, options: LiveClientOptions) {
     this.socket = socket;
     this.options = options;
     this.silence = setTimeout(() => socket.terminate(), options.silentMs).unref();
@@ -28,11 +28,11 @@ export class LivePage {
     socket.on('close', () => clearTimeout(this.silence));
   }
 
-  /** Every page can be given the same bytes: they are not copied. False: it was not taken, and this page will not hear it. */
+  /** All clients share the same buffer; it is not copied. Returns false when the message was dropped. */
   send(message: Buffer): boolean {
     const { socket, options } = this;
     if (this.isBehind || socket.readyState !== WebSocket.OPEN) return false;
-    if (socket.bufferedAmount > options.mostUnsent) {
+    if (socket.bufferedAmount > options.maxUnsentBytes) {
       this.isBehind = true;
       return false;
     }
@@ -47,7 +47,7 @@ export class LivePage {
   }
 
   private onSent(): void {
-    if (!this.isBehind || this.socket.bufferedAmount > DRAINED) return;
+    if (!this.isBehind || this.socket.bufferedAmount > DRAINED_BYTES) return;
     this.isBehind = false;
     this.send(this.options.reset());
   }

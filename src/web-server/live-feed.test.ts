@@ -3,7 +3,7 @@ import type { EventFilter } from '../core/ports/store.ts';
 import type { UserServices } from '../operations/operation.ts';
 import type { Event } from '../schema/event.ts';
 import type { LiveMessage } from '../schema/live.ts';
-import type { LivePage } from './live-client.ts';
+import type { LiveClient } from './live-client.ts';
 import { LiveFeed } from './live-feed.ts';
 
 const event = (seq: number): Event => ({
@@ -49,7 +49,7 @@ function eventful(
 
 function reader() {
   const told: LiveMessage[] = [];
-  const page = { send: (message: Buffer) => told.push(JSON.parse(String(message))) } as unknown as LivePage;
+  const page = { send: (message: Buffer) => told.push(JSON.parse(String(message))) } as unknown as LiveClient;
   const seqs = () =>
     told.flatMap(message => (message.type === 'changes' ? message.events.map(({ seq }) => seq) : []));
   return { page, told, seqs };

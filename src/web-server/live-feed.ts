@@ -1,27 +1,27 @@
 import type { Event } from '../schema/event.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { LiveMessage } from '../schema/live.ts';
-import type { LivePage } from './live-client.ts';
-import type { PagePorts } from './ports.ts';
+import type { LiveClient } from './live-client.ts';
+import type { WebPorts } from './ports.ts';
 
 export interface FeedOptions {
-  /** What happens within this time is told as one. */
+  /** Events within this time are sent as one message. */
   flushMs: number;
   beatMs: number;
 }
 
-/** A page that has missed more asks for everything anew. */
-const MAX_AT_ONCE = 1_000;
+/** A client that has missed more events is reset: it queries everything again. */
+const MAX_EVENTS = 1_000;
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
-/** What happens, to every open page alike: worked out once, while there is anybody to tell. */
+/** Sends every change to all open web UIs. Changes are computed once for all, and only while a web UI is open. */
 export class LiveFeed {
-  private readonly ports: Pick<PagePorts, 'services' | 'touchedRuns' | 'cardsOf' | 'version' | 'log'>;
+  private readonly ports: Pick<WebPorts, 'services' | 'touchedRuns' | 'cardsOf' | 'version' | 'log'>;
   private readonly options: FeedOptions;
-  private readonly pages = new Set<LivePage>();
+  private readonly clients = new Set<LiveClient>();
   private pending: Event[] = [];
-  private isTooMuch = false;
-  /** The number of the newest event that pages have been told of. */
+  private isOverflowing = false;
+  /** Number of the newest event that was sent to clients. */
   private last = 0;
   private listening: (() => void) | null = null;
   private flushing: NodeJS.Timeout | null = null;
@@ -33,23 +33,23 @@ export class LiveFeed {
     this.options = options;
   }
 
-  /** Greets a page and brings it from `after` to now; null: it knows nothing yet. Settles when it is one of those that are told. */
-  join(page: LivePage, after: number | null): Promise<void> {
+  /** Sends hello and everything since event `after` (null: the client knows nothing yet). Resolves when the client gets all further changes. */
+  join(client: LiveClient, after: number | null): Promise<void> {
     return this.inTurn(async () => {
       if (!this.listening) await this.wake();
       const { version, services } = this.ports;
       const { startedAt } = services.hub.status();
-      page.send(frame({ type: 'hello', version, hubStartedAt: startedAt, last: this.last }));
-      if (after !== null && after !== this.last) page.send(this.bounded(await this.since(after)));
-      this.pages.add(page);
+      client.send(frame({ type: 'hello', version, hubStartedAt: startedAt, last: this.last }));
+      if (after !== null && after !== this.last) client.send(this.bounded(await this.since(after)));
+      this.clients.add(client);
     });
   }
 
-  leave(page: LivePage): void {
-    this.pages.delete(page);
-    if (this.pages.size > 0) return;
+  leave(client: LiveClient): void {
+    this.clients.delete(client);
+    if (this.clients.size > 0) return;
     this.inTurn(async () => {
-      if (this.pages.size === 0) this.sleep();
+      if (this.clients.size === 0) this.sleep();
     }).catch(() => {});
   }
 
@@ -59,17 +59,17 @@ export class LiveFeed {
 
   private async wake(): Promise<void> {
     const { store } = this.ports.services;
-    // Before the number is looked up, so that nothing is missed between the two.
+    // Subscribe before reading the newest number, so that no event is missed in between.
     this.listening = store.onEvents(events => this.take(events));
     const [newest] = await store.events({ limit: 1, reverse: true }).catch((thrown: unknown) => {
-      // Half awake it would never look the number up again.
+      // Still subscribed, the next join would not read the number again.
       this.sleep();
       throw thrown;
     });
     this.last = newest?.seq ?? 0;
     const beat = () => {
       const message = frame({ type: 'beat', at: this.ports.services.clock.now() });
-      for (const page of this.pages) page.beat(message);
+      for (const client of this.clients) client.beat(message);
     };
     this.beating = setInterval(beat, this.options.beatMs).unref();
   }
@@ -80,47 +80,47 @@ export class LiveFeed {
     for (const timer of [this.beating, this.flushing]) if (timer) clearTimeout(timer);
     this.flushing = null;
     this.pending = [];
-    this.isTooMuch = false;
+    this.isOverflowing = false;
   }
 
   private take(events: Event[]): void {
     this.pending.push(...events);
-    if (this.pending.length > MAX_AT_ONCE) {
-      this.isTooMuch = true;
+    if (this.pending.length > MAX_EVENTS) {
+      this.isOverflowing = true;
       this.pending = this.pending.slice(-1);
     }
     this.flushing ??= setTimeout(() => {
       this.flushing = null;
-      this.inTurn(() => this.flush()).catch(() => {}); // it is in the log
+      this.inTurn(() => this.flush()).catch(() => {}); // inTurn() has logged it
     }, this.options.flushMs);
   }
 
   private async flush(): Promise<void> {
     const events = this.pending.filter(({ seq }) => seq > this.last);
-    const { isTooMuch } = this;
+    const { isOverflowing } = this;
     this.pending = [];
-    this.isTooMuch = false;
+    this.isOverflowing = false;
     const newest = events.at(-1)?.seq;
     if (newest === undefined) return;
-    const changes = isTooMuch ? null : await this.changes(events, newest);
-    // From here to the last page nothing is waited for: what a page is told meanwhile is either before all of this, or after it.
+    const changes = isOverflowing ? null : await this.changes(events, newest);
+    // No await from here to the last send, so a client that joins gets these changes either in its join or here, never twice.
     this.last = newest;
-    const message = changes ? this.bounded(changes) : this.reset('Too much happened at once');
-    for (const page of this.pages) page.send(message);
+    const message = changes ? this.bounded(changes) : this.reset('Too many events at once');
+    for (const client of this.clients) client.send(message);
   }
 
   private async since(after: number): Promise<LiveMessage> {
     const { last } = this;
-    if (after > last) return { type: 'reset', last, why: 'That number was never given' };
-    const events = await this.ports.services.store.events({ after, limit: MAX_AT_ONCE + 1 });
-    if (events.length > MAX_AT_ONCE) return { type: 'reset', last, why: 'Too much happened meanwhile' };
+    if (after > last) return { type: 'reset', last, why: 'Unknown event number' };
+    const events = await this.ports.services.store.events({ after, limit: MAX_EVENTS + 1 });
+    if (events.length > MAX_EVENTS) return { type: 'reset', last, why: 'Too many events since then' };
     return this.changes(
       events.filter(({ seq }) => seq <= last),
       last,
     );
   }
 
-  /** With everything the events are about as it is now, which may be newer than the last of them. */
+  /** Events with the current state of their runs and items, which may be newer than the last event. */
   private async changes(events: Event[], last: number): Promise<LiveMessage> {
     const inbox = new Map<string, InboxItem>();
     for (const { body } of events) if ('item' in body) inbox.set(body.item.id, body.item);
@@ -129,7 +129,7 @@ export class LiveFeed {
       return { type: 'changes', events, runs, inbox: [...inbox.values()], last };
     } catch (thrown) {
       this.ports.log('error', 'The live feed', thrown);
-      return { type: 'reset', last, why: 'What changed could not be read' };
+      return { type: 'reset', last, why: 'The changes could not be read' };
     }
   }
 
@@ -138,7 +138,7 @@ export class LiveFeed {
     return framed.length > MAX_FRAME_BYTES ? this.reset('Too much changed at once') : framed;
   }
 
-  /** One thing at a time: what a page is sent on joining ends exactly where the next flush begins. */
+  /** Runs one step at a time, so what a joining client gets ends exactly where the next flush begins. */
   private inTurn(act: () => Promise<void>): Promise<void> {
     const acting = this.turn.then(act);
     this.turn = acting.catch(thrown => this.ports.log('error', 'The live feed', thrown));

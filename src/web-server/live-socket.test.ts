@@ -9,12 +9,12 @@ import { newInboxId, newRunId, newSquadId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
 import { aRun, aSquad } from '../store/fixtures/sample-rows.ts';
-import { PageFixture } from './testing/page-fixture.ts';
+import { WebFixture } from './testing/web-fixture.ts';
 
 const note = (text: string): EventBody => ({ type: 'run.activity', kind: 'note', text });
 const setting = (value: string): EventBody => ({ type: 'setting.changed', key: 'x', value });
 
-async function withRun(fixture: PageFixture, overrides: Partial<Run> = {}): Promise<Run> {
+async function withRun(fixture: WebFixture, overrides: Partial<Run> = {}): Promise<Run> {
   const squad = aSquad();
   const run = aRun(squad, { status: 'running', endedAt: null, turn: 1, ...overrides });
   await fixture.store.commit({ squads: [squad], runs: [run], events: [] });
@@ -45,17 +45,22 @@ const item = (run: Run, state: InboxItem['state']): InboxItem => ({
 
 describe('an open page', () => {
   test('is greeted with who speaks and where it stands', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     await fixture.event(setting('a'));
-    const page = await fixture.page();
-    expect(await page.hears('hello')).toEqual({ type: 'hello', version: '1.2.3', hubStartedAt: 5, last: 1 });
+    const client = await fixture.openClient();
+    expect(await client.receives('hello')).toEqual({
+      type: 'hello',
+      version: '1.2.3',
+      hubStartedAt: 5,
+      last: 1,
+    });
   });
 
   test('hears what happens, with every run and question it is about as they are now', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
-    const page = await fixture.page();
-    await page.hears('hello');
+    const client = await fixture.openClient();
+    await client.receives('hello');
     const asked = item(run, 'open');
     await Promise.all([
       fixture.event(note('one'), run.id),
@@ -63,51 +68,51 @@ describe('an open page', () => {
       fixture.event({ type: 'inbox.asked', item: asked }, run.id),
       fixture.event({ type: 'inbox.settled', item: { ...asked, state: 'answered' } }, run.id),
     ]);
-    await expect.poll(() => page.ofType('changes').at(-1)?.last).toBe(4);
-    const heard = page.ofType('changes');
+    await expect.poll(() => client.ofType('changes').at(-1)?.last).toBe(4);
+    const heard = client.ofType('changes');
     expect(heard.flatMap(({ events }) => events.map(({ seq }) => seq))).toEqual([1, 2, 3, 4]);
     expect(heard.at(-1)!.runs).toEqual([{ id: run.id, status: 'running' }]);
     expect(heard.at(-1)!.inbox.map(({ state }) => state)).toEqual(['answered']);
   });
 
   test('hears of a reviewer when its review is asked for', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const [coder, reviewer] = [await withRun(fixture), await withRun(fixture)];
-    const page = await fixture.page();
-    await page.hears('hello');
+    const client = await fixture.openClient();
+    await client.receives('hello');
     const body = { reviewId: 'review_0123456789', iteration: 1, commit: 'c', reviewerId: reviewer.id };
     await fixture.event({ type: 'review.requested', ...body } as EventBody, coder.id);
-    const { runs } = await page.hears('changes');
+    const { runs } = await client.receives('changes');
     expect(runs.map(({ id }) => id)).toEqual([coder.id, reviewer.id]);
   });
 
   test('is not told of a run that is not there any more', async () => {
-    await using fixture = await PageFixture.start();
-    const page = await fixture.page();
-    await page.hears('hello');
+    await using fixture = await WebFixture.start();
+    const client = await fixture.openClient();
+    await client.receives('hello');
     await fixture.event(note('gone'), newRunId());
-    expect(await page.hears('changes')).toMatchObject({ runs: [], events: [{ seq: 1 }] });
+    expect(await client.receives('changes')).toMatchObject({ runs: [], events: [{ seq: 1 }] });
   });
 
   test('counts as a client until it goes', async () => {
-    await using fixture = await PageFixture.start();
-    const page = await fixture.page();
-    await page.hears('hello');
+    await using fixture = await WebFixture.start();
+    const client = await fixture.openClient();
+    await client.receives('hello');
     await expect.poll(() => fixture.open).toBe(1);
-    page.socket.close();
+    client.socket.close();
     await expect.poll(() => fixture.open).toBe(0);
   });
 
   test('is told goodbye when the hub stops', async () => {
-    await using fixture = await PageFixture.start();
-    const page = await fixture.page();
-    await page.hears('hello');
+    await using fixture = await WebFixture.start();
+    const client = await fixture.openClient();
+    await client.receives('hello');
     await fixture.close();
-    expect(await page.closed).toEqual({ code: 1001, why: 'The hub stops' });
+    expect(await client.closed).toEqual({ code: 1001, why: 'The hub stops' });
   });
 
   test('that never answers the goodbye does not hold the hub up', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const socket = await deaf(fixture);
     await fixture.close();
     socket.destroy();
@@ -116,32 +121,32 @@ describe('an open page', () => {
 
 describe('a page that comes back', () => {
   test('hears exactly what it missed, however its coming meets what happens', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     for (let i = 0; i < 40; i++) await fixture.event(note(`before ${i}`), run.id);
-    const coming = Promise.all([5, 17, 39, 40].map(after => fixture.page(after)));
+    const coming = Promise.all([5, 17, 39, 40].map(after => fixture.openClient(after)));
     for (let i = 0; i < 40; i++) await fixture.event(note(`meanwhile ${i}`), run.id);
     const pages = await coming;
     for (const [i, after] of [5, 17, 39, 40].entries()) {
-      const page = pages[i]!;
-      await expect.poll(() => page.ofType('changes').at(-1)?.last).toBe(80);
-      const seqs = page.ofType('changes').flatMap(({ events }) => events.map(({ seq }) => seq));
+      const client = pages[i]!;
+      await expect.poll(() => client.ofType('changes').at(-1)?.last).toBe(80);
+      const seqs = client.ofType('changes').flatMap(({ events }) => events.map(({ seq }) => seq));
       expect(seqs).toEqual(Array.from({ length: 80 - after }, (_, j) => after + 1 + j));
     }
   });
 
   test('with nothing missed is only greeted', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     await fixture.event(setting('a'));
-    const page = await fixture.page(1);
-    await page.hears('hello');
+    const client = await fixture.openClient(1);
+    await client.receives('hello');
     await fixture.event(setting('b'));
-    await page.hears('changes');
-    expect(page.told.map(({ type }) => type)).toEqual(['hello', 'changes']);
+    await client.receives('changes');
+    expect(client.received.map(({ type }) => type)).toEqual(['hello', 'changes']);
   });
 
   test('with too much missed is told to ask for everything anew, and hears what comes after', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const events = Array.from({ length: 1_001 }, () => ({
       at: 1,
       runId: null,
@@ -149,28 +154,28 @@ describe('a page that comes back', () => {
       body: setting('many'),
     }));
     await fixture.store.commit({ events });
-    const page = await fixture.page(0);
-    expect(await page.hears('reset')).toMatchObject({ last: 1_001 });
+    const client = await fixture.openClient(0);
+    expect(await client.receives('reset')).toMatchObject({ last: 1_001 });
     await fixture.event(setting('next'));
-    expect((await page.hears('changes')).events.map(({ seq }) => seq)).toEqual([1_002]);
-    expect((await (await fixture.page(2)).hears('changes')).events).toHaveLength(1_000);
+    expect((await client.receives('changes')).events.map(({ seq }) => seq)).toEqual([1_002]);
+    expect((await (await fixture.openClient(2)).receives('changes')).events).toHaveLength(1_000);
   });
 
   test.each(['7', '-1', '1.5', 'x', '99999999999999999999', '1e2', ''])(
     'with a number it was never given is told to ask for everything anew: %j',
     async after => {
-      await using fixture = await PageFixture.start();
+      await using fixture = await WebFixture.start();
       await fixture.event(setting('a'));
-      const page = await fixture.page(after as unknown as number);
-      expect(await page.hears('reset')).toMatchObject({ last: 1 });
+      const client = await fixture.openClient(after as unknown as number);
+      expect(await client.receives('reset')).toMatchObject({ last: 1 });
     },
   );
 });
 
 test('more than can be told at once is told as a reset', async () => {
-  await using fixture = await PageFixture.start({ times: { flushMs: 200 } });
-  const page = await fixture.page();
-  await page.hears('hello');
+  await using fixture = await WebFixture.start({ times: { flushMs: 200 } });
+  const client = await fixture.openClient();
+  await client.receives('hello');
   const many = Array.from({ length: 1_500 }, () => ({
     at: 1,
     runId: null,
@@ -178,35 +183,35 @@ test('more than can be told at once is told as a reset', async () => {
     body: setting('x'),
   }));
   await fixture.store.commit({ events: many });
-  expect(await page.hears('reset')).toMatchObject({ last: 1_500 });
+  expect(await client.receives('reset')).toMatchObject({ last: 1_500 });
   await fixture.event(setting('after'));
-  expect(await page.hears('changes')).toMatchObject({ last: 1_501, events: [{ seq: 1_501 }] });
+  expect(await client.receives('changes')).toMatchObject({ last: 1_501, events: [{ seq: 1_501 }] });
 });
 
 test('what cannot be read is a reset, not silence', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const run = await withRun(fixture);
-  const page = await fixture.page();
-  await page.hears('hello');
+  const client = await fixture.openClient();
+  await client.receives('hello');
   fixture.live.set(run.id, new Proxy(run, { get: () => failing() }));
   await fixture.event(note('x'), run.id);
-  expect(await page.hears('reset')).toMatchObject({ last: 1 });
+  expect(await client.receives('reset')).toMatchObject({ last: 1 });
   expect(fixture.errors).toHaveLength(1);
 });
 
 describe('a page that reads nothing', () => {
   test('is not sent everything, and is told to begin anew when it reads again', async () => {
-    await using fixture = await PageFixture.start({ times: { flushMs: 1 } });
-    const [slow, quick] = [await fixture.page(), await fixture.page()];
-    await Promise.all([slow.hears('hello'), quick.hears('hello')]);
+    await using fixture = await WebFixture.start({ times: { flushMs: 1 } });
+    const [slow, quick] = [await fixture.openClient(), await fixture.openClient()];
+    await Promise.all([slow.receives('hello'), quick.receives('hello')]);
     slow.socket.pause();
     // Forty megabytes: more than what the system keeps for a connection, and we.
     for (let i = 1; i <= 400; i++) {
       await fixture.event(setting('x'.repeat(100 * 1024)));
-      await quick.hears('changes', i);
+      await quick.receives('changes', i);
     }
     slow.socket.resume();
-    expect(await slow.hears('reset')).toMatchObject({ last: 400 });
+    expect(await slow.receives('reset')).toMatchObject({ last: 400 });
     expect(slow.ofType('changes').length).toBeLessThan(300);
     await fixture.event(setting('again'));
     await expect.poll(() => slow.ofType('changes').at(-1)?.last).toBe(401);
@@ -214,7 +219,7 @@ describe('a page that reads nothing', () => {
   });
 
   test('and answers nothing is let go after a while', async () => {
-    await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 150 } });
+    await using fixture = await WebFixture.start({ times: { beatMs: 20, silentMs: 150 } });
     const socket = await deaf(fixture);
     await expect.poll(() => fixture.open).toBe(1);
     await expect.poll(() => fixture.open, { timeout: 5_000 }).toBe(0);
@@ -223,28 +228,28 @@ describe('a page that reads nothing', () => {
 });
 
 test('one that answers stays, and hears a sign of life', async () => {
-  await using fixture = await PageFixture.start({ times: { beatMs: 20, silentMs: 1_000 } });
-  const page = await fixture.page();
-  await page.hears('beat', 60);
-  expect(page.socket.readyState).toBe(WebSocket.OPEN);
+  await using fixture = await WebFixture.start({ times: { beatMs: 20, silentMs: 1_000 } });
+  const client = await fixture.openClient();
+  await client.receives('beat', 60);
+  expect(client.socket.readyState).toBe(WebSocket.OPEN);
 });
 
 describe('a watched output', () => {
   const target = (run: Run, turn = 1) => ({ runId: run.id, turn, stream: 'stdout' as const });
-  const write = (fixture: PageFixture, run: Run, text: string, turn = 1) => {
+  const write = (fixture: WebFixture, run: Run, text: string, turn = 1) => {
     const file = fixture.files.outputPath({ runId: run.id, number: turn }, 'stdout');
     mkdirSync(dirname(file), { recursive: true });
     appendFileSync(file, text);
   };
 
   test('is told of at once, whenever it grows, and once when it is over', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     write(fixture, run, 'four');
-    const page = await fixture.page();
-    await page.hears('hello');
-    page.say({ type: 'watch', ...target(run) });
-    expect(await page.hears('grew')).toEqual({
+    const client = await fixture.openClient();
+    await client.receives('hello');
+    client.send({ type: 'watch', ...target(run) });
+    expect(await client.receives('grew')).toEqual({
       type: 'grew',
       ...target(run),
       size: 4,
@@ -252,54 +257,54 @@ describe('a watched output', () => {
       isOver: false,
     });
     write(fixture, run, 'more');
-    expect(await page.hears('grew', 2)).toMatchObject({ size: 8, isOver: false });
+    expect(await client.receives('grew', 2)).toMatchObject({ size: 8, isOver: false });
     write(fixture, run, '!');
     fixture.live.delete(run.id);
-    await expect.poll(() => page.ofType('grew').at(-1)).toMatchObject({ size: 9, isOver: true });
-    const count = page.told.length;
+    await expect.poll(() => client.ofType('grew').at(-1)).toMatchObject({ size: 9, isOver: true });
+    const count = client.received.length;
     write(fixture, run, 'too late');
     await fixture.event(setting('later'));
-    await page.hears('changes');
-    expect(page.told.length).toBe(count + 1);
+    await client.receives('changes');
+    expect(client.received.length).toBe(count + 1);
   });
 
   test('of a turn that is over is over, and so is that of a run nobody knows', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const run = await withRun(fixture, { turn: 2 });
-    const page = await fixture.page();
-    page.socket.once('open', () => {
-      page.say({ type: 'watch', ...target(run, 1) });
-      page.say({ type: 'watch', ...target({ id: newRunId() } as Run) });
+    const client = await fixture.openClient();
+    client.socket.once('open', () => {
+      client.send({ type: 'watch', ...target(run, 1) });
+      client.send({ type: 'watch', ...target({ id: newRunId() } as Run) });
     });
-    expect(await page.hears('grew')).toMatchObject({ size: 0, isOver: true });
-    expect(await page.hears('grew', 2)).toMatchObject({ size: 0, isOver: true });
+    expect(await client.receives('grew')).toMatchObject({ size: 0, isOver: true });
+    expect(await client.receives('grew', 2)).toMatchObject({ size: 0, isOver: true });
   });
 
   test('is not told of to a page that has stopped watching', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
-    const [one, other] = [await fixture.page(), await fixture.page()];
-    await Promise.all([one.hears('hello'), other.hears('hello')]);
-    for (const page of [one, other]) page.say({ type: 'watch', ...target(run) });
-    await Promise.all([one.hears('grew'), other.hears('grew')]);
-    one.say({ type: 'unwatch', ...target(run) });
-    one.say({ type: 'watch', ...target(run, 2) });
-    await one.hears('grew', 2);
+    const [one, other] = [await fixture.openClient(), await fixture.openClient()];
+    await Promise.all([one.receives('hello'), other.receives('hello')]);
+    for (const client of [one, other]) client.send({ type: 'watch', ...target(run) });
+    await Promise.all([one.receives('grew'), other.receives('grew')]);
+    one.send({ type: 'unwatch', ...target(run) });
+    one.send({ type: 'watch', ...target(run, 2) });
+    await one.receives('grew', 2);
     write(fixture, run, 'x');
-    await other.hears('grew', 2);
+    await other.receives('grew', 2);
     expect(one.ofType('grew').filter(({ turn }) => turn === 1)).toHaveLength(1);
   });
 
   test('one too many ends the connection; the same one again does not', async () => {
-    await using fixture = await PageFixture.start();
-    const page = await fixture.page();
-    await page.hears('hello');
+    await using fixture = await WebFixture.start();
+    const client = await fixture.openClient();
+    await client.receives('hello');
     const runs = await Promise.all(Array.from({ length: 9 }, () => withRun(fixture)));
-    for (const run of [...runs.slice(0, 8), runs[0]!]) page.say({ type: 'watch', ...target(run) });
-    await page.hears('grew', 8);
-    expect(page.socket.readyState).toBe(WebSocket.OPEN);
-    page.say({ type: 'watch', ...target(runs[8]!) });
-    expect(await page.closed).toMatchObject({ code: 1008 });
+    for (const run of [...runs.slice(0, 8), runs[0]!]) client.send({ type: 'watch', ...target(run) });
+    await client.receives('grew', 8);
+    expect(client.socket.readyState).toBe(WebSocket.OPEN);
+    client.send({ type: 'watch', ...target(runs[8]!) });
+    expect(await client.closed).toMatchObject({ code: 1008 });
   });
 });
 
@@ -314,24 +319,24 @@ test.each([
   ['a field too many', '{"type":"watch","runId":"run_0123456789","turn":1,"stream":"stdout","x":1}'],
   ['bytes', Buffer.from([0, 1, 2])],
 ])('who says what no page says is cut off: %s', async (_what, words) => {
-  await using fixture = await PageFixture.start();
-  const page = await fixture.page();
-  await page.hears('hello');
-  page.socket.send(words);
-  expect(await page.closed).toMatchObject({ code: 1008 });
+  await using fixture = await WebFixture.start();
+  const client = await fixture.openClient();
+  await client.receives('hello');
+  client.socket.send(words);
+  expect(await client.closed).toMatchObject({ code: 1008 });
   expect(fixture.errors).toEqual([]);
 });
 
 test('who says too much at once is cut off before it is read', async () => {
-  await using fixture = await PageFixture.start();
-  const page = await fixture.page();
-  await page.hears('hello');
-  page.socket.send('x'.repeat(64 * 1024 * 1024));
-  expect(await page.closed).toMatchObject({ code: 1009 });
+  await using fixture = await WebFixture.start();
+  const client = await fixture.openClient();
+  await client.receives('hello');
+  client.socket.send('x'.repeat(64 * 1024 * 1024));
+  expect(await client.closed).toMatchObject({ code: 1009 });
 });
 
 describe('a ticket', () => {
-  const opens = async (fixture: PageFixture, query: string, headers = {}): Promise<boolean> => {
+  const opens = async (fixture: WebFixture, query: string, headers = {}): Promise<boolean> => {
     const socket = new WebSocket(`ws://127.0.0.1:${fixture.port}/api/live${query}`, { headers });
     socket.on('error', () => {});
     const isOpen = await new Promise<boolean>(settle => {
@@ -343,15 +348,15 @@ describe('a ticket', () => {
   };
 
   test('opens the feed once', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const ticket = await fixture.ticket();
     expect(await opens(fixture, `?ticket=${ticket}`)).toBe(true);
     expect(await opens(fixture, `?ticket=${ticket}`)).toBe(false);
   });
 
   test('of a session keeps the session as long as the feed is open', async () => {
-    await using fixture = await PageFixture.start();
-    const { token } = fixture.sessions.open(fixture.pageHost);
+    await using fixture = await WebFixture.start();
+    const { token } = fixture.sessions.open(fixture.webHost);
     const held = vi.spyOn(fixture.sessions, 'hold');
     const answer = await fixture.ask('/api/ticket', {
       method: 'POST',
@@ -359,14 +364,14 @@ describe('a ticket', () => {
       body: '{"purpose":"live"}',
     });
     const { ticket } = JSON.parse(answer.text) as { ticket: string };
-    expect(await opens(fixture, `?ticket=${ticket}`, { host: fixture.pageHost })).toBe(true);
+    expect(await opens(fixture, `?ticket=${ticket}`, { host: fixture.webHost })).toBe(true);
     expect(held).toHaveBeenCalledExactlyOnceWith(token.split('.')[0]);
-    await fixture.page();
+    await fixture.openClient();
     expect(held).toHaveBeenCalledOnce();
   });
 
   test('does not open it when it is late, for something else, made up, or not there', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const late = await fixture.ticket();
     fixture.now += 30_000;
     expect(await opens(fixture, `?ticket=${late}`)).toBe(false);
@@ -376,7 +381,7 @@ describe('a ticket', () => {
   });
 
   test('does not open it to a page of another site, or by another name, and is not used up by that', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const ticket = await fixture.ticket();
     expect(await opens(fixture, `?ticket=${ticket}`, { origin: 'http://evil.example' })).toBe(false);
     expect(await opens(fixture, `?ticket=${ticket}`, { host: `evil.example:${fixture.port}` })).toBe(false);
@@ -384,7 +389,7 @@ describe('a ticket', () => {
   });
 
   test('is not given to an agent, nor is the token a ticket', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     fixture.callers.set('of-a-run', { parent: { id: newRunId() } } as never);
     const response = await fixture.post('/api/ticket', { purpose: 'live' }, { token: 'of-a-run' });
     expect([response.status, await response.json()]).toEqual([
@@ -402,12 +407,12 @@ describe('a ticket', () => {
     [{ purpose: 'live', note: 'x'.repeat(500) }, 400],
     [{ purpose: 'download', run: 'run_0123456789', offset: 1 }, 400],
   ])('is not given for %j', async (body, status) => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     expect((await fixture.post('/api/ticket', body)).status).toBe(status);
   });
 
   test('that is not good is refused in words, like everything else that is', async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const good = await fixture.ticket();
     for (const [ticket, key, status, code] of [
       ['x', 'AAAAAAAAAAAAAAAAAAAAAA==', 401, 'TICKET_WRONG'],
@@ -435,12 +440,12 @@ describe('a ticket', () => {
 });
 
 test('who goes to the feed without a WebSocket is told what it is', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   expect((await fixture.fetch('/api/live', { token: null })).status).toBe(426);
 });
 
 /** A WebSocket in name only: it says what opens one, and then neither reads nor says anything. */
-async function deaf(fixture: PageFixture): Promise<Socket> {
+async function deaf(fixture: WebFixture): Promise<Socket> {
   const socket = connect(fixture.port, '127.0.0.1');
   socket.on('error', () => {});
   socket.write(handshake(fixture, await fixture.ticket()));
@@ -449,7 +454,7 @@ async function deaf(fixture: PageFixture): Promise<Socket> {
   return socket;
 }
 
-const handshake = (fixture: PageFixture, ticket: string, key = 'AAAAAAAAAAAAAAAAAAAAAA=='): string =>
+const handshake = (fixture: WebFixture, ticket: string, key = 'AAAAAAAAAAAAAAAAAAAAAA=='): string =>
   [
     `GET /api/live?ticket=${ticket} HTTP/1.1`,
     `Host: 127.0.0.1:${fixture.port}`,

@@ -3,10 +3,10 @@ import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { TICKET_WRONG, ticketOf } from './by-ticket.ts';
 import { HttpProblem } from './http-problem.ts';
-import { LivePage } from './live-client.ts';
+import { LiveClient } from './live-client.ts';
 import { LiveFeed } from './live-feed.ts';
 import { OutputWatches } from './output-watches.ts';
-import type { PagePorts } from './ports.ts';
+import type { WebPorts } from './ports.ts';
 import type { Tickets } from './tickets.ts';
 
 export interface LiveTimes {
@@ -16,36 +16,36 @@ export interface LiveTimes {
   lookMs: number;
 }
 
-const MAX_UNSENT = 1024 * 1024;
-const MAX_MESSAGE_LENGTH = 4 * 1024;
-const FAREWELL_MS = 500;
-/** What a close says: the server goes; a message made no sense; the server is in trouble. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+const MAX_MESSAGE_BYTES = 4 * 1024;
+const CLOSE_TIMEOUT_MS = 500;
+/** WebSocket close codes. */
 const GOING_AWAY = 1001;
-const POLICY = 1008;
-const BROKEN = 1011;
+const POLICY_VIOLATION = 1008;
+const INTERNAL_ERROR = 1011;
 
-const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'That is no handshake of a WebSocket, version 13');
+const NO_HANDSHAKE = new HttpProblem(400, 'INVALID_INPUT', 'Not a WebSocket handshake (version 13)');
 
-/** The WebSocket of every open page. */
+/** Accepts the WebSocket of every open web UI. */
 export class LiveSocket {
-  private readonly server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_LENGTH });
-  private readonly ports: PagePorts;
+  private readonly server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
+  private readonly ports: WebPorts;
   private readonly tickets: Tickets;
   private readonly times: LiveTimes;
   private readonly feed: LiveFeed;
   private readonly watches: OutputWatches;
 
-  constructor(ports: PagePorts, tickets: Tickets, times: LiveTimes) {
+  constructor(ports: WebPorts, tickets: Tickets, times: LiveTimes) {
     this.ports = ports;
     this.tickets = tickets;
     this.times = times;
     this.feed = new LiveFeed(ports, times);
     this.watches = new OutputWatches(ports.services, times.lookMs);
-    // Whoever listens for it answers itself, and not the library.
+    // With a listener, ws leaves the response to us.
     this.server.on('wsClientError', () => {});
   }
 
-  /** Null when it is open: that, or a refusal, is certain at once. */
+  /** Returns null when the WebSocket is open, otherwise the error to respond with. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, admit: () => void): HttpProblem | null {
     const errand = this.tickets.redeem(ticketOf(request), 'live');
     if (!errand) return TICKET_WRONG;
@@ -55,54 +55,54 @@ export class LiveSocket {
       isOpen = true;
       admit();
       if (errand.session !== null) opened.once('close', this.ports.sessions.hold(errand.session));
-      // What is no number was never given either.
+      // An `after` that is not a number is treated like an unknown event number.
       this.serve(opened, after === null ? null : /^\d{1,15}$/.test(after) ? Number(after) : Infinity);
     });
     return isOpen ? null : NO_HANDSHAKE;
   }
 
-  /** Says goodbye; who does not answer is cut off. */
+  /** Closes all connections; clients that do not reply in time are terminated. */
   async close(): Promise<void> {
     const open = [...this.server.clients];
     const closed = open.map(socket => new Promise(settle => socket.once('close', settle)));
     for (const socket of open) socket.close(GOING_AWAY, 'The hub stops');
-    const patience = setTimeout(() => {
+    const timeout = setTimeout(() => {
       for (const socket of open) socket.terminate();
-    }, FAREWELL_MS);
+    }, CLOSE_TIMEOUT_MS);
     await Promise.all(closed);
-    clearTimeout(patience);
+    clearTimeout(timeout);
   }
 
   private serve(socket: WebSocket, after: number | null): void {
-    const page = new LivePage(socket, {
+    const client = new LiveClient(socket, {
       silentMs: this.times.silentMs,
-      mostUnsent: MAX_UNSENT,
-      reset: () => this.feed.reset('This page was too slow to be told everything'),
+      maxUnsentBytes: MAX_UNSENT_BYTES,
+      reset: () => this.feed.reset('This client was too slow to receive every change'),
     });
     socket.on('error', () => {}); // 'close' follows
     socket.on('message', (data, isBinary) => {
-      const why = this.hear(page, data, isBinary);
-      if (why !== null) socket.close(POLICY, why);
+      const error = this.receive(client, data, isBinary);
+      if (error !== null) socket.close(POLICY_VIOLATION, error);
     });
     socket.on('close', () => {
-      this.feed.leave(page);
-      this.watches.leave(page);
+      this.feed.leave(client);
+      this.watches.leave(client);
     });
-    this.feed.join(page, after).then(
+    this.feed.join(client, after).then(
       () => {
-        if (socket.readyState !== socket.OPEN) this.feed.leave(page);
+        if (socket.readyState !== socket.OPEN) this.feed.leave(client);
       },
-      () => socket.close(BROKEN, 'What happened could not be read'),
+      () => socket.close(INTERNAL_ERROR, 'The events could not be read'),
     );
   }
 
-  /** Why this cannot be gone along with; null: it can. */
-  private hear(page: LivePage, data: RawData, isBinary: boolean): string | null {
-    const message = isBinary ? null : this.ports.pageMessage(parsed(String(data)));
-    if (!message) return 'That is no message of a page';
+  /** Handles one message; returns the reason why it is refused, or null. */
+  private receive(client: LiveClient, data: RawData, isBinary: boolean): string | null {
+    const message = isBinary ? null : this.ports.parseMessage(parsed(String(data)));
+    if (!message) return 'Not a message of the web UI';
     const { type, ...target } = message;
-    if (type === 'unwatch') this.watches.unwatch(page, target);
-    else if (!this.watches.watch(page, target)) return 'Too many outputs are watched';
+    if (type === 'unwatch') this.watches.unwatch(client, target);
+    else if (!this.watches.watch(client, target)) return 'Too many outputs are watched';
     return null;
   }
 }

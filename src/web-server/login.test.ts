@@ -1,15 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { showAs } from './testing/another-user.ts';
-import { PageFixture, TOKEN } from './testing/page-fixture.ts';
+import { TOKEN, WebFixture } from './testing/web-fixture.ts';
 
 const NONCE = 'a-nonce-of-this-test_0123456789';
 
 const show = (
-  fixture: PageFixture,
+  fixture: WebFixture,
   body: unknown,
   headers: Record<string, string> = {},
-  host = fixture.pageHost,
+  host = fixture.webHost,
 ) =>
   fixture.ask('/api/session', {
     method: 'POST',
@@ -19,7 +19,7 @@ const show = (
   });
 
 test('a key is exchanged for a session, once', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const key = fixture.key();
   const opened = await show(fixture, { key });
   expect(opened.status).toBe(200);
@@ -36,7 +36,7 @@ test('a key is exchanged for a session, once', async () => {
 });
 
 test('what the browser holds at a host before the first session there is evicted, and never later', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const evicted = async (host?: string) =>
     (await show(fixture, { key: fixture.key(host) }, {}, host)).headers['clear-site-data'];
   expect([await evicted(), await evicted()]).toEqual(['"storage"', undefined]);
@@ -45,7 +45,7 @@ test('what the browser holds at a host before the first session there is evicted
 });
 
 test('a key is for one host', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const address = fixture.openAtAddress();
   const [own, other] = [fixture.key(), fixture.key(address)];
   expect((await show(fixture, { key: own }, {}, address)).status).toBe(401);
@@ -54,7 +54,7 @@ test('a key is for one host', async () => {
 });
 
 test('a key that is late, for something else, made up or no key is refused', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const late = fixture.key();
   fixture.now += 600_000;
   const [live, more] = [await fixture.ticket(), fixture.key()];
@@ -74,15 +74,15 @@ test('a key that is late, for something else, made up or no key is refused', asy
 });
 
 test('a key shown by a page of another site is not even looked at', async () => {
-  await using fixture = await PageFixture.start();
+  await using fixture = await WebFixture.start();
   const key = fixture.key();
   for (const origin of ['http://evil.example', fixture.origin])
     expect((await show(fixture, { key }, { origin })).status).toBe(403);
-  expect((await show(fixture, { key }, { origin: `http://${fixture.pageHost}` })).status).toBe(200);
+  expect((await show(fixture, { key }, { origin: `http://${fixture.webHost}` })).status).toBe(200);
 });
 
 test('a key shown on a connection of another user is refused, stays good, and is in the log once', async () => {
-  await using fixture = await PageFixture.start({ isOwnPeer: false });
+  await using fixture = await WebFixture.start({ isOwnPeer: false });
   const key = fixture.key();
   for (let i = 0; i < 3; i++) {
     const refused = await show(fixture, { key });
@@ -101,30 +101,30 @@ test('a key shown on a connection of another user is refused, stays good, and is
 test.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
   'another user who read the key on a command line does not get a session for it',
   async () => {
-    await using fixture = await PageFixture.start();
+    await using fixture = await WebFixture.start();
     const key = fixture.key();
-    expect(await showAs(65_534, fixture.pageHost, key)).toMatch(/^HTTP\/1\.1 403 /);
-    expect(await showAs(0, fixture.pageHost, key)).toContain('"token"');
+    expect(await showAs(65_534, fixture.webHost, key)).toMatch(/^HTTP\/1\.1 403 /);
+    expect(await showAs(0, fixture.webHost, key)).toContain('"token"');
   },
 );
 
 describe('a proof', () => {
-  const proofAt = (fixture: PageFixture, session: string, host?: string) =>
+  const proofAt = (fixture: WebFixture, session: string, host?: string) =>
     fixture.ask(`/api/proof?session=${session}&nonce=${NONCE}`, { host });
 
   test('shows a page that this is the hub of its session, at this host, without the token', async () => {
-    await using fixture = await PageFixture.start();
-    const { token } = fixture.sessions.open(fixture.pageHost);
-    const expected = createHmac('sha256', token).update(`${NONCE} ${fixture.pageHost}`).digest('hex');
+    await using fixture = await WebFixture.start();
+    const { token } = fixture.sessions.open(fixture.webHost);
+    const expected = createHmac('sha256', token).update(`${NONCE} ${fixture.webHost}`).digest('hex');
     const { text } = await proofAt(fixture, token.split('.')[0]!);
     expect(JSON.parse(text)).toEqual({ proof: expected });
   });
 
   test('is not given for a session of another host, or one that is over', async () => {
-    await using fixture = await PageFixture.start();
-    const { token } = fixture.sessions.open(fixture.pageHost);
+    await using fixture = await WebFixture.start();
+    const { token } = fixture.sessions.open(fixture.webHost);
     const id = token.split('.')[0]!;
-    const [here, address] = [fixture.pageHost, fixture.openAtAddress()];
+    const [here, address] = [fixture.webHost, fixture.openAtAddress()];
     for (const [session, host] of [
       [id, address],
       ['gone', here],
@@ -139,7 +139,7 @@ describe('a proof', () => {
   test.each(['', 'short', 'x'.repeat(129), 'with%20a%20space%20in%20it', 'sixteen%0aletters'])(
     'takes a nonce of bounded length and plain letters: %j',
     async nonce => {
-      await using fixture = await PageFixture.start();
+      await using fixture = await WebFixture.start();
       expect((await fixture.ask(`/api/proof?nonce=${nonce}`)).status).toBe(400);
     },
   );

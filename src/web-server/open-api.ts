@@ -1,4 +1,4 @@
-import type { JsonSchema, PagePorts } from './ports.ts';
+import type { JsonSchema, WebPorts } from './ports.ts';
 import type { Route } from './route-table.ts';
 
 /** A JSON Schema of an object, or of one of several. */
@@ -11,7 +11,7 @@ export interface ObjectSchema extends JsonSchema {
 
 const variantsOf = ({ anyOf = [], oneOf = [] }: ObjectSchema): ObjectSchema[] => [...anyOf, ...oneOf];
 
-/** The fields it may have; of one that differs among several, the first way. */
+/** All fields of a schema. If variants define a field differently, the first variant counts. */
 export function fieldsOf(schema: ObjectSchema): Map<string, JsonSchema> {
   const own = Object.entries(schema.properties ?? {});
   const others = variantsOf(schema).flatMap(variant => [...fieldsOf(variant)]);
@@ -36,7 +36,7 @@ function withoutFields(schema: ObjectSchema, names: readonly string[]): ObjectSc
 /** The REST API as an OpenAPI 3.1 document, made from the same table as the API itself. */
 export function openApi(
   routes: readonly Route[],
-  { version, schemaOf }: Pick<PagePorts, 'version' | 'schemaOf'>,
+  { version, schemaOf }: Pick<WebPorts, 'version' | 'schemaOf'>,
 ) {
   const paths: Record<string, Record<string, object>> = { '/api/ticket': { post: TICKET } };
   for (const route of routes) {
@@ -51,7 +51,7 @@ export function openApi(
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
       schemas: { Error: ERROR },
-      responses: { Error: { description: 'It was refused, or failed', content: json(ref('Error')) } },
+      responses: { Error: { description: 'The request was refused or failed', content: json(ref('Error')) } },
       parameters: {
         workspace: {
           name: 'Squad-Workspace',
@@ -62,7 +62,7 @@ export function openApi(
         wait: {
           name: 'Prefer',
           in: 'header',
-          description: 'wait=SECONDS: how long an operation that waits may wait; not at all unless said',
+          description: 'wait=SECONDS: how long the operation may wait (default: 0)',
           schema: { type: 'string' },
         },
       },
@@ -70,7 +70,7 @@ export function openApi(
   };
 }
 
-function operationOf({ method, fields, operation }: Route, schemaOf: PagePorts['schemaOf']): object {
+function operationOf({ method, fields, operation }: Route, schemaOf: WebPorts['schemaOf']): object {
   const input = schemaOf(operation.input, 'input') as ObjectSchema;
   const parameters = [...fieldsOf(input)]
     .filter(([name]) => fields.includes(name) || method === 'GET')
@@ -82,7 +82,7 @@ function operationOf({ method, fields, operation }: Route, schemaOf: PagePorts['
     }));
   return {
     operationId: operation.name,
-    summary: operation.tool?.title ?? inWords(operation.name),
+    summary: operation.tool?.title ?? titleOf(operation.name),
     ...(operation.tool && { description: operation.tool.description }),
     parameters: [
       ...parameters,
@@ -101,7 +101,7 @@ function operationOf({ method, fields, operation }: Route, schemaOf: PagePorts['
 
 const json = (schema: JsonSchema) => ({ 'application/json': { schema } });
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const inWords = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+const titleOf = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
 
 const ERROR: JsonSchema = {
   type: 'object',
@@ -125,7 +125,7 @@ const TICKET = {
   operationId: 'ticket',
   summary: 'A ticket for an address that cannot carry the token',
   description:
-    'Good once. Within 30 seconds: ?ticket=… of /api/live (WebSocket) or /api/download. Within 10 minutes: the key of POST /api/session.',
+    'Works once. Within 30 seconds: ?ticket=… of /api/live (WebSocket) or /api/download. Within 10 minutes: the key of POST /api/session.',
   requestBody: {
     required: true,
     content: json({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunId } from '../schema/ids.ts';
-import type { LivePage } from './live-client.ts';
+import type { LiveClient } from './live-client.ts';
 import { OutputWatches } from './output-watches.ts';
 
 const TARGET = { runId: 'run_0123456789' as RunId, turn: 1, stream: 'stdout' as const };
@@ -19,7 +19,7 @@ test('an output that stays as it is is told of once', async () => {
   };
   const watches = new OutputWatches(services as never, 1);
   const told: string[] = [];
-  const page = { send: (message: Buffer) => told.push(String(message)) > 0 } as unknown as LivePage;
+  const page = { send: (message: Buffer) => told.push(String(message)) > 0 } as unknown as LiveClient;
   watches.watch(page, TARGET);
   await expect.poll(() => looks).toBeGreaterThan(5);
   expect(told).toHaveLength(1);
@@ -47,7 +47,7 @@ test('a page that is behind is told what it did not take when it takes it, the e
     told.push([size, isOver]);
     return true;
   };
-  watches.watch({ send } as unknown as LivePage, TARGET);
+  watches.watch({ send } as unknown as LiveClient, TARGET);
   await expect.poll(() => told).toEqual([[4, false]]);
   isBehind = true;
   size = 5;
@@ -73,7 +73,7 @@ test('a message that was stored is told of although the output stays as it is', 
   const watches = new OutputWatches(services as never, 1);
   const told: number[] = [];
   const send = (message: Buffer) => told.push(JSON.parse(String(message)).messages) > 0;
-  const page = { send } as unknown as LivePage;
+  const page = { send } as unknown as LiveClient;
   watches.watch(page, TARGET);
   await expect.poll(() => told).toEqual([0]);
   messages = 2;

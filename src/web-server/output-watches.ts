@@ -1,8 +1,8 @@
 import type { OutputStream } from '../core/ports/run-files.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { LivePage } from './live-client.ts';
+import type { LiveClient } from './live-client.ts';
 import { frame } from './live-feed.ts';
-import type { PagePorts } from './ports.ts';
+import type { WebPorts } from './ports.ts';
 
 export interface Target {
   runId: RunId;
@@ -12,81 +12,81 @@ export interface Target {
 
 interface Watched {
   target: Target;
-  /** Each with what it was told last; null: nothing yet. */
-  pages: Map<LivePage, string | null>;
+  /** Each client with the last state it was sent; null: nothing yet. */
+  clients: Map<LiveClient, string | null>;
 }
 
-type WatchServices = Pick<PagePorts['services'], 'files' | 'runner' | 'traces'>;
+type WatchServices = Pick<WebPorts['services'], 'files' | 'runner' | 'traces'>;
 
-const MAX_PER_PAGE = 8;
+const MAX_PER_CLIENT = 8;
 
-/** Tells pages how large an output has become. Sizes are looked at only while somebody watches, and once for all who do. */
+/** Notifies clients when an output grows. Sizes are read only while a client watches, once for all clients. */
 export class OutputWatches {
   private readonly services: WatchServices;
   private readonly everyMs: number;
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | null = null;
-  private looking: Promise<void> | null = null;
+  private checking: Promise<void> | null = null;
 
   constructor(services: WatchServices, everyMs: number) {
     this.services = services;
     this.everyMs = everyMs;
   }
 
-  /** False when the page watches too much already. */
-  watch(page: LivePage, target: Target): boolean {
+  /** Returns false when the client already watches too many outputs. */
+  watch(client: LiveClient, target: Target): boolean {
     const key = keyOf(target);
-    const entry = this.watched.get(key) ?? { target, pages: new Map() };
-    const others = [...this.watched.values()].filter(each => each !== entry && each.pages.has(page));
-    if (others.length >= MAX_PER_PAGE) return false;
+    const entry = this.watched.get(key) ?? { target, clients: new Map() };
+    const others = [...this.watched.values()].filter(each => each !== entry && each.clients.has(client));
+    if (others.length >= MAX_PER_CLIENT) return false;
     this.watched.set(key, entry);
-    entry.pages.set(page, null);
-    this.timer ??= setInterval(() => this.look(), this.everyMs).unref();
-    this.look();
+    entry.clients.set(client, null);
+    this.timer ??= setInterval(() => this.check(), this.everyMs).unref();
+    this.check();
     return true;
   }
 
-  unwatch(page: LivePage, target: Target): void {
-    this.drop(page, keyOf(target));
+  unwatch(client: LiveClient, target: Target): void {
+    this.drop(client, keyOf(target));
   }
 
-  leave(page: LivePage): void {
-    for (const key of this.watched.keys()) this.drop(page, key);
+  leave(client: LiveClient): void {
+    for (const key of this.watched.keys()) this.drop(client, key);
   }
 
-  private drop(page: LivePage, key: string): void {
+  private drop(client: LiveClient, key: string): void {
     const entry = this.watched.get(key);
-    entry?.pages.delete(page);
-    if (entry?.pages.size === 0) this.watched.delete(key);
+    entry?.clients.delete(client);
+    if (entry?.clients.size === 0) this.watched.delete(key);
     if (this.watched.size > 0 || !this.timer) return;
     clearInterval(this.timer);
     this.timer = null;
   }
 
-  private look(): void {
-    this.looking ??= Promise.all([...this.watched.values()].map(entry => this.lookAt(entry)))
-      .catch(() => {}) // the disk's trouble; the next look is soon
+  private check(): void {
+    this.checking ??= Promise.all([...this.watched.values()].map(entry => this.checkOne(entry)))
+      .catch(() => {}) // a disk error; the next check follows soon
       .then(() => {
-        this.looking = null;
+        this.checking = null;
       });
   }
 
-  private async lookAt({ target, pages }: Watched): Promise<void> {
+  private async checkOne({ target, clients }: Watched): Promise<void> {
     const { runId, turn, stream } = target;
     const { files, runner, traces } = this.services;
-    // Before the size: what is over then has its last size now.
+    // Read before the size: if the turn is over now, the size below is final.
     const run = runner.current(runId);
     const isOver = run === null || run.turn > turn;
     const size = await files.size({ runId, number: turn }, stream);
     const messages = traces.savedOf(runId);
-    const news = `${size} ${messages}`;
+    const current = `${size} ${messages}`;
     const message = frame({ type: 'grew', ...target, size, messages, isOver });
-    for (const [page, told] of pages) {
-      if (!isOver && told === news) continue;
-      // What a page that is behind did not take, it is told again.
-      if (!page.send(message)) continue;
-      pages.set(page, news);
-      if (isOver) this.drop(page, keyOf(target));
+    for (const [client, sent] of clients) {
+      if (!isOver && sent === current) continue;
+      // A client that is behind drops the message; it is sent again with the next check.
+      if (!client.send(message)) continue;
+      clients.set(client, current);
+      if (isOver) this.drop(client, keyOf(target));
     }
   }
 }

@@ -5,47 +5,47 @@ import type { Caller } from '../core/ports/workspace.ts';
 import type { Call, Operation, UserServices } from '../operations/operation.ts';
 import type { ErrorShape } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
-import type { PageMessage } from '../schema/live.ts';
+import type { ClientMessage } from '../schema/live.ts';
 import type { Run } from '../schema/run.ts';
 import type { RunCard } from '../schema/run-card.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Browsers that were let in; see `src/http/sessions.ts`. */
-export interface PageSessions {
+/** Browser sessions; see `src/http/sessions.ts`. */
+export interface WebSessions {
   open(host: string): { token: string; isFirst: boolean };
   proof(id: string, nonce: string, host: string): string | null;
   hold(id: string): () => void;
-  /** The session that a request came with; null: it came with another token. */
+  /** Session of a request; null: it came with another kind of token. */
   of(request: IncomingMessage): string | null;
 }
 
 /**
- * What the page's server is given. It is a bundle of its own: what it imported from us beside types would be there twice, and an
- * error or a schema of one copy is none of the other's.
+ * Everything that the web server needs from the hub. It is a separate bundle: a value imported from our code would exist twice,
+ * and `instanceof` fails between the two copies of an error class or a schema.
  */
-export interface PagePorts {
+export interface WebPorts {
   services: UserServices;
   operations: readonly Operation[];
   dispatch(operation: Operation, input: unknown, call: Call<UserServices>): Promise<unknown>;
   errorOf(thrown: unknown): ErrorShape;
   schemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** Null: it is none. */
-  pageMessage(words: unknown): PageMessage | null;
-  /** Every run whose card may be another after these. */
+  /** Null: not a valid message. */
+  parseMessage(value: unknown): ClientMessage | null;
+  /** Every run whose card may have changed with these events. */
   touchedRuns(events: Event[]): Promise<Run[]>;
   cardsOf(runs: Run[]): Promise<RunCard[]>;
-  /** What `export_run` told, as one HTML file and its name. */
+  /** The output of `export_run` as one HTML file, and its name. */
   savedRun(data: unknown): Promise<{ name: string; page: string }>;
-  /** Who asks, of a request whose token was right. */
+  /** Caller of a request whose token was accepted. */
   callerOf(request: IncomingMessage): Promise<Caller>;
-  /** Whether a connection is the user's own, or may be. */
+  /** True when a connection comes from the user's own process, or when that cannot be determined. */
   isOwnPeer(socket: Socket): Promise<boolean>;
-  sessions: PageSessions;
+  sessions: WebSessions;
   version: string;
-  /** Where the page's files are. */
+  /** Folder with the files of the web UI. */
   webFolder: string;
-  mostBodyBytes: number;
+  maxBodyBytes: number;
   onInFlight(change: 1 | -1): void;
   log(level: 'debug' | 'warning' | 'error', message: string, cause: unknown): void;
 }

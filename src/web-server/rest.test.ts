@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { type Call, type Operation, operation, type Route } from '../operations/operation.ts';
 import { type ErrorCode, SquadError } from '../schema/error.ts';
 import { statusOf } from './http-problem.ts';
-import { PageFixture, TOKEN } from './testing/page-fixture.ts';
+import { TOKEN, WebFixture } from './testing/web-fixture.ts';
 
-let page: PageFixture;
+let web: WebFixture;
 let lastCall: Call | null = null;
 
 /** Stands in for a real operation and returns its input. */
@@ -26,7 +26,7 @@ const echo = (name: string, route: Route, input: z.ZodType): Operation =>
   }) as Operation;
 
 beforeAll(async () => {
-  page = await PageFixture.start({
+  web = await WebFixture.start({
     operations: [
       echo(
         'list_runs',
@@ -60,34 +60,34 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => page[Symbol.asyncDispose]());
+afterAll(() => web[Symbol.asyncDispose]());
 
 const errorIn = async (response: Response) =>
   ((await response.json()) as { error: Record<string, unknown> }).error;
 
 test('a query, a path and a body become the input of an operation', async () => {
-  expect(await (await page.fetch('/api/runs?limit=3&status=running')).json()).toEqual({
+  expect(await (await web.fetch('/api/runs?limit=3&status=running')).json()).toEqual({
     given: { limit: 3, status: ['running'] },
   });
-  expect(await (await page.fetch('/api/runs/run_a%2Fb')).json()).toEqual({ given: { run: 'run_a/b' } });
-  expect(await (await page.post('/api/runs/run_x/reply', { text: 'go on' })).json()).toEqual({
+  expect(await (await web.fetch('/api/runs/run_a%2Fb')).json()).toEqual({ given: { run: 'run_a/b' } });
+  expect(await (await web.post('/api/runs/run_x/reply', { text: 'go on' })).json()).toEqual({
     given: { run: 'run_x', text: 'go on' },
   });
 });
 
 test('how long to wait is said in a header; nobody waits unless they say so', async () => {
-  await page.fetch('/api/runs');
+  await web.fetch('/api/runs');
   expect(lastCall!.waitMs).toBe(0);
-  await page.fetch('/api/runs', { headers: { prefer: 'respond-async, wait=7' } });
+  await web.fetch('/api/runs', { headers: { prefer: 'respond-async, wait=7' } });
   expect(lastCall!.waitMs).toBe(7_000);
-  await page.fetch('/api/runs', { headers: { prefer: 'wait=99999999999' } });
+  await web.fetch('/api/runs', { headers: { prefer: 'wait=99999999999' } });
   expect(lastCall!.waitMs).toBe(3_600_000);
 });
 
 test('who goes away waits no longer', async () => {
   const gone = new AbortController();
   lastCall = null;
-  const asked = page.post('/api/wait', {}, { signal: gone.signal });
+  const asked = web.post('/api/wait', {}, { signal: gone.signal });
   await expect.poll(() => lastCall).not.toBeNull();
   gone.abort();
   await expect(asked).rejects.toThrow();
@@ -102,7 +102,7 @@ test.each([
   ['a wrong method', '/api/wait', 405, 'INVALID_INPUT'],
   ['a path that disagrees with its query', '/api/runs/run_a?run=run_b', 400, 'INVALID_INPUT'],
 ])('%s is refused with a code, a status and no cross-origin leave', async (_what, path, status, code) => {
-  const response = await page.fetch(path);
+  const response = await web.fetch(path);
   expect(response.status).toBe(status);
   expect(response.headers.get('cache-control')).toBe('no-store');
   expect(response.headers.get('x-content-type-options')).toBe('nosniff');
@@ -113,7 +113,7 @@ test.each([
 });
 
 test('a wrong method says which is right', async () => {
-  expect((await page.fetch('/api/wait')).headers.get('allow')).toBe('POST');
+  expect((await web.fetch('/api/wait')).headers.get('allow')).toBe('POST');
 });
 
 test.each([
@@ -123,7 +123,7 @@ test.each([
   ['a type that begins like JSON', { 'content-type': 'application/json5' }],
 ])('a body that does not say it is JSON is not read: %s', async (_what, headers) => {
   const body = new Blob([JSON.stringify({ text: 'x' })]);
-  const response = await page.fetch('/api/runs/r/reply', {
+  const response = await web.fetch('/api/runs/r/reply', {
     method: 'POST',
     headers: headers as Record<string, string>,
     body,
@@ -135,13 +135,13 @@ test.each(['{', '[]', '"text"', 'null', '1', '{"text":'])(
   'a body that is no object is refused: %s',
   async body => {
     const headers = { 'content-type': 'application/json; charset=utf-8' };
-    const response = await page.fetch('/api/runs/r/reply', { method: 'POST', headers, body });
+    const response = await web.fetch('/api/runs/r/reply', { method: 'POST', headers, body });
     expect([response.status, (await errorIn(response)).code]).toEqual([400, 'INVALID_INPUT']);
   },
 );
 
 test('a body that is too large is refused, whether or not it says how large it is', async () => {
-  const response = await page.post('/api/runs/r/reply', { text: 'x'.repeat(2_000) });
+  const response = await web.post('/api/runs/r/reply', { text: 'x'.repeat(2_000) });
   expect([response.status, (await errorIn(response)).code]).toEqual([413, 'MESSAGE_TOO_LARGE']);
   const { socket, heard } = say('POST /api/runs/r/reply', 'Transfer-Encoding: chunked', JSON_TYPE);
   const piece = `400\r\n${'x'.repeat(1_024)}\r\n`;
@@ -165,12 +165,12 @@ test('a body may come in pieces, without its size, or not at all', async () => {
 });
 
 test('one that breaks off is nobody’s bug', async () => {
-  const before = page.errors.length;
+  const before = web.errors.length;
   const { socket } = say('POST /api/runs/r/reply', JSON_TYPE, 'Content-Length: 100');
   socket.end('{"text":');
   await once(socket, 'close');
-  await page.fetch('/api/runs');
-  expect(page.errors.slice(before)).toEqual([]);
+  await web.fetch('/api/runs');
+  expect(web.errors.slice(before)).toEqual([]);
 });
 
 test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'])(
@@ -188,28 +188,28 @@ const JSON_TYPE = 'Content-Type: application/json';
 
 /** Exactly these lines, with the token; and what is heard then. */
 function say(line: string, ...headers: string[]) {
-  const socket = connect(page.port, '127.0.0.1');
+  const socket = connect(web.port, '127.0.0.1');
   let text = '';
   socket.setEncoding('utf8').on('data', chunk => {
     text += chunk;
   });
   socket.on('error', () => {});
-  const own = [`Host: 127.0.0.1:${page.port}`, `Authorization: Bearer ${TOKEN}`];
+  const own = [`Host: 127.0.0.1:${web.port}`, `Authorization: Bearer ${TOKEN}`];
   socket.write([`${line} HTTP/1.1`, ...own, ...headers, '', ''].join('\r\n'));
   return { socket, heard: () => text };
 }
 
 test('a bug is told without its stack, and is in the log', async () => {
-  const response = await page.fetch('/api/roles');
+  const response = await web.fetch('/api/roles');
   expect(response.status).toBe(500);
   const error = await errorIn(response);
   expect(error).toMatchObject({ code: 'INTERNAL', kind: 'internal' });
   expect(JSON.stringify(error)).not.toContain('rest.test.ts');
-  expect(page.errors).toContainEqual(expect.any(TypeError));
+  expect(web.errors).toContainEqual(expect.any(TypeError));
 });
 
 test('the head of an answer is the head of an answer', async () => {
-  const response = await page.fetch('/api/runs', { method: 'HEAD' });
+  const response = await web.fetch('/api/runs', { method: 'HEAD' });
   expect([response.status, await response.text()]).toEqual([200, '']);
 });
 
@@ -228,6 +228,6 @@ test.each<[ErrorCode, number]>([
 });
 
 test('the description says where everything is', async () => {
-  const document = (await (await page.fetch('/api/openapi.json')).json()) as { paths: object };
+  const document = (await (await web.fetch('/api/openapi.json')).json()) as { paths: object };
   expect(Object.keys(document.paths)).toContain('/api/runs/{run}/reply');
 });

@@ -4,11 +4,11 @@ import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation } from '../operations/operation.ts';
 import { HttpProblem, problemOf, readBody } from './http-problem.ts';
 import { fieldsOf, openApi } from './open-api.ts';
-import type { JsonSchema, PagePorts } from './ports.ts';
+import type { JsonSchema, WebPorts } from './ports.ts';
 import { type Route, routesOf } from './route-table.ts';
 import { errandOf, named, type Tickets } from './tickets.ts';
 
-/** The words of a query as the values its operation expects; what does not fit stays a word, for the operation to refuse. */
+/** Converts query parameters to the types that the operation expects. Others stay strings, which the operation then refuses. */
 export function readQuery(query: URLSearchParams, schema: JsonSchema): Record<string, unknown> {
   const fields = fieldsOf(schema);
   const names = [...new Set(query.keys())];
@@ -18,96 +18,101 @@ export function readQuery(query: URLSearchParams, schema: JsonSchema): Record<st
       const wanted = fields.get(name) ?? {};
       const [only, ...more] = given;
       const list = variants(wanted).find(({ type }) => type === 'array');
-      if (list) return [name, given.map(word => asWanted(word, (list.items ?? {}) as JsonSchema))];
-      return [name, more.length > 0 ? given : asWanted(only!, wanted)];
+      if (list) return [name, given.map(text => converted(text, (list.items ?? {}) as JsonSchema))];
+      return [name, more.length > 0 ? given : converted(only!, wanted)];
     }),
   );
 }
 
-function asWanted(word: string, schema: JsonSchema): unknown {
+function converted(text: string, schema: JsonSchema): unknown {
   const types = variants(schema).flatMap(({ type }) => type as string | string[]);
-  if ((types.includes('number') || types.includes('integer')) && isNumber(word)) return Number(word);
-  if (types.includes('boolean') && (word === 'true' || word === 'false')) return word === 'true';
-  return word;
+  if ((types.includes('number') || types.includes('integer')) && isNumber(text)) return Number(text);
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
 }
 
-const isNumber = (word: string) => /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(word);
+const isNumber = (text: string) => /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text);
 
 const variants = (schema: JsonSchema): JsonSchema[] =>
   [schema, ...((schema.anyOf ?? schema.oneOf ?? []) as JsonSchema[])].filter(
     ({ type }) => type !== undefined,
   );
 
-type Asked = Context<{ Bindings: HttpBindings }>;
+type Request = Context<{ Bindings: HttpBindings }>;
 
 const MAX_WAIT_S = 3_600;
 
-/** The operations table as a REST API. Whoever comes here has shown a token. */
-export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: HttpBindings }> {
+/** The operations table as a REST API. Every request here has a valid token. */
+export function restApi(ports: WebPorts, tickets: Tickets): Hono<{ Bindings: HttpBindings }> {
   const app = new Hono<{ Bindings: HttpBindings }>();
   const routes = routesOf(ports.operations);
-  /** Made when first asked for; they do not change while a hub lives. */
+  /** Input schemas, created on first use. */
   const inputs = new Map<string, JsonSchema>();
   for (const route of routes)
-    app.on(route.method, honoPath(route.path), async asked => asked.json(await answer(asked, route)));
+    app.on(route.method, honoPath(route.path), async request => request.json(await answer(request, route)));
   let description: object | null = null;
-  app.get('/api/openapi.json', asked => {
+  app.get('/api/openapi.json', request => {
     description ??= openApi(routes, ports);
-    return asked.json(description);
+    return request.json(description);
   });
-  app.post('/api/ticket', async asked => {
-    const body = await readBody(asked.env.incoming, ports.mostBodyBytes);
-    const caller = await ports.callerOf(asked.env.incoming);
+  app.post('/api/ticket', async request => {
+    const body = await readBody(request.env.incoming, ports.maxBodyBytes);
+    const caller = await ports.callerOf(request.env.incoming);
     if (caller.parent)
       throw new HttpProblem(
         403,
         'NOT_ALLOWED',
-        `Run ${caller.parent.id} gets no ticket: they are for the user`,
+        `Run ${caller.parent.id} cannot get a ticket: tickets are only for the user`,
       );
-    const session = ports.sessions.of(asked.env.incoming);
+    const session = ports.sessions.of(request.env.incoming);
     const errand = await errandOf(body, { caller, session }, (name, input) =>
-      call(asked, caller, named(ports.operations, name), input),
+      call(request, caller, named(ports.operations, name), input),
     );
-    return asked.json(tickets.issue(errand));
+    return request.json(tickets.issue(errand));
   });
   for (const [path, methods] of methodsByPath(routes))
-    app.all(honoPath(path), asked => {
-      asked.header('allow', methods.join(', '));
+    app.all(honoPath(path), request => {
+      request.header('allow', methods.join(', '));
       throw new HttpProblem(405, 'INVALID_INPUT', `${path} takes ${methods.join(' or ')}`);
     });
-  app.notFound(asked => {
-    const place = `${asked.req.method} ${asked.req.path}`;
+  app.notFound(request => {
+    const place = `${request.req.method} ${request.req.path}`;
     return problem(
-      asked,
-      new HttpProblem(404, 'UNKNOWN_OPERATION', `There is no ${place}`, [
-        'GET /api/openapi.json lists what there is.',
+      request,
+      new HttpProblem(404, 'UNKNOWN_OPERATION', `Unknown route: ${place}`, [
+        'GET /api/openapi.json lists all routes.',
       ]),
     );
   });
-  app.onError((thrown, asked) => problem(asked, thrown));
+  app.onError((thrown, request) => problem(request, thrown));
   return app;
 
-  async function answer(asked: Asked, { method, fields, operation }: Route): Promise<object> {
+  async function answer(request: Request, { method, fields, operation }: Route): Promise<object> {
     const schema = inputs.get(operation.name) ?? ports.schemaOf(operation.input, 'input');
     inputs.set(operation.name, schema);
     const given =
       method === 'GET'
-        ? readQuery(new URL(asked.req.url).searchParams, schema)
-        : await readBody(asked.env.incoming, ports.mostBodyBytes);
-    const caller = await ports.callerOf(asked.env.incoming);
-    return (await call(asked, caller, operation, withPath(given, asked, fields, schema))) as object;
+        ? readQuery(new URL(request.req.url).searchParams, schema)
+        : await readBody(request.env.incoming, ports.maxBodyBytes);
+    const caller = await ports.callerOf(request.env.incoming);
+    return (await call(request, caller, operation, withPath(given, request, fields, schema))) as object;
   }
 
-  async function call(asked: Asked, caller: Caller, operation: Operation, input: unknown): Promise<unknown> {
+  async function call(
+    request: Request,
+    caller: Caller,
+    operation: Operation,
+    input: unknown,
+  ): Promise<unknown> {
     const gone = new AbortController();
-    asked.env.outgoing.once('close', () => gone.abort());
+    request.env.outgoing.once('close', () => gone.abort());
     ports.onInFlight(1);
     try {
       return await ports.dispatch(operation, input, {
         services: ports.services,
         caller,
         signal: gone.signal,
-        waitMs: waitOf(asked) * 1000,
+        waitMs: waitOf(request) * 1000,
         progress: async () => {},
         emit: () => {},
       });
@@ -116,12 +121,12 @@ export function restApi(ports: PagePorts, tickets: Tickets): Hono<{ Bindings: Ht
     }
   }
 
-  function problem(asked: Asked, thrown: unknown): Response {
+  function problem(request: Request, thrown: unknown): Response {
     const { status, body } = problemOf(thrown, ports.errorOf);
     if (status === 500) ports.log('error', 'A bug in the REST API', thrown);
-    // Where it stopped being read, nothing else can begin.
-    if (status === 413) asked.header('connection', 'close');
-    return asked.json(body, status);
+    // The rest of the body is unread, so the connection cannot be reused.
+    if (status === 413) request.header('connection', 'close');
+    return request.json(body, status);
   }
 }
 
@@ -140,15 +145,15 @@ function methodsByPath(routes: Route[]): Map<string, string[]> {
   return found;
 }
 
-/** A field in the path is that field: another value beside it would be ignored without a word. */
+/** Adds the fields of the path. A different value in the query or body is refused instead of silently ignored. */
 function withPath(
   given: Record<string, unknown>,
-  asked: Asked,
+  request: Request,
   fields: string[],
   schema: JsonSchema,
 ): Record<string, unknown> {
   const inPath = readQuery(
-    new URLSearchParams(fields.map((field): [string, string] => [field, asked.req.param(field)!])),
+    new URLSearchParams(fields.map((field): [string, string] => [field, request.req.param(field)!])),
     schema,
   );
   const twice = fields.find(field => given[field] !== undefined && given[field] !== inPath[field]);
@@ -156,13 +161,13 @@ function withPath(
     throw new HttpProblem(
       400,
       'INVALID_INPUT',
-      `${twice} is given by the path, and as something else beside it`,
+      `${twice} has one value in the path and another in the query or body`,
     );
   return { ...given, ...inPath };
 }
 
-/** `Prefer: wait=30`: how many seconds an operation may wait; none unless asked for. */
-function waitOf(asked: Asked): number {
-  const wanted = /(?:^|[,;\s])wait=(\d+)/i.exec(asked.req.header('prefer') ?? '')?.[1];
+/** Seconds that an operation may wait, from `Prefer: wait=30` (default: 0). */
+function waitOf(request: Request): number {
+  const wanted = /(?:^|[,;\s])wait=(\d+)/i.exec(request.req.header('prefer') ?? '')?.[1];
   return Math.min(Number(wanted ?? 0), MAX_WAIT_S);
 }

@@ -2,7 +2,7 @@ import type { Operation } from '../operations/operation.ts';
 
 export interface Route {
   method: 'GET' | 'POST';
-  /** With its fields in braces, as OpenAPI writes it. */
+  /** With its fields in braces, as in OpenAPI. */
   path: string;
   /** Fields of the input that are in the path. */
   fields: string[];

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
-import { isViewPath } from '../schema/page-paths.ts';
+import { isViewPath } from '../schema/web-paths.ts';
 
-/** `host` has passed the guard: it is one of our own names. */
+/** The guard has checked `host`: it is one of the hub's own names. */
 const contentPolicy = (host: string): string =>
   [
     "default-src 'none'",
@@ -28,10 +28,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-const NOT_BUILT = 'The page is not part of this build of Squad. In its repository: npm run build\n';
+const NOT_BUILT = 'This build of Squad has no web UI. Build it in its repository: npm run build\n';
 
-/** The page itself. Only names found in its folder are served, so that no name given can lead out of it. */
-export class PageFiles {
+/** Serves the files of the web UI. Only names found in its folder are served, so no requested path can leave it. */
+export class StaticFiles {
   private readonly folder: string;
   private names: Promise<ReadonlySet<string>> | null = null;
 
@@ -42,7 +42,7 @@ export class PageFiles {
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url!.split('?', 1)[0]!.slice(1);
     const isFile = extname(path) !== '';
-    // A page that is opened anew may be of a newer build, with other names.
+    // A newer build may have replaced the files since the last page load, with other names.
     if (!isFile) this.names = null;
     this.names ??= namesIn(this.folder);
     const name = isFile ? path : 'index.html';
@@ -50,10 +50,10 @@ export class PageFiles {
     const content = (await this.names).has(name) ? await this.read(name) : null;
     if (content === null) {
       response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
-      response.end(isFile ? 'There is no such file\n' : NOT_BUILT);
+      response.end(isFile ? 'File not found\n' : NOT_BUILT);
       return;
     }
-    // The page itself says that there is no such view, with a way back.
+    // For an unknown view the web UI shows its own 404 page.
     response.writeHead(isFile || isViewPath(`/${path}`) ? 200 : 404, {
       ...headers,
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
@@ -64,7 +64,7 @@ export class PageFiles {
     response.end(content);
   }
 
-  /** Null: another build has just taken its place. */
+  /** Null: a new build has just replaced the file. */
   private read(name: string): Promise<Buffer | null> {
     return readFile(join(this.folder, name)).catch(() => null);
   }

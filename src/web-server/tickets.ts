@@ -6,15 +6,15 @@ import type { Operation } from '../operations/operation.ts';
 import type { RunId } from '../schema/ids.ts';
 import { HttpProblem } from './http-problem.ts';
 
-/** What a ticket is good for. Only the user gets one, so whoever shows it acts as the user, in this and in nothing else. */
+/** What a ticket allows. Only the user gets tickets, so a request with one acts as the user, for this purpose only. */
 export type Errand =
   | { purpose: 'live'; session: string | null }
   | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }
   | { purpose: 'export'; runId: RunId; caller: Caller }
-  /** Lets one browser in, at this host only. */
+  /** Opens a session for one browser, at this host only. */
   | { purpose: 'open'; host: string };
 
-/** Programs come at once; an address that is printed is for a human. */
+/** Programs use a ticket at once; a printed address is opened by a person. */
 export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
 const MAX_TICKETS = 1_000;
 
@@ -25,7 +25,7 @@ interface Issued {
   expiring: NodeJS.Timeout;
 }
 
-/** Secrets for addresses, which end up in histories and process lists: good once, for one thing, and not for long. */
+/** Secrets for addresses. Addresses end up in histories and process lists, so each ticket works once, for one purpose and a short time. */
 export class Tickets {
   private readonly issued = new Map<string, Issued>();
   private readonly clock: Clock;
@@ -34,7 +34,7 @@ export class Tickets {
     this.clock = clock;
   }
 
-  /** How many could still be shown. */
+  /** Number of unused tickets. */
   get size(): number {
     return this.issued.size;
   }
@@ -43,13 +43,13 @@ export class Tickets {
     const [oldest] = this.issued.keys();
     if (this.issued.size >= MAX_TICKETS) this.forget(oldest!);
     const ticket = randomBytes(32).toString('base64url');
-    const lasts = TICKET_MS[errand.purpose];
-    const expiring = setTimeout(() => this.forget(ticket), lasts).unref();
-    this.issued.set(ticket, { errand, until: this.clock.monotonic() + lasts, expiring });
-    return { ticket, expiresAt: this.clock.now() + lasts };
+    const durationMs = TICKET_MS[errand.purpose];
+    const expiring = setTimeout(() => this.forget(ticket), durationMs).unref();
+    this.issued.set(ticket, { errand, until: this.clock.monotonic() + durationMs, expiring });
+    return { ticket, expiresAt: this.clock.now() + durationMs };
   }
 
-  /** Null: nobody was given it, it was used, it is too late, or it is for something else. It is used up either way. */
+  /** Uses up a ticket. Null: unknown, used, expired, or for another purpose. */
   redeem<P extends Errand['purpose']>(
     ticket: string,
     ...purposes: P[]
@@ -59,7 +59,7 @@ export class Tickets {
     return found;
   }
 
-  /** The same, and it stays as good as it was. */
+  /** Like `redeem`, without using the ticket up. */
   find<P extends Errand['purpose']>(
     ticket: string,
     ...purposes: P[]
@@ -85,14 +85,14 @@ type Purpose = (typeof PURPOSES)[number];
 
 type Ask = (operation: string, input: unknown) => Promise<unknown>;
 
-/** What each kind of ticket may be asked with; nothing else is kept for anybody. */
+/** Fields that each kind of ticket accepts. */
 const FIELDS: Readonly<Record<Purpose, readonly string[]>> = {
   live: [],
   download: ['run', 'turn', 'stream'],
   export: ['run'],
 };
 
-/** What a body of `POST /api/ticket` asks for; a run is looked for now, so that who asks is told if there is none. */
+/** Reads the body of `POST /api/ticket`. The run is looked up now, so that an unknown one fails this request. */
 export async function errandOf(
   body: Record<string, unknown>,
   { caller, session }: { caller: Caller; session: string | null },
@@ -101,9 +101,13 @@ export async function errandOf(
   const { purpose: wanted, ...rest } = body;
   const purpose = PURPOSES.find(each => each === wanted);
   if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or export');
-  const stray = Object.keys(rest).find(field => !FIELDS[purpose].includes(field));
-  if (stray !== undefined)
-    throw new HttpProblem(400, 'INVALID_INPUT', `A ticket for ${purpose} takes no ${stray.slice(0, 40)}`);
+  const unknown = Object.keys(rest).find(field => !FIELDS[purpose].includes(field));
+  if (unknown !== undefined)
+    throw new HttpProblem(
+      400,
+      'INVALID_INPUT',
+      `A ticket for ${purpose} does not accept ${unknown.slice(0, 40)}`,
+    );
   if (purpose === 'live') return { purpose, session };
   if (purpose === 'export') {
     const { run } = (await ask('show_run', rest)) as { run: { id: RunId } };

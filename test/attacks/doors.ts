@@ -1,5 +1,5 @@
 import { OPERATIONS } from '../../src/operations/operations.ts';
-import type { PagePorts } from '../../src/web-server/ports.ts';
+import type { WebPorts } from '../../src/web-server/ports.ts';
 import { restApi } from '../../src/web-server/rest.ts';
 import { Tickets } from '../../src/web-server/tickets.ts';
 
@@ -10,7 +10,7 @@ export interface Door {
 
 /** Every route the REST API has registered, asked of the router itself: a new one is here without anybody adding it. */
 export function restRoutes(): Door[] {
-  const ports = { operations: OPERATIONS } as Partial<PagePorts> as PagePorts;
+  const ports = { operations: OPERATIONS } as Partial<WebPorts> as WebPorts;
   const routes = restApi(ports, new Tickets({ now: () => 0, monotonic: () => 0 })).routes.map(
     ({ method, path }) => ({
       method: method === 'ALL' ? 'GET' : method,

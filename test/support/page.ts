@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { askHub } from './ask-hub.ts';
 import { launchChromium } from './chromium.ts';
 import { script } from './git-squad.ts';
-import { pageKey } from './page-key.ts';
 import type { TestSquad } from './squad.ts';
+import { webKey } from './web-key.ts';
 
 const PAGE_TIMEOUT_MS = 20_000;
 
@@ -58,7 +58,7 @@ export class Pages {
 
   async enter(page: Page, path: string): Promise<void> {
     const [place, hash] = path.split('#');
-    await page.goto(`${this.origin}${place}${await pageKey(this.squad)}`);
+    await page.goto(`${this.origin}${place}${await webKey(this.squad)}`);
     await page.locator('main h1').first().waitFor({ state: 'attached' });
     if (hash !== undefined) await page.goto(`${this.origin}${path}`);
   }

@@ -17,7 +17,7 @@ describe('a page', () => {
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));
     await page.goto(`${pages.origin}/r/${run}`);
-    await page.getByText('This tab has no key to the hub.').waitFor();
+    await page.getByText('This tab is not signed in to the hub.').waitFor();
     await page.getByRole('button').getByText('squad open', { exact: true }).waitFor();
     expect(await page.locator('body').textContent()).not.toContain('Say hello');
     expect(asked.filter(path => path.startsWith('/api'))).toEqual([]);
@@ -27,7 +27,7 @@ describe('a page', () => {
     pages.expectTrouble(/401/);
     const page = await pages.blank();
     await page.goto(`${pages.origin}/#key=${'x'.repeat(43)}`);
-    await page.getByText('This tab has no key to the hub.').waitFor();
+    await page.getByText('This tab is not signed in to the hub.').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
   });
 
@@ -55,7 +55,7 @@ describe('a page', () => {
     pages.expectTrouble(/401/);
     const other = await pages.blank();
     await other.goto(address);
-    await other.getByText('This tab has no key to the hub.').waitFor();
+    await other.getByText('This tab is not signed in to the hub.').waitFor();
   });
 
   test('with a token that the hub does not know is locked, and forgets it', async () => {
@@ -65,7 +65,7 @@ describe('a page', () => {
       for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, 'x'.repeat(43));
     });
     await page.reload();
-    await page.getByText('This tab has no key to the hub.').waitFor();
+    await page.getByText('This tab is not signed in to the hub.').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toBe('{}');
   });
 
@@ -76,7 +76,7 @@ describe('a page', () => {
     await second.getByRole('heading', { name: 'Say hello' }).waitFor();
     const other = await pages.blank();
     await other.goto(`${pages.origin}/r/${run}`);
-    await other.getByText('This tab has no key to the hub.').waitFor();
+    await other.getByText('This tab is not signed in to the hub.').waitFor();
   });
 
   test('that somebody else puts in a frame is not shown', async () => {
@@ -109,7 +109,7 @@ describe('an address', () => {
   test('of nothing says so, and leads back', async () => {
     pages.expectTrouble(/404/);
     const page = await pages.open('/no/such/place');
-    await page.getByText('There is no such page').waitFor();
+    await page.getByText('Page not found').waitFor();
     await page.getByRole('link', { name: 'All runs', exact: true }).click();
     await page.locator('.board li').waitFor();
     expect(page.url()).toBe(`${pages.origin}/`);
@@ -117,7 +117,7 @@ describe('an address', () => {
 
   test('of a run by the beginning of its id is the run', async () => {
     const page = await pages.open(`/r/${run.slice(0, 10)}/details`);
-    await page.getByRole('heading', { name: 'Ids and versions' }).waitFor();
+    await page.getByRole('heading', { name: 'IDs and versions' }).waitFor();
     await page.locator('.details').getByText(run, { exact: true }).first().waitFor();
   });
 });

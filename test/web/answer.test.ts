@@ -96,13 +96,13 @@ test('what stands between backticks is told as something to type', async () => {
 
 test('a question that comes while the page is open is there by itself, and is answered in words', async () => {
   const page = await pages.open('/inbox');
-  await page.getByText('Nobody waits for you').waitFor();
+  await page.getByText('Nothing is waiting for you').waitFor();
   const run = await startRun(squad, 'Name it', ['ask What is its name?']);
   const item = page.locator('.ask', { hasText: 'What is its name?' });
   await item.getByLabel('Your answer').fill('Ada, "the first"');
   await expect.poll(() => page.title()).toBe('(1) Inbox · Squad');
   await item.getByRole('button', { name: 'send' }).click();
-  await page.locator('.settled li', { hasText: 'Ada, "the first" · you, on the page' }).waitFor();
+  await page.locator('.settled li', { hasText: 'Ada, "the first" · you, in the web UI' }).waitFor();
   expect(await answerOf(run)).toContain('Ada, "the first"');
 });
 
@@ -140,7 +140,7 @@ test('a form of a server is filled in, and the server has its values typed', asy
   const answer = client.callTool({ name: 'desk__register', arguments: {} }, { timeout: 60_000 });
   const page = await pages.open('/inbox');
   const form = page.locator('.ask', { hasText: 'Who is it for?' });
-  await form.getByText('by way of desk').waitFor();
+  await form.getByText('via desk').waitFor();
   await form.getByRole('button', { name: 'send' }).click();
   // The browser holds it: the name is needed.
   expect(await form.getByLabel(/^Name/).evaluate(box => (box as HTMLInputElement).validity.valid)).toBe(

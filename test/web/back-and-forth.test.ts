@@ -43,7 +43,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
 
   const open = async () => {
     await page.getByRole('button', { name: /^Send back/ }).click();
-    return page.getByRole('dialog').getByLabel('What is to be done');
+    return page.getByRole('dialog').getByLabel('Requested changes');
   };
   await (await open()).fill('Three times, ple');
   await page.keyboard.press('Escape');
@@ -53,7 +53,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
   await page.goto(`${pages.origin}/reviews`);
   await expect.poll(() => page.title()).toBe('Reviews · Squad');
   await page.getByRole('button', { name: 'Send back' }).click();
-  const box = page.getByRole('dialog').getByLabel('What is to be done');
+  const box = page.getByRole('dialog').getByLabel('Requested changes');
   expect(await box.inputValue()).toBe('Three times, ple');
 });
 

@@ -17,17 +17,17 @@ test('an item is added, marked and moved; what will happen is said first', async
   const page = await pages.open('/backlog');
   await page.getByRole('button', { name: 'Add an item' }).click();
   const dialog = page.locator('dialog[open]');
-  await dialog.getByText('Writes one line more into .squad/backlog.md').waitFor();
+  await dialog.getByText('Adds one line to .squad/backlog.md').waitFor();
   await dialog.getByLabel('Title').fill('Ship it [P1]');
   await dialog.getByLabel('Owner').fill('ann');
   await dialog.getByLabel('Under').selectOption('Later');
   await dialog.getByText("squad backlog add 'Ship it [P1]' --owner ann --under Later").waitFor();
-  await dialog.getByRole('button', { name: 'Add it' }).click();
+  await dialog.getByRole('button', { name: 'Add' }).click();
   await page.locator('.backlog-item', { hasText: 'Ship it' }).getByText('@ann').waitFor();
   await page.getByRole('button', { name: 'Mark as done: Retry' }).click();
-  await dialog.getByText('Nothing else of the file is changed.').waitFor();
+  await dialog.getByText('Nothing else in the file changes.').waitFor();
   await dialog.getByRole('button', { name: 'Mark as done' }).click();
-  await page.getByRole('button', { name: 'Open again: Retry' }).waitFor();
+  await page.getByRole('button', { name: 'Reopen: Retry' }).waitFor();
   await page.getByRole('button', { name: 'Move down: Retry' }).click();
   await until('it is moved', () => text().indexOf('Limits') < text().indexOf('Retry'));
   expect(text()).toBe(

@@ -86,7 +86,7 @@ test('a filter is in the address, and an address is a filter', async () => {
   const other = await pages.open('/?q=something&need=failed');
   await expect.poll(() => ids(other)).toEqual([runs.failed]);
   await other.goto(`${pages.origin}/?q=nosuchword`);
-  await other.getByText('No run has the words “nosuchword”').waitFor();
+  await other.getByText('No runs match “nosuchword”').waitFor();
 });
 
 test('a run that changes goes to its new place, but not while somebody is in the list', async () => {
@@ -99,7 +99,7 @@ test('a run that changes goes to its new place, but not while somebody is in the
   await page.locator(`[data-run=${runs.works}]`).getByText('cancelled', { exact: true }).waitFor();
   await page.locator(`[data-run=${runs.waits}]`).getByText('done', { exact: true }).waitFor();
   expect((await ids(page)).slice(0, 4)).toEqual([runs.asks, runs.failed, runs.works, runs.waits]);
-  await page.getByRole('button', { name: /another place: sort/ }).waitFor();
+  await page.getByRole('button', { name: /out of order: sort/ }).waitFor();
   await page.keyboard.press('s');
   await expect
     .poll(async () => (await ids(page)).slice(0, 4))
@@ -109,5 +109,5 @@ test('a run that changes goes to its new place, but not while somebody is in the
 
 test('of a folder where nothing ran, that is said', async () => {
   const page = await pages.open('/?w=%2Fno%2Fsuch%2Ffolder');
-  await page.getByText('No run is like that now').waitFor();
+  await page.getByText('No runs match this filter').waitFor();
 });

@@ -40,14 +40,14 @@ test('a failed run says what failed, how it ended, its last words, and is starte
   const dialog = page.getByRole('dialog');
   await dialog.getByText(/as a new run/).waitFor();
   await dialog.getByText(`squad retry ${run}`).waitFor();
-  await dialog.getByRole('button', { name: 'Start it anew' }).click();
+  await dialog.getByRole('button', { name: 'Retry' }).click();
   await page.waitForURL(url => /\/r\/run_/.test(url.pathname) && !url.pathname.includes(run));
   const next = new URL(page.url()).pathname.split('/')[2]!;
   await page.locator('.run-facts', { hasText: 'failed' }).waitFor();
   expect(await runOf(next)).toMatchObject({ lineageId: run, status: 'error' });
 
-  await page.getByText('a retry of').getByRole('link', { name: run }).click();
-  const since = page.getByRole('list', { name: 'Runs that took it up again' });
+  await page.getByText('retry of').getByRole('link', { name: run }).click();
+  const since = page.getByRole('list', { name: 'Later attempts' });
   await since.getByText('failed').waitFor();
   await since.getByRole('link', { name: next }).waitFor();
 });
@@ -58,7 +58,7 @@ test('a run that is open hears at once that it was retried elsewhere, and how th
   const page = await pages.open(`/r/${run}`);
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
   const { runIds } = await squad.json<{ runIds: string[] }>(['retry', '-d', run]);
-  const since = page.getByRole('list', { name: 'Runs that took it up again' });
+  const since = page.getByRole('list', { name: 'Later attempts' });
   await since.getByRole('link', { name: runIds[0]! }).waitFor();
   await since.getByText('done').waitFor();
 });
@@ -68,7 +68,7 @@ test('of two pages, the one that did not cancel shows it as well', async () => {
   const [first, second] = [await pages.open(`/r/${run}`), await pages.open('/')];
   await second.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
   await first.getByRole('button', { name: /^Cancel/ }).click();
-  await first.getByRole('button', { name: 'Stop it' }).click();
+  await first.getByRole('button', { name: 'Cancel the run' }).click();
   await second.locator(`[data-run=${run}]`).getByText('cancelled', { exact: true }).waitFor();
   await first.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
 });
@@ -102,7 +102,7 @@ test('a run that is removed while it is looked at says so, and offers nothing an
   // What was removed is asked for once more, and the browser complains of the answer.
   pages.expectTrouble(/404/);
   await squad.run(['prune', '--days', '0']);
-  await page.getByText('This run is not there any more').waitFor();
+  await page.getByText('This run was removed').waitFor();
   await page.getByRole('heading', { name: 'Soon gone' }).waitFor();
   await page.getByRole('button', { name: /^(Retry|Reply)/ }).waitFor({ state: 'detached' });
   expect(await page.getByText(/Nothing on stdout|There is no run/).count()).toBe(0);

@@ -68,7 +68,7 @@ test('an approval is given where all of it was in sight, and before that its key
     const { id } = await asked(given.question);
     const page = await pages.open(place === 'inbox' ? `/inbox#${id}` : `/r/${run}`);
     const item = page.locator(`[data-item=${id}]`);
-    await item.getByText('scroll to its end').waitFor();
+    await item.getByText('Scroll to the end to allow it').waitFor();
     const allow = item.getByRole('button', { name: 'allow' });
     expect(await allow.getAttribute('aria-disabled')).toBe('true');
     await item.focus();
@@ -77,7 +77,7 @@ test('an approval is given where all of it was in sight, and before that its key
     expect(await stateOf(id)).toBe('open');
     await page.keyboard.press('End');
     await expect.poll(() => allow.getAttribute('aria-disabled')).toBeNull();
-    expect(await item.getByText('scroll to its end').count()).toBe(0);
+    expect(await item.getByText('Scroll to the end to allow it').count()).toBe(0);
     await page.keyboard.press('y');
     await until('it is allowed', async () => (await stateOf(id)) === 'answered');
   }
@@ -224,7 +224,7 @@ test('the inbox says how many wait beyond those it shows', async () => {
   });
   await pages.enter(page, '/inbox');
   await page.locator(`#${id}`).waitFor();
-  await page.getByText('140 more wait').waitFor();
+  await page.getByText('140 more, with later deadlines').waitFor();
   await answer(id, 'yes');
 });
 
@@ -269,6 +269,6 @@ test('keys that are held down move, and do nothing else', async () => {
   for (let times = 0; times < 3; times++) await page.keyboard.down('g');
   await page.keyboard.up('g');
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/');
 });

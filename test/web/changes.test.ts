@@ -35,8 +35,8 @@ test('comments on lines of an ended run go back to its agent, once', async () =>
   await page.locator('.diff-remark', { hasText: "Say 'two' again" }).waitFor();
   await page.getByRole('button', { name: 'Send 1 comment' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(`squad comment ${small} 'src/old.ts:2' 'Say '\\''two'\\'' again'`).waitFor();
-  await dialog.getByLabel(/Words before them/).fill('In English, please.');
+  await dialog.getByText(`squad comment ${small} src/old.ts:2 'Say '\\''two'\\'' again'`).waitFor();
+  await dialog.getByLabel(/Message/).fill('In English, please.');
   await dialog.getByRole('button', { name: 'Send', exact: true }).click();
   await page.waitForURL(url => /\/r\/run_/.test(url.pathname) && !url.pathname.includes(small));
   const next = new URL(page.url()).pathname.split('/')[2]!;
@@ -53,7 +53,7 @@ test('by keys alone: a change is gone to and commented on, and the line after it
   const focused = page.locator('.diff-row:focus');
   await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
   await page.keyboard.press('?');
-  const help = page.getByRole('dialog', { name: 'Keys' });
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   for (const words of ['Next change', 'Next line', 'Comment on the line in focus'])
     await help.getByText(words).first().waitFor();
   await page.keyboard.press('Escape');
@@ -97,7 +97,7 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
   await file.locator('.diff-row', { hasText: '000001 generated' }).waitFor();
   expect(await page.locator('.diff-row').count()).toBeLessThanOrEqual(2_000);
   const before = await page.locator('.diff-row').count();
-  await page.getByRole('button', { name: /^Show more of its/ }).click();
+  await page.getByRole('button', { name: /^Show more lines/ }).click();
   await expect.poll(() => page.locator('.diff-row').count()).toBeGreaterThan(before);
   await page.getByRole('link', { name: 'Activity', exact: true }).click();
   await page.locator('.step').first().waitFor();

@@ -51,7 +51,7 @@ test('shows what was said in order, calls folded with what they were given and g
   await page.getByText('All done.', { exact: true }).waitFor();
   expect((await rows(page)).filter(name => name !== 'System')).toEqual(['Prompt', 'Model', 'Model', 'Model']);
   const call = page.locator('.said-call').first();
-  expect(await call.locator('summary').innerText()).toMatch(/echo__echo .*"nonce":"n-1".* answered/);
+  expect(await call.locator('summary').innerText()).toMatch(/echo__echo .*"nonce":"n-1".* done/);
   expect(await call.locator('.said-value').first().isVisible()).toBe(false);
   await call.locator('summary').focus();
   await page.keyboard.press('Enter');
@@ -98,8 +98,8 @@ try { await tools.echo__count({}) } catch {}`;
   expect(await made.locator(':scope > summary').innerText()).toBe('3 calls in the program, 1 failed');
   const calls = made.getByRole('list', { name: 'Calls in the program' }).locator('.said-call summary');
   expect(await calls.allInnerTexts()).toEqual([
-    expect.stringMatching(/^echo__echo .*c-1.* answered$/),
-    expect.stringMatching(/^echo__echo .*c-2.* answered$/),
+    expect.stringMatching(/^echo__echo .*c-1.* done$/),
+    expect.stringMatching(/^echo__echo .*c-2.* done$/),
     expect.stringMatching(/^echo__count .* failed$/),
   ]);
   await calls.last().click();
@@ -126,7 +126,7 @@ test('grows while it is looked at, and is there until the end without a reload',
   await page.evaluate(() => Object.assign(globalThis, { isSame: true }));
   await page.getByText('Now three.', { exact: true }).waitFor();
   await page.getByText('Over.', { exact: true }).waitFor();
-  await expect.poll(() => page.locator('.said-call summary', { hasText: 'answered' }).count()).toBe(3);
+  await expect.poll(() => page.locator('.said-call summary', { hasText: 'done' }).count()).toBe(3);
   expect(await page.evaluate(() => 'isSame' in globalThis)).toBe(true);
   await said(client, id);
   await client.close();

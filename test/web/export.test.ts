@@ -90,7 +90,7 @@ test.each([
   ['activity', 'All of it.'],
   ['output', 'needle-two in the second turn'],
   ['changes', 'second line'],
-  ['details', 'What Squad saw'],
+  ['details', 'Evidence'],
   ['review', 'Nearly. </script>'],
 ])(
   '%s is in the file, needs nothing else, and no words of an agent are more than words',
@@ -134,7 +134,7 @@ test('it opens with the run; links, keys, the way back and a reload work as on t
 
 test('every output of every turn can be read, as words and as it was, and searched', async () => {
   const page = await open(`/r/${run}/output`);
-  await page.getByLabel('Which turn').selectOption('1');
+  await page.getByLabel('Select turn').selectOption('1');
   await page.getByText('needle-one').waitFor();
   await page.getByRole('button', { name: /^raw/ }).click();
   await page.getByText('"needle-one').or(page.getByText('needle-one"')).first().waitFor();
@@ -142,7 +142,7 @@ test('every output of every turn can be read, as words and as it was, and search
   await page.getByRole('searchbox', { name: 'Search the output' }).fill('needle-one');
   await page.keyboard.press('Enter');
   await page.getByText(/^1 of \d+, line \d+: .*needle-one/).waitFor();
-  await page.getByLabel('Which output').selectOption('stderr');
+  await page.getByLabel('Select stream').selectOption('stderr');
   await page.getByText('loud').waitFor();
   expect(await page.locator('.ansi-bold').first().textContent()).toBe('loud');
   expect(page.url()).toMatch(/turn=1.*stream=stderr|stream=stderr.*turn=1/);
@@ -151,11 +151,11 @@ test('every output of every turn can be read, as words and as it was, and search
 
 test('what changed in a round is there; another run is not, and that is said', async () => {
   const page = await open(`/r/${run}/review`);
-  await page.getByRole('button', { name: 'What it had changed' }).click();
+  await page.getByRole('button', { name: 'Changes' }).click();
   await page.getByText('second line').waitFor();
   expect(await page.getByRole('button', { name: 'Allow more rounds' }).count()).toBe(0);
   await page.getByRole('link', { name: 'reviewer' }).first().click();
-  await page.getByText('This is a saved run: that is not in the file').waitFor();
+  await page.getByText('Not included in this saved run').waitFor();
   expect(seen).toEqual({ requests: [], troubles: [] });
 });
 
@@ -203,8 +203,8 @@ test('of a long output the end is there, with the numbers its lines had, and it 
   expect(statSync(long).size).toBeLessThan(16 * 1024 * 1024);
   const page = await open(`/r/${runIds[0]}/output`, long);
   await page.getByText('line-200000 of many').first().waitFor();
-  await page.getByText('Not all of it is here').click();
-  await page.getByText(/Left out: the first [\d.]+ MiB/).waitFor();
+  await page.getByText('Some of it was left out').click();
+  await page.getByText(/the first [\d.]+ MiB/).waitFor();
   await page.getByLabel('Go to line').fill('199000');
   await page.keyboard.press('Enter');
   await page.getByText('line-199000 of many').first().waitFor();
@@ -222,6 +222,6 @@ test('what could not be told when it was saved is said in the file as it was the
   const page = await open('', out);
   await page.getByText('broken on purpose').first().waitFor();
   await page.getByRole('link', { name: 'Changes', exact: true }).click();
-  await page.getByText('Its folder is not in a git repository').waitFor();
+  await page.getByText('The folder is not in a git repository').waitFor();
   expect(seen).toEqual({ requests: [], troubles: [] });
 });

@@ -39,11 +39,11 @@ test('a run is saved as one file, after its effect was said', async () => {
   await dialog.getByText(`squad export ${run}`, { exact: true }).waitFor();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    dialog.getByRole('button', { name: 'Save it' }).click(),
+    dialog.getByRole('button', { name: 'Save' }).click(),
   ]);
   expect(download.suggestedFilename()).toBe(`squad-${run}.html`);
   const file = await download.path();
-  await page.getByText(`Your browser saves squad-${run}.html.`).waitFor();
+  await page.getByText(`Downloading squad-${run}.html.`).waitFor();
   const opened = await page.context().newPage();
   renameSync(file, `${file}.html`);
   await opened.goto(`file://${file}.html`);
@@ -63,7 +63,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
   await page.getByRole('button', { name: /^Save as a file/ }).waitFor();
   await page.keyboard.press('S');
   const dialog = page.getByRole('dialog', { name: 'Save as a file' });
-  await dialog.getByRole('button', { name: 'Save it' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog
     .getByText(/run_nosuchrun0/)
     .first()
@@ -79,7 +79,7 @@ test('a run at work is opened in a window of a terminal, which is no part of the
   await dialog.getByText(/^Opens a window of xterm on your screen, which shows it at work/).waitFor();
   await dialog.getByText(`squad attach ${run}`, { exact: true }).waitFor();
   expect(existsSync(told('argv'))).toBe(false);
-  await dialog.getByRole('button', { name: 'Open it' }).click();
+  await dialog.getByRole('button', { name: 'Open terminal' }).click();
   await page.getByText(`Opened xterm with squad attach ${run}.`).waitFor();
   const argv = readFileSync(told('argv'), 'utf8').trimEnd().split('\n');
   expect([argv[0], ...argv.slice(3)]).toEqual(['-e', 'attach', run, '--window']);
@@ -102,7 +102,7 @@ test('a terminal that fails at once is told in the dialog, with the command to t
   pages.expectTrouble(/502/);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
-  await dialog.getByRole('button', { name: 'Open it' }).click();
+  await dialog.getByRole('button', { name: 'Open terminal' }).click();
   await dialog.getByText(/No window was opened: .*broken ended at once \(exit 1\)/).waitFor();
   await askHub(squad, 'cancel_run', { spawn_id: run });
 });
@@ -115,6 +115,6 @@ test('without a screen there is the command to copy, and why', async () => {
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByText(/has no screen \(neither DISPLAY nor WAYLAND_DISPLAY\)/).waitFor();
   await dialog.getByText(`squad attach ${run}`, { exact: true }).waitFor();
-  expect(await dialog.getByRole('button', { name: 'Open it' }).count()).toBe(0);
+  expect(await dialog.getByRole('button', { name: 'Open terminal' }).count()).toBe(0);
   await askHub(squad, 'cancel_run', { spawn_id: run });
 });

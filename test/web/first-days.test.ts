@@ -45,7 +45,7 @@ test('a view that could not be loaded says so and is tried again; without a hub 
   await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
   await other.unroute(/cost-page/);
   await pages.restart();
-  await other.locator('.banner', { hasText: 'The hub of this page has ended' }).waitFor();
+  await other.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
   await pages.enter(other, '/cost');
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
 });
@@ -54,7 +54,7 @@ test.each(['/r/%', '/r/%E0%A4%A', '/s/%'])('an address that cannot be read says 
   const page = await pages.blank();
   await pages.enter(page, '/');
   await page.goto(`${pages.origin}${path}`);
-  await page.getByText('This address cannot be read').waitFor();
+  await page.getByText('Invalid address').waitFor();
   await page.locator('main').getByRole('link', { name: 'All runs' }).click();
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
 });
@@ -68,7 +68,7 @@ test('a filter may be called status, and a word that is no need is named', async
   expect(await page.locator('[data-run]').count()).toBe(1);
   await page.locator('.chips [aria-current]', { hasText: 'failed' }).waitFor();
   await page.goto(`${pages.origin}/?status=nonsense`);
-  await page.getByText('No runs are called nonsense').waitFor();
+  await page.getByText('Unknown filter nonsense').waitFor();
   await page.locator(`[data-run=${other}]`).waitFor();
 });
 
@@ -100,7 +100,7 @@ test('a run is started with what was chosen, and the fields say what is wrong wi
   await folder.fill(squad.workspace);
   await role.selectOption('qa-engineer');
   await dialog.getByLabel('Task').fill(`Say it${script('report said')}`);
-  await dialog.locator('summary', { hasText: 'More' }).click();
+  await dialog.locator('summary', { hasText: 'Options' }).click();
   await field(/^Engine/).selectOption('scripted');
   await field(/^Permission/).selectOption('read');
   await dialog.getByLabel(/Budget/).fill('0.5');
@@ -150,7 +150,7 @@ test('a line that is not there is said not to be', async () => {
   const run = await startRun(squad, 'Say little', ['say one', 'report two']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/output?raw=1#L5000`);
-  await page.getByText('There is no line 5,000: this is the last.').waitFor();
+  await page.getByText('Line 5,000 does not exist. This is the last line.').waitFor();
 });
 
 test('without git there is nothing to compare with, which is no error', async () => {
@@ -158,7 +158,7 @@ test('without git there is nothing to compare with, which is no error', async ()
   const run = await startRun(squad, 'Write', ['report written']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/changes`);
-  await page.getByText('Its folder is not in a git repository').waitFor();
+  await page.getByText('The folder is not in a git repository').waitFor();
   await page.locator('.empty .copy', { hasText: 'git init' }).waitFor();
   expect(await page.locator('main .problem').count()).toBe(0);
 });
@@ -246,7 +246,7 @@ describe('in a repository', () => {
     const id = /run_\w+/.exec(stdout)![0];
     rmSync(folder, { recursive: true });
     const page = await own.open(`/r/${id}/changes`);
-    await page.getByText('Its folder is gone').waitFor();
+    await page.getByText('The folder was removed').waitFor();
     expect(await page.locator('main .problem').count()).toBe(0);
   });
 });

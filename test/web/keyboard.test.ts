@@ -29,7 +29,7 @@ async function open(path: string): Promise<Page> {
   });
   return page;
 }
-const palette = (page: Page) => page.getByRole('combobox', { name: 'Type what to do or to open' });
+const palette = (page: Page) => page.getByRole('combobox', { name: 'Search commands, views and runs' });
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? '');
 
 test('a run is found, opened, looked through and cancelled', async () => {
@@ -61,9 +61,9 @@ test('a run is found, opened, looked through and cancelled', async () => {
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await page.keyboard.press('c');
-  await dialog.getByRole('button', { name: 'Stop it' }).waitFor();
+  await dialog.getByRole('button', { name: 'Cancel the run' }).waitFor();
   // The focus is on what the key was pressed for.
-  await expect.poll(() => focused(page)).toBe('Stop it');
+  await expect.poll(() => focused(page)).toBe('Cancel the run');
   await page.keyboard.press('Enter');
   await page.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
 });
@@ -99,7 +99,7 @@ test('the end of one dialog, told late, does not close the next', async () => {
   const page = await open('/');
   await page.locator(`[data-run=${works}]`).waitFor();
   await page.keyboard.press('?');
-  const help = await page.getByRole('dialog', { name: 'Keys' }).elementHandle();
+  const help = await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).elementHandle();
   await page.keyboard.press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
@@ -136,7 +136,7 @@ test('the list of keys is that of the view, and keys rest while somebody types',
   const page = await open('/');
   await page.locator('.board > li').first().waitFor();
   await page.keyboard.press('?');
-  const help = page.getByRole('dialog', { name: 'Keys' });
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await help.getByText('Next run').first().waitFor();
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });
@@ -153,7 +153,7 @@ test('the first tab leads to the content, and everything that can be pressed can
   const page = await open('/');
   await page.locator(`[data-run=${works}]`).waitFor();
   await page.keyboard.press('Tab');
-  expect(await focused(page)).toBe('To the content');
+  expect(await focused(page)).toBe('Skip to content');
   const seen = new Set<string>();
   for (let step = 0; step < 80; step++) {
     await page.keyboard.press('Tab');

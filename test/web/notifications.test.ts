@@ -73,7 +73,7 @@ async function turnOn(page: Page): Promise<void> {
 
 test('nobody is asked for leave or told anything before the button is pressed', async () => {
   const page = await opened('/inbox');
-  await page.getByRole('link', { name: 'Have your browser tell you.' }).waitFor();
+  await page.getByRole('link', { name: 'Turn on notifications.' }).waitFor();
   await lookElsewhere(page);
   const run = await startRun(squad, 'Unheard', ['ask Is anybody there?']);
   await page.locator('.ask', { hasText: 'Is anybody there?' }).waitFor();
@@ -124,5 +124,5 @@ test('turned off, they stop; what the user refuses stays refused', async () => {
   expect(await shownOn(page)).toEqual([]);
   const refused = await opened('/settings', 'denied');
   await refused.getByRole('button', { name: 'Turn notifications on' }).click();
-  await refused.getByText('Your browser holds them back').waitFor();
+  await refused.getByText('Your browser blocks notifications').waitFor();
 });

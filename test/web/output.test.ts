@@ -103,7 +103,7 @@ test('a word is gone to in the words of an engine too, where all that follows it
   await expect.poll(() => target.evaluate(isInSight)).toBe(true);
   await twoFrames(page);
   expect(await target.evaluate(isInSight)).toBe(true);
-  await page.getByRole('button', { name: /^To the end/ }).click();
+  await page.getByRole('button', { name: /^Go to the end/ }).click();
   await expect.poll(() => below(page)).toBeLessThan(2);
 });
 
@@ -145,7 +145,7 @@ test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is a
   await page.getByRole('link', { name: 'Details', exact: true }).click();
   await page.getByRole('heading', { name: 'Task' }).waitFor();
   await page.keyboard.press('c');
-  await page.getByRole('button', { name: 'Stop it' }).click();
+  await page.getByRole('button', { name: 'Cancel the run' }).click();
   await page.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
 });
 
@@ -189,13 +189,13 @@ test('it is searched by keys, forth and back, as words and as a pattern', async 
   await page.keyboard.press('Shift+Enter');
   await expect.poll(() => told(page).textContent()).toContain('1 of 11');
   const box = page.locator('.out-search input');
-  await page.getByRole('button', { name: 'As a regular expression' }).click();
+  await page.getByRole('button', { name: 'Regular expression' }).click();
   await box.fill('^line \\d7777 ');
   await box.press('Enter');
   await expect.poll(() => told(page).textContent()).toContain('1 of 4, line 17777');
   await box.fill('(e+l*)+\\1$');
   await box.press('Enter');
-  await expect.poll(() => told(page).textContent()).toMatch(/Nothing found|takes too long/);
+  await expect.poll(() => told(page).textContent()).toMatch(/No matches|takes too long/);
 });
 
 test('a GiB opens, has its numbers, and is searched to its end', async () => {

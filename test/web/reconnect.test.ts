@@ -29,7 +29,7 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
   await until('the hub is dead', () => !isAlive(pid));
   for (const one of [page, board]) {
     await one.locator('.banner').waitFor();
-    await one.locator('.connection', { hasText: /reconnecting|no hub/ }).waitFor();
+    await one.locator('.connection', { hasText: /reconnecting|offline/ }).waitFor();
   }
   await page.getByText('line-20 of it').waitFor();
   await page.setViewportSize({ width: 360, height: 640 });
@@ -47,7 +47,7 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
   // A session ends with its hub: the tabs say what to type, and can still be read.
   await pages.restart();
   for (const one of [page, board]) {
-    const banner = one.locator('.banner', { hasText: 'The hub of this page has ended' });
+    const banner = one.locator('.banner', { hasText: 'The hub that served this page has stopped' });
     await banner.getByText('squad open').waitFor();
   }
   await page.getByText('line-20 of it').waitFor();

@@ -38,8 +38,8 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   await open.getByText('A retry is there.').waitFor();
   await open.getByRole('button', { name: 'Send back' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(/Closes round 1 with your words: its reviewer is stopped/).waitFor();
-  await dialog.getByLabel('What is to be done').fill('Three times, please.');
+  await dialog.getByText(/Closes round 1 with your decision. Its reviewer is stopped/).waitFor();
+  await dialog.getByLabel('Requested changes').fill('Three times, please.');
   await dialog.getByText(`squad review ${run} --type needs_work --feedback 'Three times, please.'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
 
@@ -47,7 +47,7 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   await page.keyboard.press('a');
   await dialog.getByText(/Closes round 2/).waitFor();
   await dialog.getByRole('button', { name: 'Approve' }).click();
-  await page.getByText('Nothing is being reviewed now.').waitFor();
+  await page.getByText('No open reviews.').waitFor();
   await squad.run(['wait', run]);
   expect(await reviewsOf(run)).toMatchObject([
     { iteration: 1, outcome: 'needs_work', feedback: 'Three times, please.', feedbackBy: 'user' },
@@ -61,8 +61,8 @@ test('a round is sent back, another approved; the coder goes on with each, and r
   await rounds.nth(0).getByText('Three times, please.').waitFor();
   const [first, second] = [await rounds.nth(0).boundingBox(), await rounds.nth(1).boundingBox()];
   expect(second!.x).toBeGreaterThanOrEqual(first!.x + first!.width);
-  await rounds.nth(1).getByRole('button', { name: 'What changed since the round before' }).click();
-  await page.getByText('Round 2 of 3, 1 sent back; given up after 5 of these').waitFor();
+  await rounds.nth(1).getByRole('button', { name: 'Changes since the previous round' }).click();
+  await page.getByText('Round 2 of 3, 1 sent back; abandoned after 5 of these').waitFor();
   const changed = rounds.nth(1).locator('.diff-row');
   await changed.filter({ hasText: 'times = 3' }).waitFor();
   await changed.filter({ hasText: 'times = 1' }).waitFor();
@@ -114,7 +114,7 @@ test('comments on lines of an open review go back to the coder with the lines th
   await page.reload();
   await page.getByRole('button', { name: 'Send 2 comments' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(new RegExp(`squad comment ${run} 'src/retry.ts:1' 'Three times'`)).waitFor();
+  await dialog.getByText(new RegExp(`squad comment ${run} src/retry.ts:1 'Three times'`)).waitFor();
   await dialog.getByRole('button', { name: 'Send', exact: true }).click();
   await page.locator('.toast', { hasText: 'Sent as feedback.' }).waitFor();
   await page.locator('.send-bar').waitFor({ state: 'detached' });
@@ -160,8 +160,8 @@ test('comments that were not sent are told of before it is approved, and go alon
   await page.keyboard.press('Escape');
   await page.goto(`${pages.origin}/r/${run}/changes`);
   await page.getByRole('button', { name: /^Send back/ }).click();
-  await dialog.getByLabel('1 comment not sent yet: send it along').waitFor();
-  await dialog.getByText(`squad comment ${run} 'src/retry.ts:1' 'Three times'`).waitFor();
+  await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
+  await dialog.getByText(`squad comment ${run} src/retry.ts:1 'Three times'`).waitFor();
   await dialog.getByRole('button', { name: 'Send back' }).click();
   await page.locator('.toast', { hasText: 'Sent back with your comments.' }).waitFor();
   await page.locator('.send-bar').waitFor({ state: 'detached' });
@@ -177,7 +177,7 @@ test('the palette finds a review by what is to be done with it', async () => {
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
   const page = await pages.open('/');
   await page.keyboard.press('Control+k');
-  const typed = page.getByRole('combobox', { name: 'Type what to do or to open' });
+  const typed = page.getByRole('combobox', { name: 'Search commands, views and runs' });
   const first = page.locator('.palette-entry').first();
   await typed.fill('send back');
   await first.getByText('Send back: Add a retry').waitFor();
@@ -218,7 +218,7 @@ test('a coder whose reviews ran out needs the user in the list, on its page and 
     const member = page.locator('.agent-row', { hasText: 'Out of reviews' });
     await member.locator('.status.tone-ask', { hasText: 'needs you' }).first().waitFor();
     await page.goto(new URL('/inbox', page.url()).href);
-    await page.getByText('No agent asks').waitFor();
+    await page.getByText('No open questions').waitFor();
     await page.getByRole('link', { name: '1 run at its review limit' }).click();
     await row.waitFor();
   } finally {

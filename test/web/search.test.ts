@@ -26,8 +26,8 @@ test('words typed into the palette are searched for everywhere, and lead to each
   await page.locator('dialog[open] [role=combobox]').fill('redis');
   await page.getByRole('option', { name: 'Search everything for redis' }).click();
   await page.waitForURL(`${pages.origin}/search?q=redis`);
-  await page.getByText('1 run · 1 decision · output of 1').waitFor();
-  await page.getByText('Output of the newest 2 runs was read').waitFor();
+  await page.getByText('1 run · 1 decision · output of 1 run').waitFor();
+  await page.getByText('Searched the output of the newest 2 runs').waitFor();
   expect(await page.locator('mark').allInnerTexts()).toEqual(expect.arrayContaining(['Redis', 'redis']));
   await page.locator('.search-lines').getByText(HOSTILE).waitFor();
   await page.locator('.search-lines a').first().click();
@@ -40,9 +40,9 @@ test('words typed into the palette are searched for everywhere, and lead to each
 
 test('the box searches as somebody types; nothing found is told as such, and what was read', async () => {
   const page = await pages.open('/search');
-  await page.getByText('What do you remember?').waitFor();
-  await page.getByLabel('Words of a task, a decision or output').fill('zebra crossing');
-  await page.getByText('Nothing has these words.').waitFor();
+  await page.getByText('Search everything').waitFor();
+  await page.getByLabel('Search tasks, decisions and output').fill('zebra crossing');
+  await page.getByText('No matches.').waitFor();
   expect(page.url()).toContain('q=zebra+crossing');
-  await page.getByText('Output of the newest 2 runs was read').waitFor();
+  await page.getByText('Searched the output of the newest 2 runs').waitFor();
 });

@@ -6,9 +6,9 @@ import { chromium } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { chromiumOptions } from '../support/chromium.ts';
 import { usePages } from '../support/page.ts';
-import { pageKey } from '../support/page-key.ts';
 import { TestSquad } from '../support/squad.ts';
 import { Squatter } from '../support/squatter.ts';
+import { webKey } from '../support/web-key.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
@@ -24,7 +24,7 @@ test('a program that takes the port of a hub that has gone is told nothing', asy
   const { origin } = pages;
   await squad.run(['hub', 'stop']);
   const squatter = await Squatter.take(Number(new URL(origin).port), 'answers');
-  await page.locator('.banner', { hasText: 'The hub of this page has ended' }).waitFor();
+  await page.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
   await page.locator('.banner').getByText('squad open').waitFor();
   // Its page would find what is kept, and its script would be one of ours.
   expect(await kept()).toBe('');
@@ -54,7 +54,7 @@ test('a program that takes the port of a hub that has gone is told nothing', asy
   await pages.restart();
   expect(pages.origin).not.toBe(origin);
   expect(new URL(pages.origin).port).toBe(new URL(origin).port);
-  await page.locator('.banner', { hasText: 'The hub of this page has ended' }).waitFor();
+  await page.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
   const later = await pages.blank();
   await later.goto(origin);
   await later.getByText('This address belongs to a hub that has ended.').waitFor();
@@ -67,7 +67,7 @@ test('the history of the browser holds no token, and its key opens nothing any m
   const profile = mkdtempSync(join(tmpdir(), 'squad-profile-'));
   const context = await chromium.launchPersistentContext(profile, chromiumOptions());
   const page = await context.newPage();
-  await page.goto(`${pages.origin}/inbox${await pageKey(squad)}`);
+  await page.goto(`${pages.origin}/inbox${await webKey(squad)}`);
   await page.locator('.connection.live').waitFor();
   await context.close();
   const history = new DatabaseSync(join(profile, 'Default', 'History'), { readOnly: true });
@@ -83,5 +83,5 @@ test('the history of the browser holds no token, and its key opens nothing any m
   pages.expectTrouble(/401/);
   const again = await pages.blank();
   await again.goto(visited!);
-  await again.getByText('This tab has no key to the hub.').waitFor();
+  await again.getByText('This tab is not signed in to the hub.').waitFor();
 });

@@ -106,7 +106,7 @@ describe('a squad', () => {
     const merge = page.locator('.merge');
     const button = (name: string | RegExp) => merge.getByRole('button', { name });
     await merge.getByLabel('Into branch').fill('nowhere');
-    await shows(page, '.merge-why', 'Look again first');
+    await shows(page, '.merge-why', 'Update the plan first');
     expect(await button(/^Merge 1 branch/).getAttribute('aria-disabled')).toBe('true');
     pages.expectTrouble(/40\d/);
     await page.keyboard.press('Enter');
@@ -114,8 +114,8 @@ describe('a squad', () => {
     await merge.getByLabel('Into branch').fill('next');
     await merge.getByLabel('Check before').selectOption('command');
     await merge.getByLabel('Check command').fill('test -f b.txt && echo "looks right"');
-    await button('Look again').click();
-    await shows(page, '.merge-why', 'The check has not been run on this yet.');
+    await button('Update plan').click();
+    await shows(page, '.merge-why', 'The check has not run on this result yet.');
     await button(/^Run the check/).click();
     const dialog = page.locator('dialog[open]');
     await shows(page, 'dialog[open]', /Runs .*test -f b\.txt.* on the merged result/);

@@ -2,7 +2,7 @@ import './saved.css';
 import { LocationProvider, Route, Router, useRoute } from 'preact-iso';
 import { shellWord } from '../../src/schema/shell-word.ts';
 import type { SavedRun } from '../state/saved.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Toasts } from '../ui/toast.tsx';
@@ -42,17 +42,17 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
         Squad
       </a>
       <span>
-        Saved run, as it was <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
+        Run saved <Ago at={savedAt} /> <span class="soft">(Squad {version})</span>
       </span>
       <span class="soft">
-        On the machine that ran it: <Copy text={`squad open ${shellWord(run)}`} label="command" isShown />
+        On the machine that ran it: <Command text={`squad open ${shellWord(run)}`} />
       </span>
       {leftOut.length > 0 && (
         <details>
-          <summary class="tone-ask">Not all of it is here</summary>
+          <summary class="tone-ask">Some of it was left out</summary>
           <ul>
             {leftOut.map(what => (
-              <li key={what}>Left out: {what}</li>
+              <li key={what}>{what}</li>
             ))}
           </ul>
         </details>
@@ -62,5 +62,5 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
 }
 
 function NotHere() {
-  return <Empty title="This is not in the file">A saved run holds its own pages and its squad's.</Empty>;
+  return <Empty title="Not in this file">A saved file contains one run and its squad.</Empty>;
 }

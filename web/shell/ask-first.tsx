@@ -8,13 +8,13 @@ interface Question {
   effect: string;
   command: string;
   yes: string;
-  /** Its words are said when it is done. */
+  /** Returns the text of the toast that follows. */
   run(): Promise<string>;
 }
 
 const asked = signal<Question | null>(null);
 
-/** For what cannot be taken back and is no view's own. */
+/** Asks for confirmation of an irreversible action that belongs to no view. */
 export function askFirst(question: Question): void {
   asked.value = question;
 }

@@ -2,13 +2,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isStranger } from '../state/hub-proof.ts';
 import { connection, isHubStopped } from '../state/live.ts';
 import { saved } from '../state/saved.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Ago } from '../ui/time.tsx';
 
-/** What is shown is not how it is now. */
+/** True while the data shown may be outdated. */
 export const isStale = (): boolean => connection.value === 'reconnecting' || connection.value === 'offline';
 
-/** Why, and since when. The page has room for it below its end, so that what was known can all be read. */
+/** Says why and since when data is outdated. `--banner` reserves space below the page, so the banner covers no content. */
 export function Banner() {
   const stale = isStale();
   const [since, setSince] = useState(Date.now());
@@ -33,24 +33,24 @@ export function Banner() {
     <div class="banner" role="status" ref={strip}>
       {isStranger.value ? (
         <span>
-          <strong>The hub of this page has ended.</strong> A newer hub or another program has its port now,
-          and was sent nothing. What you see is from <Ago at={since} />. To open the page again:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <strong>The hub that served this page has stopped.</strong> A newer hub or another program uses its
+          port now. This tab sent it nothing. The data shown is from <Ago at={since} />. To reopen the web UI:{' '}
+          <Command text="squad open" />
         </span>
       ) : isHubStopped.value ? (
         <span>
-          <strong>The hub was stopped.</strong> What you see is from <Ago at={since} />. To start it:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <strong>The hub was stopped.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
+          <Command text="squad open" />
         </span>
       ) : connection.value === 'reconnecting' ? (
         <span>
-          <strong>Connection lost, trying again.</strong> What you see is from <Ago at={since} />. Agents at
-          work go on.
+          <strong>Connection lost, reconnecting.</strong> The data shown is from <Ago at={since} />. Running
+          agents continue.
         </span>
       ) : (
         <span>
-          <strong>The hub does not answer.</strong> What you see is from <Ago at={since} />. To start it:{' '}
-          <Copy text="squad open" label="command" isShown />
+          <strong>The hub does not answer.</strong> The data shown is from <Ago at={since} />. To start it:{' '}
+          <Command text="squad open" />
         </span>
       )}
     </div>

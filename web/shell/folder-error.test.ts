@@ -10,5 +10,5 @@ test.each(['p', './p', '~/p', '../p'])('what depends on where somebody stands is
 });
 
 test('a folder that is missing is said to be', () => {
-  expect(folderError('')).toMatch(/^Folder is missing/);
+  expect(folderError('')).toMatch(/^Enter the absolute path/);
 });

@@ -1,6 +1,6 @@
-/** What is wrong with it before anybody is asked; null: nothing that can be seen here. */
+/** Checks a folder before the hub is asked; null: no error found here. */
 export function folderError(folder: string): string | null {
-  if (folder === '') return 'Folder is missing: the whole path of a project.';
+  if (folder === '') return 'Enter the absolute path of a project folder.';
   if (/^(\/|[A-Za-z]:[\\/]|\\\\)/.test(folder)) return null;
   return 'Folder must be an absolute path, like /home/me/project.';
 }

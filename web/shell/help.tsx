@@ -2,24 +2,22 @@ import { shownKey } from '../key-names.ts';
 import type { Binding } from '../keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
-const IS_MAC = /Mac|iP/.test(navigator.platform);
-
-/** From the table that binds them: it cannot say anything else than is true. */
+/** Generated from the active bindings, so it is always complete. */
 export function Help({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="key-list">
         {keys.map(({ key, what }) => (
           <div key={key}>
             <dt>
-              <kbd>{shownKey(key, IS_MAC)}</kbd>
+              <kbd>{shownKey(key)}</kbd>
             </dt>
             <dd>{what}</dd>
           </div>
         ))}
       </dl>
       <p class="soft">
-        Keys rest while you type. <kbd>esc</kbd> closes this.
+        Shortcuts are off while you type. <kbd>esc</kbd> closes this dialog.
       </p>
     </Dialog>
   );

@@ -7,18 +7,18 @@ import { connection } from '../state/live.ts';
 import { token } from '../state/token.ts';
 import { toast } from '../ui/toast.tsx';
 
-/** A page that fails again this soon after it was loaded anew would do so for ever. */
+/** A page that fails again this soon after a reload would reload forever. */
 const TOO_SOON_MS = 30_000;
 
 export interface WaitProps {
   hasFailed: boolean;
   retry(): void;
-  /** Of what is waited for, if it can be closed. */
+  /** Closes the overlay that is loading. */
   onClose?(): void;
 }
 
 export type Later<P> = ComponentType<P> & {
-  /** Never throws: what could not be loaded is told where it is opened. */
+  /** Never throws: a load error is shown when the view is opened. */
   preload(): Promise<void>;
 };
 
@@ -63,7 +63,7 @@ export function later<P extends object>(
   return Object.assign(Shown as ComponentType<P>, { preload });
 }
 
-/** Only from the hub: a reload without it leaves nothing to be read. */
+/** Reloads only while the hub answers: a reload without it would leave an empty tab. */
 async function reloadFromHub(): Promise<void> {
   const [opened] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   if (opened?.type === 'reload' && performance.now() < TOO_SOON_MS) return;

@@ -1,10 +1,10 @@
+import { visibleText } from '../../src/base/text.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
 import { runName } from '../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../src/schema/shown-status.ts';
 import type { Notice } from '../state/notifications.ts';
-import { harmless } from '../ui/harmless.ts';
 import { statusStyle } from '../ui/status-style.ts';
 
 const MAX_NOTICE_LENGTH = 140;
@@ -21,7 +21,7 @@ export function askNotice(item: Pick<InboxItem, 'id' | 'question'>, run: Known):
   };
 }
 
-/** For the end of a run that failed or waits for a decision; null for any other event. */
+/** Notification for a run that failed or needs a decision; null for other events. */
 export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, run: Known): Notice | null {
   if (runId === null || body.type !== 'run.ended' || !WANTED.includes(shownStatus(body))) return null;
   return {
@@ -35,6 +35,6 @@ export function failureNotice({ runId, body }: Pick<Event, 'runId' | 'body'>, ru
 const nameOf = (run: Known): string => (run ? runName(run) : 'A run');
 
 function oneLine(text: string): string {
-  const line = harmless(text).replace(/\s+/g, ' ').trim();
+  const line = visibleText(text).replace(/\s+/g, ' ').trim();
   return line.length > MAX_NOTICE_LENGTH ? `${line.slice(0, MAX_NOTICE_LENGTH - 1).toWellFormed()}…` : line;
 }

@@ -7,7 +7,7 @@ import { ReviewActionDialog } from './review-action.tsx';
 import { RunActionDialog } from './run-action.tsx';
 import { OverlayWait } from './view-wait.tsx';
 
-/** When the first view is drawn: whoever types fast must not be faster than the palette. */
+/** Load the palette soon after the first view, before a fast typist needs it. */
 const PRELOAD_MS = 500;
 
 type Open = { name: 'palette' | 'help'; keys: Binding[] } | { name: 'start' } | null;
@@ -16,10 +16,10 @@ const open = signal<Open>(null);
 const close = () => {
   open.value = null;
 };
-// What is typed before it is there must not be taken for keys of the view below.
+// Keys typed while an overlay loads must not trigger keys of the view below.
 effect(() => restKeys(open.value && close));
 
-// The keys of the view below: with the dialog open they rest, and it is about them.
+// Read before the dialog opens: with it open, the keys of the view are off.
 export const openPalette = () => {
   open.value = { name: 'palette', keys: keysNow() };
 };
@@ -38,11 +38,11 @@ async function loadAll(): Promise<void> {
   for (const one of [Palette, StartRun, Help]) await one.preload();
 }
 
-/** What lies over every view. */
+/** Dialogs that can open over every view. */
 export function Overlays() {
   useKeys([
     { key: 'ctrl+k', what: 'Commands, views and runs', run: openPalette },
-    { key: '?', what: 'Keys', run: openHelp },
+    { key: '?', what: 'Keyboard shortcuts', run: openHelp },
     { key: 'N', what: 'Start a run', run: openStart },
   ]);
   useEffect(() => {

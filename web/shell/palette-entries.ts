@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../src/base/text.ts';
 import type { Output } from '../../src/operations/operations.ts';
 import { runName } from '../../src/schema/run-text.ts';
 import type { Binding } from '../keys.ts';
@@ -7,18 +8,17 @@ import { inbox } from '../state/live.ts';
 import { useQuery } from '../state/query.ts';
 import { withQuery } from '../state/url-state.ts';
 import { workspace } from '../state/workspace.ts';
-import { harmless } from '../ui/harmless.ts';
-import { lookOfCard } from '../ui/status-style.ts';
+import { plural } from '../ui/figures.ts';
+import { cardStyle } from '../ui/status-style.ts';
 import { askFirst } from './ask-first.tsx';
-import type { Entry } from './palette-match.ts';
+import { actionIn, type Entry } from './palette-match.ts';
 import { askToDecide } from './review-action.tsx';
 import { askToCancel, askToRetry } from './run-action.tsx';
-import { actionIn } from './typed-action.ts';
 import { VIEWS } from './views.ts';
 
 const MAX_RUNS = 8;
 
-/** Everything that can be done or opened from here. Runs are looked for by the hub: there may be more than the page knows. */
+/** All entries of the palette. The hub searches the runs, since the browser does not have all of them. */
 export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const { route } = useLocation();
   const { isAction, rest } = actionIn(typed);
@@ -27,13 +27,13 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   const reviews = useQuery('list_reviews', { ...here, isOpen: true });
   const workspaces = useQuery('list_workspaces', {});
   const runs = board.data?.runs ?? [];
-  // The hub found them by these words, wherever they are in a run.
+  // The hub matched the typed text anywhere in the run, so the hint carries it (hidden) for the local filter.
   const by = (words: string) => (board.isOf ? `\u200b${words}` : '');
   const ofRuns = runs.map(card => ({
     id: card.id,
     group: 'Runs',
-    label: harmless(card.title) || card.id,
-    hint: `${lookOfCard(card).word} · ${runName(card)} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
+    label: visibleText(card.title) || card.id,
+    hint: `${cardStyle(card).word} · ${runName(card)} · ${card.id}${by(isAction && rest === '' ? '' : typed)}`,
     run: () => route(`/r/${card.id}`),
   }));
   const actions = typed.trim() === '' ? [] : actionEntries(runs, reviews.data?.reviews ?? [], by(rest));
@@ -41,13 +41,13 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
     ...inbox.value.map(item => ({
       id: item.id,
       group: 'Waiting for you',
-      label: harmless(item.question),
+      label: visibleText(item.question),
       hint: 'answer',
       run: () => route(`/inbox#${item.id}`),
     })),
     ...keys
       .filter(({ key }) => key !== 'ctrl+k' && !key.startsWith('g '))
-      .map(({ key, what, run }) => ({ id: `key ${key}`, group: 'Here', label: what, key, run })),
+      .map(({ key, what, run }) => ({ id: `key ${key}`, group: 'This page', label: what, key, run })),
     ...VIEWS.map(({ name, href, key }) => ({
       id: `view ${href}`,
       group: 'Views',
@@ -72,7 +72,7 @@ export function usePaletteEntries(keys: Binding[], typed: string): Entry[] {
   ];
 }
 
-/** What can be done with a run without opening it: its review is decided, it is cancelled, or it is tried once more. */
+/** Actions on runs without opening them: decide a review, cancel, retry. */
 function actionEntries(
   runs: Output<'list_board'>['runs'],
   reviews: Output<'list_reviews'>['reviews'],
@@ -86,7 +86,7 @@ function actionEntries(
     reviews.map(review => ({
       id: `${words} ${review.id}`,
       group,
-      label: `${words}: ${harmless(review.title ?? review.coderId)}`,
+      label: `${words}: ${visibleText(review.title ?? review.coderId)}`,
       hint: `${review.coder ?? 'coder'} · ${review.coderId}`,
       run: () => askToDecide(review, isApproval),
     })),
@@ -96,7 +96,7 @@ function actionEntries(
     return {
       id: `act ${card.id}`,
       group,
-      label: `${isOver ? 'Retry' : 'Cancel'}: ${harmless(card.title)}`,
+      label: `${isOver ? 'Retry' : 'Cancel'}: ${visibleText(card.title)}`,
       hint: `${runName(card)}${by}`,
       run: () => (isOver ? askToRetry(card) : askToCancel(card)),
     };
@@ -113,13 +113,12 @@ const COMMANDS: Entry[] = [
     run: () =>
       askFirst({
         title: 'Cancel every run',
-        effect:
-          'Stops every agent that is at work or waits for a place, in all workspaces. What they did stays.',
+        effect: 'Stops every running and queued agent in all workspaces. Their work is kept.',
         command: 'squad cancel --all --everywhere',
         yes: 'Cancel all',
         run: async () => {
           const { runs } = await call('cancel_run', { all: true, everywhere: true });
-          return runs.length === 0 ? 'Nothing was at work' : `Stopping ${runs.length}`;
+          return runs.length === 0 ? 'No runs to cancel' : `Stopping ${plural(runs.length, 'run')}`;
         },
       }),
   },
@@ -131,12 +130,13 @@ const COMMANDS: Entry[] = [
     run: () =>
       askFirst({
         title: 'Stop the hub',
-        effect: 'Agents at work go on, and the next hub takes them up. This page has nothing new until then.',
+        effect:
+          'Running agents continue, and the next hub takes them over. Until then this page shows nothing new.',
         command: 'squad hub stop',
         yes: 'Stop the hub',
         run: async () => {
           await call('stop_hub', {});
-          return 'The hub ends';
+          return 'The hub is stopping';
         },
       }),
   },

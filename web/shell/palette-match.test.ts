@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { matching } from './palette-match.ts';
-import { actionIn } from './typed-action.ts';
+import { actionIn, matching } from './palette-match.ts';
 
 const entry = (group: string, label: string, hint?: string) => ({ id: label, group, label, hint, run() {} });
 const entries = [

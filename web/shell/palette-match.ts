@@ -1,9 +1,9 @@
 export interface Entry {
-  /** Of the list, unique. */
+  /** Unique in the list. */
   id: string;
   group: string;
   label: string;
-  /** What else it may be found by, and what is shown beside it. */
+  /** Shown next to the label and searched as well. */
   hint?: string;
   key?: string;
   run(): void;
@@ -28,10 +28,18 @@ export function matching(entries: readonly Entry[], typed: string, mostOfGroup: 
     .flatMap(group => group.slice(0, mostOfGroup));
 }
 
-/** Word for word, each as far as it was typed; signs between them count for nothing. */
+/** True when the words of the label start with the typed words, in order. Punctuation is ignored. */
 function begins({ label }: Entry, words: string[]): boolean {
   const own = wordsOf(label.replace(/[^\p{L}\p{N}\s_-]+/gu, ' '));
   return words.every((word, at) => own[at]?.startsWith(word));
 }
 
 const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
+
+const ACTION = /^(cancel|retry|approve|send back)\b/i;
+
+/** Splits the typed text into an action at its start, if there is one, and the rest that names a run. */
+export function actionIn(typed: string): { isAction: boolean; rest: string } {
+  const text = typed.trim();
+  return { isAction: ACTION.test(text), rest: text.replace(ACTION, '').trim() };
+}

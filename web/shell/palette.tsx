@@ -7,7 +7,6 @@ import { usePaletteEntries } from './palette-entries.ts';
 import { type Entry, matching } from './palette-match.ts';
 
 const MAX_OF_GROUP = 8;
-const IS_MAC = /Mac|iP/.test(navigator.platform);
 
 export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void }) {
   const [typed, setTyped] = useState('');
@@ -22,7 +21,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
     onClose();
-    // After this dialog is gone: what it opens may be one too.
+    // After this dialog has closed: the entry may open another one.
     setTimeout(entry.run);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -41,17 +40,17 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
       ref={dialog}
       class="dialog palette"
       aria-label="Commands, views and runs"
-      // The second half of a double click is meant for what opened it.
+      // Ignore the second click of a double click on the button that opened the dialog.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <input
         type="text"
         role="combobox"
-        aria-label="Type what to do or to open"
+        aria-label="Search commands, views and runs"
         aria-expanded="true"
         aria-controls={list}
         aria-activedescendant={entries.length > 0 ? `${list}-${chosen}` : undefined}
-        placeholder="what to do, or which run"
+        placeholder="search commands, views and runs"
         autocomplete="off"
         value={typed}
         onInput={event => {
@@ -60,7 +59,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
         }}
         onKeyDown={onKeyDown}
       />
-      <div class="palette-list" role="listbox" id={list} aria-label="Found">
+      <div class="palette-list" role="listbox" id={list} aria-label="Results">
         {entries.map((entry, index) => (
           <Choice
             key={entry.id}
@@ -72,7 +71,7 @@ export function Palette({ keys, onClose }: { keys: Binding[]; onClose(): void })
           />
         ))}
       </div>
-      {entries.length === 0 && <p class="palette-none soft">Nothing is called that.</p>}
+      {entries.length === 0 && <p class="palette-none soft">No matches</p>}
     </dialog>
   );
 }
@@ -98,7 +97,7 @@ function Choice({ id, entry, isFirst, isChosen, onChoose }: ChoiceProps) {
       <div id={id} role="option" aria-selected={isChosen} class="palette-entry" onClick={onChoose}>
         <span class="palette-label">{entry.label}</span>
         {entry.hint && <span class="palette-hint soft">{entry.hint.split('\u200b')[0]}</span>}
-        {entry.key && <kbd>{shownKey(entry.key, IS_MAC)}</kbd>}
+        {entry.key && <kbd>{shownKey(entry.key)}</kbd>}
       </div>
     </>
   );

@@ -13,7 +13,7 @@ const close = () => {
   asked.value = null;
 };
 
-/** From wherever somebody is: says what will happen and asks for the words. */
+/** Opens the decision dialog over any view. */
 export function askToDecide(review: Asked['review'], isApproval: boolean): void {
   asked.value = { review, isApproval };
 }

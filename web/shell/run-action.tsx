@@ -13,7 +13,7 @@ const close = () => {
   asked.value = null;
 };
 
-/** Says what will happen and asks; then does it. */
+/** Asks for confirmation, then cancels the run. */
 export function askToCancel(run: Asked['run']): void {
   asked.value = { action: 'cancel', run };
 }

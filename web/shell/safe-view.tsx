@@ -1,16 +1,16 @@
 import { Component, type ComponentChildren } from 'preact';
+import { visibleText } from '../../src/base/text.ts';
 import { ApiError } from '../state/api.ts';
 import { Empty } from '../ui/empty.tsx';
-import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 
 interface SafeViewProps {
-  /** Another one is another view, which may be well. */
+  /** A new address resets the error. */
   url: string;
   children: ComponentChildren;
 }
 
-/** A view that breaks takes nothing else with it, and says so. */
+/** Error boundary around one view. */
 export class SafeView extends Component<SafeViewProps, { broken: unknown; url: string }> {
   override state = { broken: null as unknown, url: this.props.url };
 
@@ -30,9 +30,9 @@ export class SafeView extends Component<SafeViewProps, { broken: unknown; url: s
       return (
         <>
           <h1 class="unseen">Not found</h1>
-          <Empty title="This address cannot be read">
-            <code>{harmless(url)}</code> has a percent sign that stands for nothing: part of the address may
-            be missing.
+          <Empty title="Invalid address">
+            <code>{visibleText(url)}</code> contains an invalid percent escape. Part of the address may be
+            missing.
             <p>
               <a href="/">All runs</a>
             </p>
@@ -41,13 +41,13 @@ export class SafeView extends Component<SafeViewProps, { broken: unknown; url: s
       );
     return (
       <>
-        <h1 class="unseen">Broken</h1>
+        <h1 class="unseen">Error</h1>
         <Problem
           error={
             new ApiError(
               'PAGE_ERROR',
-              `This view broke: ${broken instanceof Error ? broken.message : broken}`,
-              ['Everything else still works, and agents are not concerned.'],
+              `This view failed: ${broken instanceof Error ? broken.message : broken}`,
+              ['Other views still work, and agents are not affected.'],
             )
           }
           onRetry={() => this.setState({ broken: null })}

@@ -3,6 +3,7 @@ import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../src/base/text.ts';
 import { runName } from '../../src/schema/run-text.ts';
 import { shownStatus } from '../../src/schema/shown-status.ts';
 import { useKeys } from '../keys.ts';
@@ -12,8 +13,7 @@ import { useQuery } from '../state/query.ts';
 import { viewTitle } from '../state/view-title.ts';
 import { waiting } from '../state/waiting.ts';
 import { useWorkspaceInAddress, workspace } from '../state/workspace.ts';
-import { Copy } from '../ui/copy.tsx';
-import { harmless } from '../ui/harmless.ts';
+import { Command } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { statusStyle } from '../ui/status-style.ts';
 import { Toasts } from '../ui/toast.tsx';
@@ -24,7 +24,7 @@ import { TopBar } from './top-bar.tsx';
 import { VIEWS } from './views.ts';
 import { WorkspacePicker } from './workspace-picker.tsx';
 
-/** Says the few changes that somebody who does not see the page wants to hear, and nothing of what agents say. */
+/** Announces questions and ends of runs to screen readers, but no output of agents. */
 function Announcer() {
   const [text, setText] = useState('');
   useEffect(
@@ -53,18 +53,19 @@ function announcements({ events }: Changes): string[] {
   });
 }
 
-/** The files of the page are anybody's; what the hub knows is the user's. */
+/** Shown without a session: the files of the web UI are public, the data of the hub is not. */
 function Locked() {
   return (
     <main class="locked">
       <h1>Squad</h1>
-      <p>This tab has no key to the hub. Open the page from a terminal:</p>
+      <p>This tab is not signed in to the hub. Open the web UI from a terminal:</p>
       <p>
-        <Copy text="squad open" label="command" isShown />
+        <Command text="squad open" />
       </p>
       <p class="soft">
-        The address it opens carries a key that works once, within 10 minutes. The tab then works until the
-        hub stops, or until an hour after you closed it. Other tabs of the same address get in through it.
+        The address it opens contains a key that works once, within 10 minutes. The session then lasts until
+        the hub stops, or until an hour after you close the tab. Other tabs at the same address share the
+        session.
       </p>
     </main>
   );
@@ -104,13 +105,13 @@ function Navigation() {
   );
 }
 
-/** Tells whoever looks elsewhere that somebody needs them or that a run failed. */
+/** Shows notifications for new questions and failed runs. */
 function Notifier() {
   const { route } = useLocation();
   const open = useRef(route);
   open.current = route;
   useEffect(() => {
-    /** Those that were there when the page was opened have been seen. */
+    /** Items that were open when the tab was opened cause no notification. */
     let seen: Set<string> | null = null;
     const stopAsks = effect(() => {
       if (!isInboxKnown.value) return;
@@ -134,10 +135,10 @@ function Notifier() {
   return null;
 }
 
-/** Views of one folder or of all; the list of runs has the choice among its own. */
+/** Views with a workspace filter above them; the list of runs has its own. */
 const SCOPED = ['/reviews', '/backlog', '/decisions', '/cost', '/search'];
 
-/** Which folder the figures below are of, and the way to all of them. */
+/** Workspace filter above a view. */
 function Scope() {
   const { path } = useLocation();
   const isScoped = SCOPED.includes(path);
@@ -150,13 +151,13 @@ function Scope() {
   );
 }
 
-/** Tells tabs and bookmarks apart, and how many wait. */
+/** Sets the tab title, with the number of runs that wait for the user. */
 function TabTitle() {
   const { path } = useLocation();
   const many = waiting.value.size;
   const view = viewTitle.value ?? VIEWS.find(({ href }) => href === path)?.name;
   useEffect(() => {
-    const name = view === undefined ? 'Squad' : `${harmless(view)} · Squad`;
+    const name = view === undefined ? 'Squad' : `${visibleText(view)} · Squad`;
     document.title = many > 0 ? `(${many}) ${name}` : name;
   }, [many, view]);
   return null;
@@ -171,7 +172,7 @@ function Unlocked({ children }: { children: ComponentChildren }) {
   return (
     <>
       <a class="skip" href="#main">
-        To the content
+        Skip to content
       </a>
       <TopBar />
       <Navigation />

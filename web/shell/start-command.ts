@@ -1,4 +1,5 @@
-/** What can be said about a run beside its task; left out: as the role and the project say. */
+import { shellWord } from '../../src/schema/shell-word.ts';
+/** Options of a run; those left out come from the role and the project. */
 export interface StartChoices {
   engine?: string;
   model?: string;
@@ -7,7 +8,7 @@ export interface StartChoices {
   isolation?: 'worktree';
 }
 
-/** The same run, for a shell: every value one argument, whatever is in it. */
+/** The command that starts the same run, with every value quoted as one argument. */
 export function startCommand(
   role: string,
   task: string,
@@ -15,15 +16,17 @@ export function startCommand(
   { engine, model, permission, budgetUsd, isolation }: StartChoices = {},
 ): string {
   return [
-    ...['squad run', quoted(role || 'coder'), quoted(task || 'Task'), '--workspace', quoted(folder || '.')],
-    ...(engine ? ['--engine', quoted(engine)] : []),
-    ...(model ? ['--model', quoted(model)] : []),
+    ...[
+      'squad run',
+      shellWord(role || 'coder'),
+      shellWord(task || 'Task'),
+      '--workspace',
+      shellWord(folder || '.'),
+    ],
+    ...(engine ? ['--engine', shellWord(engine)] : []),
+    ...(model ? ['--model', shellWord(model)] : []),
     ...(permission ? ['--permission', permission] : []),
     ...(budgetUsd ? ['--budget', String(budgetUsd)] : []),
     ...(isolation ? ['--worktree'] : []),
   ].join(' ');
-}
-
-function quoted(value: string): string {
-  return /^[\w./:@%+=][\w./:@%+=-]*$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`;
 }

@@ -3,12 +3,12 @@ import type { StartChoices } from './start-command.ts';
 
 interface StartMoreProps {
   choices: StartChoices;
-  /** Null: no folder yet to look from. */
+  /** Null: no folder chosen yet. */
   workspace: string | null;
   onChange(choices: StartChoices): void;
 }
 
-/** What the role and the project say already, for who wants it otherwise this once. */
+/** Overrides of role and project settings for one run. */
 export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
   const { data } = useQuery('inspect_engines', workspace === null ? null : { look: false }, {
     workspace: workspace ?? undefined,
@@ -16,7 +16,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
   const set = (some: StartChoices) => onChange({ ...choices, ...some });
   return (
     <details class="start-more">
-      <summary>More: engine, model, permission, budget, work tree</summary>
+      <summary>Options: engine, model, permission, budget, work tree</summary>
       <div class="start-grid">
         <label>
           Engine
@@ -24,7 +24,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             value={choices.engine ?? ''}
             onChange={event => set({ engine: event.currentTarget.value || undefined })}
           >
-            <option value="">as usual here</option>
+            <option value="">default</option>
             {data?.engines.map(({ id, name }) => (
               <option key={id} value={id}>
                 {name}
@@ -37,7 +37,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
           Model
           <input
             type="text"
-            placeholder="as usual"
+            placeholder="default"
             value={choices.model ?? ''}
             onInput={event => set({ model: event.currentTarget.value.trim() || undefined })}
           />
@@ -50,8 +50,8 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
               set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
             }
           >
-            <option value="">as usual</option>
-            <option value="read">read: look only</option>
+            <option value="">default</option>
+            <option value="read">read: read files only</option>
             <option value="edit">edit: change files</option>
             <option value="full">full: run commands too</option>
           </select>
@@ -62,7 +62,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             type="number"
             min="0.01"
             step="any"
-            placeholder="no limit of its own"
+            placeholder="no limit for this run"
             value={choices.budgetUsd ?? ''}
             onInput={event => set({ budgetUsd: Number(event.currentTarget.value) || undefined })}
           />
@@ -74,7 +74,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
           checked={choices.isolation === 'worktree'}
           onChange={event => set({ isolation: event.currentTarget.checked ? 'worktree' : undefined })}
         />{' '}
-        in a git work tree and on a branch of its own
+        Run in its own git work tree and branch
       </label>
     </details>
   );

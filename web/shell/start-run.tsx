@@ -1,13 +1,13 @@
 import './start.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { ApiError, call } from '../state/api.ts';
+import { visibleText } from '../../src/base/text.ts';
+import { type ApiError, asApiError, call } from '../state/api.ts';
 import { useDraft } from '../state/draft.ts';
 import { useQuery } from '../state/query.ts';
 import { workspace } from '../state/workspace.ts';
-import { Copy } from '../ui/copy.tsx';
+import { Command } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { harmless } from '../ui/harmless.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toast } from '../ui/toast.tsx';
 import { folderError } from './folder-error.ts';
@@ -15,16 +15,16 @@ import { type StartChoices, startCommand } from './start-command.ts';
 import { StartMore } from './start-more.tsx';
 
 const LAST_ROLE = 'squad-last-role';
-/** Nobody is asked about a path that is still being typed. */
+/** Delay before the hub is asked about a typed path. */
 const TYPED_MS = 300;
 
-/** One run: a role, a task, a folder. Everything else is as the project and the role say, unless it is said here. */
+/** Dialog that starts one run. Options that are not set here come from the project and the role. */
 export function StartRun({ onClose }: { onClose(): void }) {
   const { route } = useLocation();
   const known = useQuery('list_workspaces', {}).data?.workspaces ?? [];
   const [typed, setTyped] = useState<string | null>(null);
   const folder = (typed ?? workspace.value ?? known[0]?.path ?? '').trim();
-  const asked = useSettled(folder);
+  const asked = useDebounced(folder);
   const isWhole = folderError(asked) === null;
   const roles = useQuery('list_roles', isWhole ? {} : null, { workspace: asked });
   const names = roles.data?.roles ?? [];
@@ -55,7 +55,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
       onClose();
       route(`/r/${runIds[0]}`);
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      setError(asApiError(thrown));
       setSending(false);
     }
   };
@@ -113,7 +113,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         </label>
         {wrong !== null && (
           <p id="start-folder-trouble" class="field-trouble" role="alert">
-            {harmless(wrong)}
+            {visibleText(wrong)}
           </p>
         )}
         <StartMore choices={choices} workspace={isWhole ? asked : null} onChange={setChoices} />
@@ -121,7 +121,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
         {error && <Problem error={error} />}
         <p class="twin">
           <span>In a terminal</span>
-          <Copy text={startCommand(roleId, task, folder, choices)} label="command" isShown />
+          <Command text={startCommand(roleId, task, folder, choices)} />
         </p>
         <p class="actions">
           <button type="button" class="button" onClick={onClose}>
@@ -136,8 +136,8 @@ export function StartRun({ onClose }: { onClose(): void }) {
   );
 }
 
-/** The same, when it has not changed for a moment. */
-function useSettled(value: string): string {
+/** The value after it has not changed for a moment. */
+function useDebounced(value: string): string {
   const [settled, settle] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => settle(value), settled === '' ? 0 : TYPED_MS);

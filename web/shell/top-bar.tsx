@@ -9,12 +9,10 @@ import { useParam, withQuery } from '../state/url-state.ts';
 import { waiting } from '../state/waiting.ts';
 import { workspace } from '../state/workspace.ts';
 import { Icon } from '../ui/icon.tsx';
-import { NEED_WORDS, NEEDS } from '../ui/status-style.ts';
+import { NEED_LABELS, NEEDS } from '../ui/status-style.ts';
 import { Money } from '../ui/usage.tsx';
 import { openPalette } from './overlays.tsx';
 import { useSummary } from './summary.ts';
-
-const IS_MAC = /Mac|iP/.test(navigator.platform);
 
 export function TopBar() {
   const { data } = useSummary();
@@ -28,7 +26,7 @@ export function TopBar() {
       <span class="top-end">
         <button type="button" class="button quiet" onClick={openPalette} aria-label="Commands">
           <Icon name="search" />
-          <kbd>{shownKey('ctrl+k', IS_MAC)}</kbd>
+          <kbd>{shownKey('ctrl+k')}</kbd>
         </button>
         {data && (data.spentTodayUsd !== null || hasRuns(data)) && (
           <a class="today" href="/cost" title={todayTitle(data)}>
@@ -52,13 +50,13 @@ export function TopBar() {
   );
 }
 
-/** Where nothing ever ran, nothing was spent that somebody could want to know. */
+/** Without any runs the cost is not shown. */
 const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();
   const [given, setQ] = useParam('q');
-  // Elsewhere the same field of the address is another search.
+  // In other views `q` belongs to another search.
   const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');
@@ -77,7 +75,7 @@ function FilterBox() {
       <input
         ref={box}
         type="search"
-        aria-label="Filter runs by words of their task, role, engine or id"
+        aria-label="Filter runs by task, role, engine or id"
         placeholder="filter"
         value={typed}
         onInput={event => setTyped(event.currentTarget.value)}
@@ -97,7 +95,7 @@ function FilterBox() {
   );
 }
 
-/** How many there are of each, and the way to see only those. */
+/** Counts of runs, each a link to the filtered list. */
 function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | undefined; asking: number }) {
   const { path, query } = useLocation();
   const chosen = path === '/' ? (query.need ?? query.status ?? null) : undefined;
@@ -115,7 +113,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
           class={counts?.[need] ? `need-${need}` : ''}
           aria-current={chosen === need ? 'true' : undefined}
         >
-          {NEED_WORDS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
+          {NEED_LABELS[need]} <span class="num">{counts?.[need] ?? '…'}</span>
         </a>
       ))}
       {counts && <Elsewhere here={asking} />}
@@ -123,7 +121,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
   );
 }
 
-/** Runs that ask, outside the workspace that is shown: the inbox is of all of them. */
+/** Runs that need the user in other workspaces; the inbox shows all of them. */
 function Elsewhere({ here }: { here: number }) {
   const elsewhere = workspace.value === null ? 0 : waiting.value.size - here;
   if (elsewhere <= 0) return null;
@@ -134,11 +132,11 @@ function Elsewhere({ here }: { here: number }) {
   );
 }
 
-const CONNECTION_WORDS = {
+const CONNECTION_LABELS = {
   connecting: 'connecting',
   live: 'live',
   reconnecting: 'reconnecting',
-  offline: 'no hub',
+  offline: 'offline',
   locked: 'locked',
 } as const;
 
@@ -146,13 +144,13 @@ function ConnectionMark() {
   const state = connection.value;
   return (
     <span class={`connection ${state}`}>
-      {CONNECTION_WORDS[state]}
+      {CONNECTION_LABELS[state]}
       <span class="dot" aria-hidden="true" />
     </span>
   );
 }
 
 function todayTitle({ unreportedToday }: { unreportedToday: number }): string {
-  const missing = `What ${unreportedToday} ${unreportedToday === 1 ? 'run' : 'runs'} of today cost is not known`;
-  return unreportedToday > 0 ? missing : 'What runs of today have reported';
+  const missing = `Cost unknown for ${unreportedToday} of today's runs`;
+  return unreportedToday > 0 ? missing : "Cost of today's runs, as far as reported";
 }

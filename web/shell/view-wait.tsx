@@ -4,7 +4,7 @@ import { Problem } from '../ui/problem.tsx';
 import { isStale } from './banner.tsx';
 import type { WaitProps } from './later.tsx';
 
-/** In the place of a view that is not there yet. */
+/** Shown until a view is loaded. */
 export function ViewWait({ hasFailed, retry }: WaitProps) {
   if (!hasFailed && !isStale())
     return (
@@ -20,7 +20,7 @@ export function ViewWait({ hasFailed, retry }: WaitProps) {
   );
 }
 
-/** The same for what lies over the views. */
+/** Shown until an overlay is loaded. */
 export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
   if ((!hasFailed && !isStale()) || !onClose) return null;
   return (
@@ -32,11 +32,9 @@ export function OverlayWait({ hasFailed, retry, onClose }: WaitProps) {
 
 function NotLoaded({ what, retry }: { what: string; retry(): void }) {
   const error = isStale()
-    ? new ApiError('HUB_UNREACHABLE', `${what} is not loaded, and the hub does not answer`, [
-        'It is loaded as soon as the hub answers. squad open starts it.',
+    ? new ApiError('HUB_UNREACHABLE', `${what} could not be loaded: the hub does not answer`, [
+        'It loads as soon as the hub answers. To start the hub, run `squad open`.',
       ])
-    : new ApiError('PAGE_ERROR', `${what} could not be loaded`, [
-        'If it happens again, load the whole page anew.',
-      ]);
+    : new ApiError('PAGE_ERROR', `${what} could not be loaded`, ['If this happens again, reload the page.']);
   return <Problem error={error} onRetry={retry} />;
 }

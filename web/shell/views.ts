@@ -1,4 +1,4 @@
-/** The views with a place of their own, in the order of the navigation. */
+/** Views of the navigation, in order. */
 export const VIEWS = [
   { name: 'Runs', href: '/', key: 'g r' },
   { name: 'Inbox', href: '/inbox', key: 'g i' },

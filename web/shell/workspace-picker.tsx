@@ -25,7 +25,7 @@ export function WorkspacePicker() {
       {shown.map(({ path, name, live }) => (
         <option key={path} value={path} title={path}>
           {name}
-          {live > 0 ? ` (${live} at work)` : ''}
+          {live > 0 ? ` (${live} running)` : ''}
         </option>
       ))}
     </select>

@@ -1,12 +1,12 @@
 import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
 import { shellWord } from '../../src/schema/shell-word.ts';
-import { inFolderWords, withoutHeader } from './folder-text.ts';
+import { withFolderNames, withoutHeaderHints } from './folder-text.ts';
 import { distrustHub, wasHub, whoAnswers } from './hub-proof.ts';
 import { requestOf, workspaceHeader } from './request.ts';
 import { saved, savedAnswers } from './saved.ts';
 import { dropToken, token } from './token.ts';
 
-/** The hub said no, or could not be asked (then `status` is 0). */
+/** An error of the hub, or no connection to it (`status` is 0). */
 export class ApiError extends Error {
   code: string;
   suggestions: string[];
@@ -19,10 +19,14 @@ export class ApiError extends Error {
   }
 }
 
+/** Everything thrown reaches a view as an ApiError. */
+export const asApiError = (thrown: unknown): ApiError =>
+  thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
+
 export interface CallOptions {
   workspace?: string;
   signal?: AbortSignal;
-  /** How long an operation that waits may take; otherwise it answers at once with what there is. */
+  /** How long the operation may wait (default: it returns at once). */
   waitSeconds?: number;
 }
 
@@ -42,12 +46,12 @@ export async function call<N extends RoutedName>(
 function fromFile<N extends RoutedName>(name: N, input?: Input<N>): Output<N> {
   const answer = savedAnswers.of(name, input ?? {});
   if (answer !== undefined) return answer as Output<N>;
-  throw new ApiError('NOT_SAVED', 'This is a saved run: that is not in the file', [
-    `Ask the hub that ran it: squad open ${shellWord(saved!.run)}`,
+  throw new ApiError('NOT_SAVED', 'Not included in this saved run', [
+    `Open it on the machine that ran it: squad open ${shellWord(saved!.run)}`,
   ]);
 }
 
-/** A ticket of one use for what cannot carry the token in a header: the live line, a download. */
+/** A single-use ticket for requests that cannot carry the token in a header: the WebSocket and downloads. */
 export async function ticket(
   wish:
     | { purpose: 'live' }
@@ -70,14 +74,18 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   if (found === 'nobody') throw unreachable();
   if (found === 'over') {
     dropToken();
-    throw new ApiError('SESSION_OVER', 'The session of this tab has ended', ['squad open opens another.']);
+    throw new ApiError('SESSION_OVER', 'The session of this tab has ended', [
+      'Run `squad open` to start a new one.',
+    ]);
   }
   if (found === 'stranger') {
-    // A page that has never met its hub has nothing to show: the token is that of another.
+    // The hub never answered this tab, so the token belongs to another hub and there is no data to keep.
     if (!wasHub()) dropToken();
-    throw new ApiError('HUB_UNREACHABLE', 'The hub of this page has ended; another program has its port', [
-      'squad open opens the page of the hub that is running now.',
-    ]);
+    throw new ApiError(
+      'HUB_UNREACHABLE',
+      'The hub that served this page has stopped; another program uses its port',
+      ['Run `squad open` to open the web UI of the running hub.'],
+    );
   }
   const answer = await fetch(`/api${path}`, {
     method,
@@ -101,11 +109,11 @@ async function send(method: string, path: string, { body, headers, signal }: Mes
   const told = value?.error;
   throw new ApiError(
     told?.code ?? 'HTTP_ERROR',
-    inFolderWords(told?.message ?? `The hub answered ${answer.status}`),
-    withoutHeader(told?.suggestions ?? []),
+    withFolderNames(told?.message ?? `The hub responded with status ${answer.status}`),
+    withoutHeaderHints(told?.suggestions ?? []),
     answer.status,
   );
 }
 
 const unreachable = () =>
-  new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['squad open starts it again.']);
+  new ApiError('HUB_UNREACHABLE', 'The hub does not answer', ['Run `squad open` to start it.']);

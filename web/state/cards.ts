@@ -1,13 +1,13 @@
 import { type Signal, signal } from '@preact/signals';
 import type { RunCard } from '../../src/schema/run-card.ts';
 
-/** Runs nobody looks at are forgotten beyond this many. */
+/** Above this number, cards of runs that no view shows are dropped. */
 const MAX_KEPT = 2_000;
 
-/** One signal for each run, so that a change touches one row. */
+/** One signal per run, so that a change redraws one row. */
 export class Cards {
   #signals = new Map<string, Signal<RunCard | undefined>>();
-  /** Those the live line has told of: an answer that was under way is older. */
+  /** Runs received over the WebSocket: a response of a request sent before is older. */
   #told = new Set<string>();
   #watched = new Set<string>();
 
@@ -34,7 +34,7 @@ export class Cards {
     for (const card of cards) if (!this.#told.has(card.id)) this.#write(card);
   }
 
-  /** The line broke: from now on whatever is answered is newer than what it had told. */
+  /** The connection broke: from now on every response is newer than what was received over it. */
   distrust(): void {
     this.#told.clear();
   }

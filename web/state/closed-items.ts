@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import { onChanges } from './live.ts';
 
-/** More than anybody has in sight. */
+/** More than fit on a screen. */
 const MAX_ITEMS = 500;
 
 const items = signal<ReadonlyMap<string, InboxItem>>(new Map());
@@ -15,5 +15,5 @@ onChanges(({ inbox }) => {
   items.value = new Map([...known].slice(-MAX_ITEMS));
 });
 
-/** What became of an item while the page looked; undefined: it is open, or nobody told. */
-export const settledItem = (id: string): InboxItem | undefined => items.value.get(id);
+/** The item if it was closed while the tab was open; undefined: still open, or unknown. */
+export const closedItem = (id: string): InboxItem | undefined => items.value.get(id);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepWords, savedDraft } from './draft.ts';
+import { saveDraft, savedDraft } from './draft.ts';
 
 test('each thing has its own words, and none leave nothing', () => {
   const values = new Map<string, string>();
@@ -8,11 +8,11 @@ test('each thing has its own words, and none leave nothing', () => {
     setItem: (key: string, value: string) => void values.set(key, value),
     removeItem: (key: string) => void values.delete(key),
   };
-  keepWords('answer:1', 'half', storage);
-  keepWords('start', 'a task', storage);
+  saveDraft('answer:1', 'half', storage);
+  saveDraft('start', 'a task', storage);
   expect([savedDraft('answer:1', storage), savedDraft('start', storage)]).toEqual(['half', 'a task']);
   expect(savedDraft('answer:2', storage)).toBeNull();
-  keepWords('answer:1', '', storage);
+  saveDraft('answer:1', '', storage);
   expect(savedDraft('answer:1', storage)).toBeNull();
   expect(values.size).toBe(1);
 });

@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks';
 
 const KEY = 'squad-words:';
 
-/** What was typed for something and not sent: it outlives a closed dialog, another view and a reload of the tab. */
+/** Text typed but not sent. It survives closing the dialog, changing the view and reloading the tab. */
 export function savedDraft(what: string, storage: Pick<Storage, 'getItem'> = sessionStorage): string | null {
   return storage.getItem(KEY + what);
 }
 
-/** None take it away. */
-export function keepWords(
+/** An empty text removes the draft. */
+export function saveDraft(
   what: string,
   words: string,
   storage: Pick<Storage, 'setItem' | 'removeItem'> = sessionStorage,
@@ -17,7 +17,7 @@ export function keepWords(
   else storage.setItem(KEY + what, words);
 }
 
-/** The words, how to change them, and how to forget them once they are sent. */
+/** The text, a setter, and a function that clears it after sending. */
 export function useDraft(
   what: string,
   initial = '',
@@ -25,11 +25,11 @@ export function useDraft(
   const [words, setWords] = useState(() => savedDraft(what) ?? initial);
   const set = (next: string) => {
     setWords(next);
-    keepWords(what, next);
+    saveDraft(what, next);
   };
   const forget = () => {
     setWords(initial);
-    keepWords(what, '');
+    saveDraft(what, '');
   };
   return [words, set, forget];
 }

@@ -1,8 +1,8 @@
-/** What the hub says of a header, for somebody who chose a folder or filled in a field: nobody at the page has sent one. */
-export const inFolderWords = (message: string): string =>
+/** Rewrites hub errors about the Squad-Workspace header: the user chose a folder and knows nothing of a header. */
+export const withFolderNames = (message: string): string =>
   message
     .replace(/^The workspace (.*) \(from the Squad-Workspace header\) /s, 'Folder $1 ')
     .replace(/^The Squad-Workspace header /, 'Folder ');
 
-export const withoutHeader = (suggestions: readonly string[]): string[] =>
+export const withoutHeaderHints = (suggestions: readonly string[]): string[] =>
   suggestions.map(text => (text.includes('Squad-Workspace') ? 'Choose another folder.' : text));

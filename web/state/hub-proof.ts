@@ -11,11 +11,11 @@ let proving: Promise<Answering> | null = null;
 let wasProved = false;
 const waiting = new Set<() => void>();
 
-/** What answered last was not our hub. */
+/** The last response came from another program. */
 export const isStranger: ReadonlySignal<boolean> = strange;
-/** Our hub has proved itself, and nothing has happened since that makes it doubtful. */
+/** Our hub has proved its identity, and the connection has not broken since. */
 export const isProved: ReadonlySignal<boolean> = proved;
-/** Whether our hub has ever answered this page. */
+/** True when our hub has ever answered this tab. */
 export const wasHub = (): boolean => wasProved;
 
 /**
@@ -37,12 +37,12 @@ export function whoAnswers(token: string): Promise<Answering> {
   return asked;
 }
 
-/** Settles when it is the hub that answers, which may be much later: until then somebody asks again and again. */
+/** Resolves when the hub answers, which may be much later. The WebSocket keeps retrying until then. */
 export async function hubAnswers(token: string): Promise<void> {
   if ((await whoAnswers(token)) !== 'hub') await new Promise<void>(settle => waiting.add(settle));
 }
 
-/** The connection broke: the next one may lead to somebody else. */
+/** The connection broke: the next one may reach another program. */
 export function distrustHub(): void {
   proving = null;
   proved.value = false;
@@ -60,7 +60,7 @@ async function ask(token: string): Promise<Answering> {
       proof?: unknown;
       error?: { code?: unknown };
     } | null;
-    // Any program can say so: all it gets by that is that the page forgets its token.
+    // Any program can claim this; the only effect is that the tab drops its token.
     if (value?.error?.code === 'SESSION_OVER') return 'over';
     return value?.proof === (await proofOf(token, nonce, location.host)) ? 'hub' : 'stranger';
   } catch {
@@ -68,7 +68,7 @@ async function ask(token: string): Promise<Answering> {
   }
 }
 
-/** Only who has the token can say this; the address is in it, so that it cannot be fetched from the hub elsewhere and passed on. */
+/** Only the owner of the token can compute this. It includes the address, so a program at another address cannot relay it. */
 export async function proofOf(token: string, nonce: string, host: string): Promise<string> {
   const bytes = (text: string) => new TextEncoder().encode(text);
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
-/** The list of runs as it was last looked at, filters and all: where the way back leads. */
+/** Address of the list of runs as last shown, with its filters; "Back to the runs" leads there. */
 export const lastList = signal('/');
 
-/** The run that was opened since; null: none, or the list has been seen again. */
+/** The run opened from the list; null: none, or the list was shown again since. */
 export const lastRun = signal<string | null>(null);

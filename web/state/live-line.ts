@@ -1,20 +1,20 @@
-import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 import { SILENT_MS } from '../../src/schema/live-times.ts';
 import { backOffMs } from './back-off.ts';
 
-/** A hub that restarts is back by then. */
+/** A restarting hub is back before this many failures. */
 const FAILURES_UNTIL_OFFLINE = 6;
 const GOING_AWAY = 1001;
 
 export interface LineOptions {
-  /** The address of a new line, with a ticket of its own. */
+  /** Address for a new connection, with a new ticket. */
   address(): Promise<string>;
   onMessage(message: LiveMessage): void;
-  /** `isLeft`: the hub said that it stops. */
+  /** `isLeft`: the hub announced that it stops. */
   onBroken(state: 'reconnecting' | 'offline', isLeft: boolean): void;
 }
 
-/** One WebSocket, opened again whenever it breaks: soon, then less often, at once when there is a reason for hope. */
+/** One WebSocket that reconnects with back-off, and at once when the browser is online or visible again. */
 export class LiveLine {
   #socket: WebSocket | null = null;
   #failures = 0;
@@ -42,7 +42,7 @@ export class LiveLine {
     this.#drop();
   }
 
-  send(message: PageMessage): void {
+  send(message: ClientMessage): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
@@ -54,7 +54,7 @@ export class LiveLine {
       const address = await this.#options.address();
       if (!this.#isStopped) this.#listen(new WebSocket(address));
     } catch {
-      // Whatever it was, the way out is to try again; a token that is not known stops the line from outside.
+      // Retry after any error; an unknown token stops the connection from outside.
       this.#broken();
     } finally {
       this.#isOpening = false;
@@ -78,7 +78,7 @@ export class LiveLine {
 
   #expectSign(socket: WebSocket): void {
     clearTimeout(this.#timer);
-    // A line to nowhere may take minutes to be closed in order: not waited for.
+    // Closing a dead connection may take minutes, so do not wait for it.
     this.#timer = setTimeout(() => this.#socket === socket && this.#broken(), SILENT_MS);
   }
 

@@ -15,7 +15,7 @@ import { type OutputTarget, WatchedOutputs } from './watched-outputs.ts';
 export type { Changes } from './pending.ts';
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'locked';
 
-/** While the page is in the background no frame is drawn: not waited for longer than this. */
+/** A tab in the background gets no animation frames, so flush after this time at the latest. */
 const LATEST_FLUSH_MS = 500;
 
 const state = signal<Connection>('connecting');
@@ -27,7 +27,7 @@ const cards = new Cards();
 const listeners = new Set<(changes: Changes) => void>();
 const pending = new Pending();
 const outputs = new WatchedOutputs(message => line?.send(message));
-/** What came while the inbox was being asked for; null: it is not. */
+/** Items received while the inbox is being queried; null: no query in progress. */
 let duringAsk: InboxItem[] | null = null;
 let frame = 0;
 let latest: ReturnType<typeof setTimeout> | undefined;
@@ -35,12 +35,12 @@ let hub: string | null = null;
 let line: LiveLine | null = null;
 
 export const connection: ReadonlySignal<Connection> = state;
-/** It said so when it went, and has not come back: nothing but somebody starts it again. */
+/** The hub announced that it stops and has not come back; only a user starts it again. */
 export const isHubStopped: ReadonlySignal<boolean> = stopped;
 export const lastSeq: ReadonlySignal<number> = seq;
-/** Open ones, whose time is up first comes first. */
+/** Open items, earliest deadline first. */
 export const inbox: ReadonlySignal<InboxItem[]> = items;
-/** Until then an empty inbox says nothing. */
+/** False until the first response: an empty inbox means nothing before. */
 export const isInboxKnown: ReadonlySignal<boolean> = isAsked;
 
 export function onChanges(listener: (changes: Changes) => void): () => void {
@@ -50,15 +50,15 @@ export function onChanges(listener: (changes: Changes) => void): () => void {
 
 export const card = (id: string): Signal<RunCard | undefined> => cards.of(id);
 
-/** What an answer says of runs, for whoever shows them; what the live line said since is newer. */
-export const seeCards = (seen: readonly RunCard[]): void => batch(() => cards.see(seen));
+/** Adds the cards of a response, unless newer ones were received over the WebSocket. */
+export const addCards = (seen: readonly RunCard[]): void => batch(() => cards.see(seen));
 
 export const watchOutput = (
   target: OutputTarget,
   onGrew: (size: number, isOver: boolean, messages: number) => void,
 ): (() => void) => outputs.add(target, onGrew);
 
-/** Once, at the start of the page. */
+/** Call once at startup. */
 export function goLive(): void {
   if (saved) {
     state.value = 'offline';
@@ -91,7 +91,7 @@ function onBroken(broken: 'reconnecting' | 'offline', isLeft: boolean): void {
 }
 
 function onMessage(message: LiveMessage): void {
-  if (message.type === 'hello') greet(message);
+  if (message.type === 'hello') onHello(message);
   else if (message.type === 'changes') {
     seq.value = message.last;
     pending.add(message);
@@ -100,14 +100,14 @@ function onMessage(message: LiveMessage): void {
   } else if (message.type === 'reset') {
     seq.value = message.last;
     reset();
-    // How large they are may be among what was not told.
-    outputs.sayAll();
+    // Growth of outputs may be among the missed messages.
+    outputs.watchAll();
   } else if (message.type === 'grew') outputs.grew(message, message);
 }
 
-function greet({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' }): void {
+function onHello({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' }): void {
   const now = `${version} ${hubStartedAt}`;
-  // The first time as well: what was asked for before may have changed before this line was open.
+  // Also on the first connection: data queried before may have changed before it was open.
   if (now !== hub) {
     hub = now;
     seq.value = last;
@@ -115,7 +115,7 @@ function greet({ version, hubStartedAt, last }: LiveMessage & { type: 'hello' })
   }
   stopped.value = false;
   state.value = 'live';
-  outputs.sayAll();
+  outputs.watchAll();
 }
 
 function reset(): void {
@@ -128,7 +128,7 @@ function reset(): void {
 async function askInbox(): Promise<void> {
   const came: InboxItem[] = [];
   duringAsk = came;
-  // Out of reach: the next line that opens asks again.
+  // Hub not reachable: the next connection queries again.
   const answer = await call('list_inbox', { state: 'open' }).catch(() => null);
   if (duringAsk !== came) return;
   duringAsk = null;

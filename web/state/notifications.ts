@@ -1,40 +1,40 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-const KEPT = 'squad-notifications';
+const STORAGE_KEY = 'squad-notifications';
 
-/** `none`: this browser has no such thing. `blocked`: the user told the browser so, and only there it can be changed. */
-export type Telling = 'none' | 'blocked' | 'off' | 'on';
+/** `none`: the browser does not support notifications. `blocked`: the user blocked them in the browser, and only there it can be changed. */
+type NotificationState = 'none' | 'blocked' | 'off' | 'on';
 
 export interface Notice {
-  /** Of what it tells: another tab that tells the same takes its place. */
+  /** Id of its subject: a notification from another tab with the same tag replaces it. */
   tag: string;
   title: string;
   body: string;
-  /** What a click opens. */
+  /** Opened by a click. */
   href: string;
 }
 
-const state = signal<Telling>(found());
+const state = signal<NotificationState>(currentState());
 
-/** Of this browser, for all its tabs. */
-export const telling: ReadonlySignal<Telling> = state;
+/** The same for all tabs of this browser. */
+export const notificationState: ReadonlySignal<NotificationState> = state;
 
 addEventListener('storage', () => {
-  state.value = found();
+  state.value = currentState();
 });
 
-/** Has to come of a click: browsers ask for nothing else. */
+/** Call it from a click handler: browsers ask for the permission only then. */
 export async function turnOn(): Promise<void> {
-  if ((await Notification.requestPermission()) === 'granted') localStorage.setItem(KEPT, 'on');
-  state.value = found();
+  if ((await Notification.requestPermission()) === 'granted') localStorage.setItem(STORAGE_KEY, 'on');
+  state.value = currentState();
 }
 
 export function turnOff(): void {
-  localStorage.removeItem(KEPT);
-  state.value = found();
+  localStorage.removeItem(STORAGE_KEY);
+  state.value = currentState();
 }
 
-/** Whoever has the page before them sees it there. */
+/** Shows a notification, unless the tab is visible. */
 export function notify({ tag, title, body, href }: Notice, open: (href: string) => void): void {
   if (state.peek() !== 'on' || document.visibilityState === 'visible') return;
   const shown = new Notification(title, { body, tag });
@@ -45,8 +45,8 @@ export function notify({ tag, title, body, href }: Notice, open: (href: string) 
   };
 }
 
-function found(): Telling {
+function currentState(): NotificationState {
   if (!('Notification' in window)) return 'none';
   if (Notification.permission === 'denied') return 'blocked';
-  return Notification.permission === 'granted' && localStorage.getItem(KEPT) === 'on' ? 'on' : 'off';
+  return Notification.permission === 'granted' && localStorage.getItem(STORAGE_KEY) === 'on' ? 'on' : 'off';
 }

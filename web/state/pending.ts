@@ -2,19 +2,19 @@ import type { Event } from '../../src/schema/event.ts';
 import type { InboxItem } from '../../src/schema/inbox.ts';
 import type { RunCard } from '../../src/schema/run-card.ts';
 
-/** What is different since the last time. */
+/** Changes since the last flush. */
 export interface Changes {
   events: Event[];
   runs: RunCard[];
   inbox: InboxItem[];
-  /** Anything may be: ask anew. */
+  /** Anything may have changed: query again. */
   isReset: boolean;
 }
 
-/** More than a page looks at in one go: then asking anew is cheaper. */
+/** Above this number, querying again is cheaper. */
 const MAX_EVENTS = 2_000;
 
-/** What came in and was not shown yet. A page in the background shows nothing for a long time, so this has to stay small. */
+/** Changes received but not shown yet. A tab in the background may not flush for long, so the size is bounded. */
 export class Pending {
   #events: Event[] = [];
   #runs = new Map<string, RunCard>();

@@ -8,9 +8,9 @@ export interface QueryState<T, E> {
 
 export interface Query<T, E> {
   state: Signal<QueryState<T, E>>;
-  /** Asks anew; while it is being asked, once more afterwards. */
+  /** Queries again; if a query is in progress, once more after it. */
   reload(): void;
-  /** The same, but not before a pause since the last time is over. */
+  /** The same, but not more often than once per pause. */
   reloadSoon(): void;
 }
 
@@ -19,19 +19,19 @@ interface Entry<T, E> extends Query<T, E> {
   stop(): void;
 }
 
-/** Ones nobody looks at any more, for whoever comes back. */
+/** Number of unused queries that stay cached. */
 const KEPT_UNUSED = 30;
-/** Changes come in by the frame; a list that is asked for anew at each would never rest. */
+/** Changes arrive with every frame; without a pause a list would be queried all the time. */
 const PAUSE_MS = 300;
 
-/** Each question is asked once, however many look at its answer; an older answer never replaces a newer one. */
+/** Shares one query between all components that use it; an older response never replaces a newer one. */
 export class QueryCache<E> {
   #entries = new Map<string, Entry<unknown, E>>();
 
-  /** Give it back by the function returned. */
+  /** The returned function releases the query. */
   use<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): [Query<T, E>, () => void] {
     const used = (this.#entries.get(key) as Entry<T, E> | undefined) ?? newEntry<T, E>(ask);
-    // The one used last is the last to go.
+    // Move it to the end: the least recently used query is dropped first.
     this.#entries.delete(key);
     this.#entries.set(key, used as Entry<unknown, E>);
     if (used.users++ === 0) used.reload();

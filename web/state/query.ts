@@ -1,19 +1,19 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Input, Output, RoutedName } from '../../src/operations/operations.ts';
-import { ApiError, call } from './api.ts';
+import { type ApiError, asApiError, call } from './api.ts';
 import { type Changes, lastSeq, onChanges } from './live.ts';
 import { QueryCache } from './query-cache.ts';
 
 export interface QueryOptions {
   workspace?: string;
-  /** What happened makes the answer old. After a reset every answer is. */
+  /** Returns true when these changes make the data outdated. After a reset all data is. */
   refreshOn?: (changes: Changes) => boolean;
 }
 
 export interface QueryResult<T> {
-  /** The last one there was, while it is asked for anew. */
+  /** The last data, also while it is queried again. */
   data: T | undefined;
-  /** It is the answer to this input, not to the one before. */
+  /** True when `data` belongs to this input, not to the previous one. */
   isOf: boolean;
   error: ApiError | null;
   isLoading: boolean;
@@ -25,7 +25,7 @@ onChanges(({ isReset }) => {
   if (isReset) cache.reloadAll(isOld);
 });
 
-/** Null input: not now. */
+/** With a null input nothing is queried. */
 export function useQuery<N extends RoutedName>(
   name: N,
   input: Input<N> | null,
@@ -62,16 +62,16 @@ export function useQuery<N extends RoutedName>(
 
 const NOTHING: [null, () => void] = [null, () => {}];
 
-/** Nothing but the hub's word for what went wrong gets to a view. */
+/** Views get every error as an ApiError. */
 async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (thrown) {
-    throw thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown));
+    throw asApiError(thrown);
   }
 }
 
-/** Some answers say up to what they tell. */
+/** Some responses contain the number of the last event they include. */
 function isOld(data: unknown): boolean {
   const last = (data as { last?: unknown } | undefined)?.last;
   return typeof last !== 'number' || last < lastSeq.peek();

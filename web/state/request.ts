@@ -10,7 +10,7 @@ export interface Request {
   body: string | null;
 }
 
-/** Where an operation is asked for, and how its input gets there. */
+/** Method, path and body of an operation's request. */
 export function requestOf(name: RoutedName, input: object = {}): Request {
   const [method, pattern] = SQUAD_ROUTES[name].split(' ') as [string, string];
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
@@ -26,7 +26,7 @@ export function requestOf(name: RoutedName, input: object = {}): Request {
   return { method, path: query.size > 0 ? `${path}?${query}` : path, body: null };
 }
 
-/** A header holds ASCII; other paths are said in the way RFC 8187 has for that. */
+/** Headers are ASCII; other paths are encoded as in RFC 8187. */
 export function workspaceHeader(path: string): string {
   return /^[\x20-\x7e]*$/.test(path) ? path : `utf-8''${encodeURIComponent(path)}`;
 }

@@ -1,9 +1,9 @@
 import type { Output } from '../../src/operations/operations.ts';
 
-/** A run in one file, with the answers the page would have got. */
+/** A run saved as one file, with the responses that the web UI needs. */
 export type SavedRun = Output<'export_run'>;
 
-/** Set when the page is such a file: there is no hub to ask then. */
+/** Set in a saved file, where there is no hub. */
 export const saved: SavedRun | null = readSaved();
 
 /** How such a file answers; undefined: that was not saved. The page that is one sets it, so that no other has to carry it. */

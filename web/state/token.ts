@@ -4,7 +4,7 @@ import { isProved, whoAnswers } from './hub-proof.ts';
 const KEPT = 'squad-token';
 const CHANNEL = 'squad-token';
 
-/** The token of this browser's session, which ends with the hub process that opened it. Null: the page is locked. */
+/** Token of the browser session, which ends with the hub process that opened it. Null: not signed in. */
 export const token = signal<string | null>(null);
 
 /**
@@ -17,7 +17,7 @@ export async function findToken(): Promise<void> {
   const channel = new BroadcastChannel(CHANNEL);
   channel.onmessage = async ({ data }: MessageEvent<{ ask: true } | { token: string }>) => {
     if ('token' in data) token.value ??= data.token;
-    // To the browser, a page of whoever has taken the port is a tab like us.
+    // A tab served by another program on this port looks like one of ours to the browser.
     else if (token.value !== null && (await whoAnswers(token.value)) === 'hub')
       channel.postMessage({ token: token.value });
   };
@@ -30,25 +30,25 @@ export async function findToken(): Promise<void> {
   else void whoAnswers(token.value).finally(() => effect(keep));
 }
 
-/** Kept only while it is certain that the hub answers: whoever takes its port serves the document that a reload loads. */
+/** Stored only while the hub is verified: another program on the port could serve the document of a reload and read it. */
 function keep(): void {
   if (token.value !== null && isProved.value) sessionStorage.setItem(KEPT, token.value);
   else if (token.value === null || !isLeaving.value) sessionStorage.removeItem(KEPT);
 }
 
-/** The browser breaks our connections when it leaves the page, which says nothing about the hub. */
+/** The browser closes connections when it leaves a page, which says nothing about the hub. */
 const isLeaving = signal(false);
 const LEAVE_MS = 2_000;
 
 function leave(): void {
   isLeaving.value = true;
-  // A download begins like a reload, and the page stays.
+  // A download starts with beforeunload too, and the page stays.
   setTimeout(() => {
     isLeaving.value = false;
   }, LEAVE_MS);
 }
 
-/** Null: the key was used, or is too old. The history of the browser keeps it, so it works only once. */
+/** Null: the key is used or expired. The browser history keeps the key, so it works only once. */
 async function tokenFor(key: string): Promise<string | null> {
   const answer = await fetch('/api/session', {
     method: 'POST',
@@ -60,7 +60,7 @@ async function tokenFor(key: string): Promise<string | null> {
   return typeof value?.token === 'string' ? value.token : null;
 }
 
-/** The hub does not know it, or not any more. */
+/** The hub does not accept the token any more. */
 export function dropToken(): void {
   token.value = null;
 }

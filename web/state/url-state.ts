@@ -10,13 +10,13 @@ export function withQuery(url: string, fields: Record<string, string | null>): s
   return params.size > 0 ? `${path}?${params}` : path;
 }
 
-/** One field of the query, and how to change it. Typing replaces the address, choosing adds one to go back to. */
+/** A query parameter and its setter. `replace` adds no history entry; use it while typing. */
 export function useParam(
   name: string,
 ): [string | null, (value: string | null, options?: { replace?: boolean }) => void] {
   const { query, route } = useLocation();
   const set = (value: string | null, { replace = false } = {}) => {
-    // As it is now: two that are set in one go must not undo each other.
+    // Read the current address: two parameters set in one go must not undo each other.
     const now = location.pathname + location.search;
     const next = withQuery(now, { [name]: value });
     if (next !== now) route(next, replace);

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 const shown = signal<string | null>(null);
 
-/** What the view in front is about, where its address does not say it. */
+/** Title of the current view, if it has one of its own. */
 export const viewTitle: ReadonlySignal<string | null> = shown;
 
 export function useViewTitle(title: string): void {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { PageMessage } from '../../src/schema/live.ts';
+import type { ClientMessage } from '../../src/schema/live.ts';
 import { WatchedOutputs } from './watched-outputs.ts';
 
 const target = { runId: 'run_0000000000', turn: 1, stream: 'stdout' } as const;
 
 test('the hub is told once of an output, and when the last has gone', () => {
-  const said: PageMessage['type'][] = [];
+  const said: ClientMessage['type'][] = [];
   const outputs = new WatchedOutputs(({ type }) => said.push(type));
   const grown: string[] = [];
   const first = outputs.add(target, size => grown.push(`first ${size}`));
@@ -26,6 +26,6 @@ test('a new line is told of all that are watched', () => {
   outputs.add(target, () => {});
   outputs.add({ ...target, stream: 'stderr' }, () => {});
   said.length = 0;
-  outputs.sayAll();
+  outputs.watchAll();
   expect(said).toEqual(['watch stdout', 'watch stderr']);
 });

@@ -1,4 +1,4 @@
-import type { LiveMessage, PageMessage } from '../../src/schema/live.ts';
+import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
 
 export interface OutputTarget {
   runId: string;
@@ -8,12 +8,12 @@ export interface OutputTarget {
 type OnGrew = (size: number, isOver: boolean, messages: number) => void;
 type Grown = Pick<LiveMessage & { type: 'grew' }, 'size' | 'isOver' | 'messages'>;
 
-/** Who wants to know when an output grows. The hub is told once for each output, however many want it. */
+/** Listeners for growing outputs. The hub gets one watch message per output, however many listeners it has. */
 export class WatchedOutputs {
   #targets = new Map<string, { target: OutputTarget; listeners: Set<OnGrew> }>();
-  readonly #send: (message: PageMessage) => void;
+  readonly #send: (message: ClientMessage) => void;
 
-  constructor(send: (message: PageMessage) => void) {
+  constructor(send: (message: ClientMessage) => void) {
     this.#send = send;
   }
 
@@ -39,13 +39,13 @@ export class WatchedOutputs {
       listener(size, isOver, messages);
   }
 
-  /** A new line knows of none. */
-  sayAll(): void {
+  /** A new connection has no watches. */
+  watchAll(): void {
     for (const { target } of this.#targets.values()) this.#say('watch', target);
   }
 
-  #say(type: PageMessage['type'], { runId, turn, stream }: OutputTarget): void {
-    this.#send({ type, runId: runId as PageMessage['runId'], turn, stream });
+  #say(type: ClientMessage['type'], { runId, turn, stream }: OutputTarget): void {
+    this.#send({ type, runId: runId as ClientMessage['runId'], turn, stream });
   }
 }
 

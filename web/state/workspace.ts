@@ -3,12 +3,12 @@ import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { withQuery } from './url-state.ts';
 
-/** The folder everything is shown for, whole path; null: all. `?w=` in the address. */
+/** Absolute path of the chosen workspace; null: all. `?w=` in the address. */
 export const workspace = signal<string | null>(
   globalThis.location ? new URLSearchParams(location.search).get('w') : null,
 );
 
-/** Keeps the address and the choice the same: links between views need not carry it. */
+/** Keeps `?w=` in the address, so links between views need not carry it. */
 export function useWorkspaceInAddress(): void {
   const { url, route } = useLocation();
   const chosen = workspace.value;

@@ -1,25 +1,25 @@
 import type { ComponentChildren } from 'preact';
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface ButtonProps {
   children: ComponentChildren;
   onClick(): void;
-  /** Why it cannot be pressed now; null or left out: it can. */
+  /** Why the button is disabled; null: it is enabled. */
   why?: string | null;
-  /** The key that does the same, shown beside the words. */
+  /** The key that does the same, shown in the button. */
   keyName?: string;
   tone?: 'plain' | 'main' | 'danger' | 'quiet';
   icon?: IconName;
-  /** What it is called where its words do not say enough. */
+  /** Accessible name, if the text does not say enough. */
   label?: string;
   isPressed?: boolean;
 }
 
-/** One that cannot be pressed can still be reached, so that its reason can be read. */
+/** A disabled button can still be focused, so that its reason can be read. */
 export function Button(props: ButtonProps) {
   const { children, onClick, why = null, keyName, tone = 'plain', icon, label, isPressed } = props;
-  // Labels and reasons quote what agents wrote.
+  // Labels and reasons contain text of agents.
   const name = label && why ? `${label}: ${why}` : label;
   return (
     <button
@@ -27,9 +27,9 @@ export function Button(props: ButtonProps) {
       class={`button ${tone}`}
       aria-disabled={why !== null || undefined}
       data-key={keyName}
-      aria-label={name && harmless(name)}
+      aria-label={name && visibleText(name)}
       aria-pressed={isPressed}
-      title={why === null ? undefined : harmless(why)}
+      title={why === null ? undefined : visibleText(why)}
       onClick={() => why === null && onClick()}
     >
       {icon && <Icon name={icon} />}

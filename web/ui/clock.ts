@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** What time it is, by the second while somebody looks: one timer for the whole page. */
+/** The current time, updated every second while a component uses it: one timer for all. */
 let timer: ReturnType<typeof setInterval> | undefined;
 const time = signal(Date.now(), {
   watched() {

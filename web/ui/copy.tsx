@@ -6,9 +6,9 @@ const SAID_MS = 1_500;
 
 export interface CopyProps {
   text: string;
-  /** What it is: `run id`, `command`. */
+  /** What is copied: `run id`, `command`. */
   label: string;
-  /** The text itself is shown, as the button. */
+  /** Shows the text in the button. */
   isShown?: boolean;
 }
 
@@ -20,7 +20,7 @@ export function Copy({ text, label, isShown = false }: CopyProps) {
       setCopied(true);
       setTimeout(() => setCopied(false), SAID_MS);
     } catch {
-      toast(`The browser did not let it be copied: ${text}`);
+      toast(`The browser blocked copying: ${text}`);
     }
   };
   return (
@@ -29,4 +29,9 @@ export function Copy({ text, label, isShown = false }: CopyProps) {
       <Icon name={isCopied ? 'check' : 'copy'} class={isCopied ? 'tone-good' : ''} />
     </button>
   );
+}
+
+/** A command to run in a terminal, shown and copied on click. */
+export function Command({ text }: { text: string }) {
+  return <Copy text={text} label="command" isShown />;
 }

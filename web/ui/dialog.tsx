@@ -1,8 +1,8 @@
 import { type ComponentChildren, toChildArray } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { ApiError } from '../state/api.ts';
-import { Copy } from './copy.tsx';
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
+import { type ApiError, asApiError } from '../state/api.ts';
+import { Command } from './copy.tsx';
 import { useModal } from './modal.ts';
 import { Problem } from './problem.tsx';
 
@@ -12,7 +12,7 @@ export interface DialogProps {
   children: ComponentChildren;
 }
 
-/** Modal, by the browser's own: focus stays inside and goes back afterwards, esc closes. */
+/** A native modal dialog: focus stays inside and returns afterwards, esc closes it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useModal(onClose);
   const id = useId();
@@ -22,11 +22,11 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       ref={dialog}
       class="dialog"
       aria-labelledby={id}
-      // The second half of a double click is meant for what opened it.
+      // Ignore the second click of a double click on the button that opened the dialog.
       onClick={event => event.target === dialog.current && event.detail < 2 && onClose()}
     >
       <div class="dialog-body">
-        <h2 id={id}>{harmless(title)}</h2>
+        <h2 id={id}>{visibleText(title)}</h2>
         {children}
       </div>
     </dialog>
@@ -35,14 +35,14 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 export interface ConfirmProps {
   title: string;
-  /** What will happen, before it does. */
+  /** What the action will do. */
   effect: string;
   /** The same in a terminal. */
   command: string | null;
-  /** The words of the button: what it does. */
+  /** Label of the button. */
   yes: string;
   tone?: 'main' | 'danger';
-  /** Until what it promises is there the dialog stays, with what was typed; what it throws is told in it. */
+  /** The dialog stays open until the promise resolves, and shows its error if it rejects. */
   onYes(): unknown;
   onClose(): void;
   /** Something to fill in. */
@@ -66,7 +66,7 @@ export function Confirm(props: ConfirmProps) {
       await done;
       onClose();
     } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      setError(asApiError(thrown));
     }
     isUnderWay.current = false;
     setBusy(false);
@@ -88,7 +88,7 @@ export function Confirm(props: ConfirmProps) {
         {error && <Problem error={error} />}
         {command && (
           <p class="twin">
-            <span>In a terminal</span> <Copy text={command} label="command" isShown />
+            <span>In a terminal</span> <Command text={command} />
           </p>
         )}
         <p class="actions">
@@ -100,7 +100,7 @@ export function Confirm(props: ConfirmProps) {
             type="submit"
             class={`button ${tone}`}
             aria-disabled={isBusy || undefined}
-            title={isBusy ? 'It is under way' : undefined}
+            title={isBusy ? 'In progress' : undefined}
           >
             {yes}
           </button>

@@ -1,7 +1,6 @@
-import { codeOf } from '../../src/base/text.ts';
-import { harmless } from './harmless.ts';
+import { codeOf, visibleText } from '../../src/base/text.ts';
 
-/** Letters of other alphabets that look like these. */
+/** Letters of other alphabets that look like Latin ones. */
 const LOOKALIKES = new Map(
   Object.entries({
     a: 'аα',
@@ -29,16 +28,16 @@ const LOOKALIKES = new Map(
   }).flatMap(([plain, others]) => [...others].map(other => [other, plain] as const)),
 );
 
-/** Words of choices as they can be shown: those that look equal have what is different in them spelled out. */
+/** Labels of choices. Choices that look the same are numbered and have their unusual characters spelled out. */
 export function disambiguate(choices: readonly string[]): string[] {
-  const looks = choices.map(lookOf);
+  const looks = choices.map(appearanceOf);
   return choices.map((choice, at) => {
     const isAlone = looks.indexOf(looks[at]!) === looks.lastIndexOf(looks[at]!);
-    return isAlone ? harmless(choice) : `${at + 1}: ${spelled(choice)}`;
+    return isAlone ? visibleText(choice) : `${at + 1}: ${spelled(choice)}`;
   });
 }
 
-const lookOf = (text: string): string =>
+const appearanceOf = (text: string): string =>
   [...text.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}|\p{Cc}/gu, '')]
     .map(char => LOOKALIKES.get(char) ?? char)
     .join('')

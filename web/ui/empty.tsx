@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { Copy } from './copy.tsx';
+import { Command } from './copy.tsx';
 
-/** Nothing there, and what to do about it. */
+/** Empty state with the next step. */
 export function Empty({
   title,
   children,
@@ -15,7 +15,7 @@ export function Empty({
     <div class="empty">
       <p class="empty-title">{title}</p>
       {children && <div class="empty-text">{children}</div>}
-      {command && <Copy text={command} label="command" isShown />}
+      {command && <Command text={command} />}
     </div>
   );
 }

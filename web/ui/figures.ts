@@ -31,14 +31,18 @@ export function shownCount(count: number): string {
   return `${short(count / 1_000_000)}M`;
 }
 
-/** To the cent, and finer where a cent would hide it. */
+/** Two decimals, or four for amounts below one cent. */
 export function shownMoney(usd: number): string {
   if (usd === 0) return '$0';
   if (usd < 0.0001) return '<$0.0001';
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
-/** For words that have figures in them. */
+/** `1 run`, `3 runs`. */
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
+
+/** For texts that have figures in them. */
 export const FIGURES = { duration: shownDuration, money: shownMoney };
 
 const two = (value: number) => String(value).padStart(2, '0');

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { noteMove } from './calm.ts';
 
-/** After the pointer or the focus has left. */
+/** Delay after the pointer or the focus has left. */
 const REST_MS = 1_000;
 /** A pointer that lies there for so long is not about to click, and who left the desk wants to come back to the truth. */
 const IDLE_MS = 10_000;
@@ -42,14 +42,14 @@ export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: stri
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(settle, [wanted, filter]);
-  // An element that is put elsewhere loses the focus.
+  // Moving an element in the DOM removes its focus.
   useLayoutEffect(() => {
     if (focused.current instanceof HTMLElement && focused.current.isConnected)
       focused.current.focus({ preventScroll: true });
     focused.current = null;
   }, [shown]);
 
-  // Another list altogether, more at its end, or the first answer: nothing of it was under the pointer.
+  // A different list, new rows at the end, or the first response: no row moves under the pointer.
   const isOther = shown.filter !== filter || shown.wanted === '' || isLonger;
   const order = isOther ? wanted : shown.wanted;
   const drawn = useRef(order);

@@ -17,7 +17,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A drawing beside a word that says the same, so it is hidden from whoever listens. */
+/** Hidden from screen readers: an icon always stands next to a word with the same meaning. */
 export function Icon({ name, class: className = '' }: { name: IconName; class?: string }) {
   return (
     <svg class={`icon ${className}`} viewBox="0 0 16 16" aria-hidden="true" focusable="false">

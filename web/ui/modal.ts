@@ -13,10 +13,10 @@ export function useModal(onClose: () => void): RefObject<HTMLDialogElement | nul
     element?.addEventListener('close', tell);
     element?.showModal();
     return () => {
-      // What takes its place must not be closed by its end.
+      // The close event must not close the dialog that replaces this one.
       element?.removeEventListener('cancel', tell);
       element?.removeEventListener('close', tell);
-      // While it is still there: an element that is only taken away gives the focus to nobody.
+      // Close before removal: removing an open dialog does not restore the focus.
       element?.close();
     };
   }, []);

@@ -1,7 +1,11 @@
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
 
-/** Text of an agent: as it is, wrapped, and nothing in it obeyed. */
-export function Plain({ text, isBlock = true }: { text: string; isBlock?: boolean }) {
-  const shown = harmless(text);
-  return isBlock ? <div class="plain">{shown}</div> : <span class="plain-line">{shown}</span>;
+/** Text of an agent, wrapped, with hidden and control characters made visible. */
+export function Plain({ text }: { text: string }) {
+  return <div class="plain">{visibleText(text)}</div>;
+}
+
+/** The same inside a line. */
+export function PlainLine({ text }: { text: string }) {
+  return <span class="plain-line">{visibleText(text)}</span>;
 }

@@ -1,24 +1,24 @@
+import { visibleText } from '../../src/base/text.ts';
 import type { ApiError } from '../state/api.ts';
 import { Button } from './button.tsx';
 import { codeParts } from './code-parts.ts';
-import { harmless } from './harmless.ts';
 import { Icon } from './icon.tsx';
 import { WithCode } from './with-code.tsx';
 
-/** What went wrong, and the next step. */
+/** An error with suggestions. */
 export function Problem({ error, onRetry }: { error: ApiError; onRetry?(): void }) {
   return (
     <div class="problem" role="alert">
       <p class="problem-title">
         <Icon name="warn" class="tone-bad" />
-        <WithCode text={harmless(error.message)} />
+        <WithCode text={visibleText(error.message)} />
         <code class="faint">{error.code}</code>
       </p>
       {error.suggestions.length > 0 && (
         <ul>
           {error.suggestions.map(text => (
             <li key={text}>
-              <WithRuns text={harmless(text)} />
+              <WithRuns text={visibleText(text)} />
             </li>
           ))}
         </ul>

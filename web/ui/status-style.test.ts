@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sampleCard } from '../testing/sample-card.ts';
-import { lookOfCard } from './status-style.ts';
+import { cardStyle } from './status-style.ts';
 
 const quiet = { state: 'silent', since: 0, text: 'no sign for 5 minutes' } as const;
 
@@ -18,5 +18,5 @@ test.each([
   ['a run that waits for its review is not silent', { status: 'waiting_review', quiet }, 'in review'],
   ['an old failure is still one', { status: 'error', need: 'done' }, 'failed'],
 ] as const)('%s', (_, different, word) => {
-  expect(lookOfCard(sampleCard({ id: 'a', ...different })).word).toBe(word);
+  expect(cardStyle(sampleCard({ id: 'a', ...different })).word).toBe(word);
 });

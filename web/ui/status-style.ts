@@ -2,14 +2,14 @@ import type { Need, RunCard } from '../../src/schema/run-card.ts';
 import { isAtReviewLimit, type ShownStatus } from '../../src/schema/shown-status.ts';
 import type { IconName } from './icon.tsx';
 
-export interface Look {
+export interface StatusStyle {
   word: string;
   icon: IconName;
   /** One of the colours of tokens.css. */
   tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good' | 'off';
 }
 
-const OF_STATUS: Record<ShownStatus, Look> = {
+const OF_STATUS: Record<ShownStatus, StatusStyle> = {
   needs_you: { word: 'needs you', icon: 'hand', tone: 'ask' },
   queued: { word: 'queued', icon: 'clock', tone: 'calm' },
   running: { word: 'running', icon: 'half', tone: 'busy' },
@@ -20,29 +20,34 @@ const OF_STATUS: Record<ShownStatus, Look> = {
   lost: { word: 'lost', icon: 'cross', tone: 'bad' },
   cancelled: { word: 'cancelled', icon: 'stop', tone: 'off' },
   terminated: { word: 'ended', icon: 'stop', tone: 'off' },
-  abandoned: { word: 'given up', icon: 'stop', tone: 'off' },
+  abandoned: { word: 'abandoned', icon: 'stop', tone: 'off' },
 };
 
-const QUIET_WORDS = { slow_start: 'slow start', silent: 'silent', stalled: 'stalled', dead: 'dead' } as const;
+const QUIET_LABELS = {
+  slow_start: 'slow start',
+  silent: 'silent',
+  stalled: 'stalled',
+  dead: 'dead',
+} as const;
 
-export const statusStyle = (status: ShownStatus): Look => OF_STATUS[status];
+export const statusStyle = (status: ShownStatus): StatusStyle => OF_STATUS[status];
 
 export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping' | 'quiet'>;
 
-/** What matters most of it: that it waits for somebody, then that it is being stopped or gives no sign, then its state. */
-export function lookOfCard(card: ShownCard): Look {
+/** The most important fact about a run: it needs the user, then stopping or stalled, then its status. */
+export function cardStyle(card: ShownCard): StatusStyle {
   if (card.need === 'needs_you') return OF_STATUS.needs_you;
-  // Somebody took the task up again; it is still not simply done.
+  // The task was continued, but this run is still not simply done.
   if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')
-    return { word: QUIET_WORDS[card.quiet.state], icon: 'warn', tone: 'ask' };
+    return { word: QUIET_LABELS[card.quiet.state], icon: 'warn', tone: 'ask' };
   return OF_STATUS[card.status];
 }
 
 export const NEEDS: readonly Need[] = ['needs_you', 'failed', 'running', 'queued', 'done'];
 
-export const NEED_WORDS: Record<Need, string> = {
+export const NEED_LABELS: Record<Need, string> = {
   needs_you: 'needs you',
   failed: 'failed',
   running: 'running',

@@ -1,21 +1,21 @@
 import type { ShownStatus } from '../../src/schema/shown-status.ts';
 import { Icon } from './icon.tsx';
-import { type Look, lookOfCard, type ShownCard, statusStyle } from './status-style.ts';
+import { cardStyle, type ShownCard, type StatusStyle, statusStyle } from './status-style.ts';
 
-/** Word, shape and colour: none of them alone. */
+/** Always word, icon and colour together: none of them is enough alone. */
 export function Status({ card }: { card: ShownCard }) {
-  return <Shown look={lookOfCard(card)} title={card.quiet?.text} />;
+  return <StatusMark style={cardStyle(card)} title={card.quiet?.text} />;
 }
 
 export function StatusWord({ status }: { status: ShownStatus }) {
-  return <Shown look={statusStyle(status)} />;
+  return <StatusMark style={statusStyle(status)} />;
 }
 
-function Shown({ look, title }: { look: Look; title?: string }) {
+export function StatusMark({ style, title }: { style: StatusStyle; title?: string }) {
   return (
-    <span class={`status tone-${look.tone}`} title={title}>
-      <Icon name={look.icon} />
-      {look.word}
+    <span class={`status tone-${style.tone}`} title={title}>
+      <Icon name={style.icon} />
+      {style.word}
     </span>
   );
 }

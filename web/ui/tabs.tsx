@@ -8,10 +8,10 @@ export interface Tab {
   count?: ComponentChildren;
 }
 
-/** Views of one thing, each with an address of its own: links, so every browser key for links works. */
+/** Tabs are links, so every browser shortcut for links works. */
 export function Tabs({ tabs, current, label }: { tabs: Tab[]; current: string; label: string }) {
   const bar = useRef<HTMLElement>(null);
-  // Sideways only: the page stays where it is.
+  // Scroll only horizontally: the page itself must not move.
   useLayoutEffect(() => {
     const chosen = bar.current?.querySelector<HTMLElement>('[aria-current]');
     if (!bar.current || !chosen) return;

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { harmless } from './harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { WithCode } from './with-code.tsx';
 
 interface Toast {
@@ -14,10 +14,10 @@ const MAX_TOASTS = 4;
 const toasts = signal<Toast[]>([]);
 let last = 0;
 
-/** Says that something was done where it cannot be seen. */
+/** Shows a short message about something done in the background. */
 export function toast(text: string, { href }: { href?: string } = {}): void {
   const id = ++last;
-  toasts.value = [...toasts.value, { id, text: harmless(text), href }].slice(-MAX_TOASTS);
+  toasts.value = [...toasts.value, { id, text: visibleText(text), href }].slice(-MAX_TOASTS);
   setTimeout(() => remove(id), SHOWN_MS);
 }
 

@@ -9,7 +9,7 @@ export function Tokens({ usage }: { usage: Usage | null }) {
     return <Unknown why="No tokens reported" />;
   const said = [
     part('input', usage.input),
-    part('of which from a cache', usage.cached),
+    part('of which cached', usage.cached),
     part('output', usage.output),
   ].filter(text => text !== null);
   return (
@@ -20,9 +20,10 @@ export function Tokens({ usage }: { usage: Usage | null }) {
 }
 
 export function Money({ usd, isEstimated = false }: { usd: number | null; isEstimated?: boolean }) {
-  if (usd === null) return <Unknown why="The engine reported none, and no price of its model is known" />;
+  if (usd === null)
+    return <Unknown why="The engine reported no cost, and the price of its model is unknown" />;
   return isEstimated ? (
-    <span class="num" title="Worked out from a price list: the engine reports tokens only">
+    <span class="num" title="Estimated from a price list: the engine reports only tokens">
       ≈{shownMoney(usd)}
     </span>
   ) : (

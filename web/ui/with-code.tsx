@@ -1,6 +1,6 @@
 import { codeParts } from './code-parts.ts';
 
-/** What is between backticks is something to type, and looks like it. */
+/** Text with the parts in backticks shown as code. */
 export function WithCode({ text }: { text: string }) {
   return (
     <>

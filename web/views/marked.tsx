@@ -1,11 +1,11 @@
-import { harmless } from '../ui/harmless.ts';
+import { visibleText } from '../../src/base/text.ts';
 import { highlight } from './highlight.ts';
 
 /** A text with the words of a search shown as such. */
 export function Marked({ text, search }: { text: string; search: string }) {
   return (
     <>
-      {highlight(harmless(text), search).map((stretch, index) =>
+      {highlight(visibleText(text), search).map((stretch, index) =>
         stretch.isHit ? <mark key={index}>{stretch.text}</mark> : stretch.text,
       )}
     </>

@@ -12,7 +12,7 @@ interface OfWorkspaceProps {
   children(path: string): ComponentChildren;
 }
 
-/** For what only one folder has: the chosen one's, the only one's, or a choice. */
+/** For data of one folder: uses the chosen or only one, otherwise asks the user to choose. */
 export function OfWorkspace({ what, children }: OfWorkspaceProps) {
   const chosen = workspace.value;
   const { data, error, reload } = useQuery('list_workspaces', chosen === null ? {} : null);
@@ -22,20 +22,20 @@ export function OfWorkspace({ what, children }: OfWorkspaceProps) {
   const [only, ...more] = data.workspaces;
   if (!only)
     return (
-      <Empty title="No folder is known yet" command={'squad run coder "Say hello"'}>
-        {what} is of one folder, and Squad knows a folder once a run was started in it.
+      <Empty title="No project folder yet" command={'squad run coder "Say hello"'}>
+        {what} belongs to one folder. Squad lists a folder after the first run in it.
       </Empty>
     );
   if (more.length === 0) return <>{children(only.path)}</>;
   return (
     <section class="workspaces" aria-label="Folders">
-      <p class="soft">{what} is of one folder. Which?</p>
+      <p class="soft">{what} belongs to one folder. Choose one:</p>
       <ul>
         {data.workspaces.map(({ path, name, live, lastRunAt }) => (
           <li key={path}>
             <Button onClick={() => (workspace.value = path)}>{name}</Button> <code>{path}</code>{' '}
             <span class="soft">
-              {live > 0 && `${live} at work · `}last run <Ago at={lastRunAt} />
+              {live > 0 && `${live} running · `}last run <Ago at={lastRunAt} />
             </span>
           </li>
         ))}

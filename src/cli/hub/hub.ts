@@ -12,7 +12,7 @@ import { EXIT } from '../exit-codes.ts';
 import { backOff, failedConnect, HubClient, MAX_FAILED_CONNECTS } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
-import { inProject, pageAddress } from './web-address.ts';
+import { inProject, webAddress } from './web-address.ts';
 
 /** A hub of an earlier version, which is still making way, has no warnings. */
 type Status = Omit<Output<'hub_status'>, 'warnings'> & Partial<Pick<Output<'hub_status'>, 'warnings'>>;
@@ -179,7 +179,7 @@ export async function upCommand(context: CliContext): Promise<number> {
     const client = await HubClient.start();
     try {
       const path = await inProject(client, '/', workspaceRoot(context.workspace));
-      const url = await pageAddress(client, path);
+      const url = await webAddress(client, path);
       const { origin } = new URL(url);
       if (origin !== shown) showAddress(url, context);
       shown = origin;

@@ -4,7 +4,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
-import { inProject, pageAddress, pagePath } from './web-address.ts';
+import { inProject, webAddress, webPath } from './web-address.ts';
 
 /** Shows an address in the user's browser, which goes on without us. False when there is none to start. */
 function openBrowser(url: string, env: NodeJS.ProcessEnv, platform: NodeJS.Platform): Promise<boolean> {
@@ -34,13 +34,13 @@ export async function openCommand(
   await refuseAgents();
   const client = await HubClient.start();
   try {
-    const place = await pagePath(client, what);
+    const place = await webPath(client, what);
     const path = await inProject(client, place, workspaceRoot(context.workspace));
     // Printed; the browser gets another one, which is used up at once.
     const warn = (warning: string) => context.err.write(`${context.style.yellow(warning)}\n`);
-    const url = await pageAddress(client, path, { ip, warn });
+    const url = await webAddress(client, path, { ip, warn });
     const isOpened =
-      browser && (await openBrowser(await pageAddress(client, path, { ip }), process.env, process.platform));
+      browser && (await openBrowser(await webAddress(client, path, { ip }), process.env, process.platform));
     if (context.json) printJson(context.out, { url, isOpened });
     else {
       print(context, [url]);

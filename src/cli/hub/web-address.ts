@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
-import { VIEWS } from '../../schema/page-paths.ts';
+import { VIEWS } from '../../schema/web-paths.ts';
 import { findGitFolder } from '../../workspace/git/git-folder.ts';
 import type { CliContext } from '../context.ts';
 import type { HubClient } from '../hub-client.ts';
 
 /** An address of the web UI at this path, with a key that lets one browser in, once. */
-export async function pageAddress(
+export async function webAddress(
   client: HubClient,
   path: string,
   { ip = false, warn = () => {} }: { ip?: boolean; warn?: (warning: string) => void } = {},
@@ -23,7 +23,7 @@ export async function pageAddress(
 }
 
 /** Where a view, a run or a squad is on the page. Throws RUN_UNKNOWN or SQUAD_UNKNOWN. */
-export async function pagePath(client: HubClient, what: string | undefined): Promise<string> {
+export async function webPath(client: HubClient, what: string | undefined): Promise<string> {
   if (what === undefined) return '/';
   if (VIEWS.some(view => view === what)) return `/${what}`;
   const { runs } = await client.call('find_runs', {

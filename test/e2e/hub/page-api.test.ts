@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { showAs } from '../../../src/web-server/testing/another-user.ts';
-import { OpenPage } from '../../../src/web-server/testing/page-fixture.ts';
+import { OpenClient } from '../../../src/web-server/testing/web-fixture.ts';
 import { ended, isAlive, TestSquad, until } from '../../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted', MCP_LOG_LEVEL: 'debug' });
@@ -83,11 +83,11 @@ async function ask<T = Record<string, never>>(
 const ticketFor = async (body: object, of = squad) =>
   (await ask<{ ticket: string }>('/api/ticket', { body, of })).body.ticket;
 
-async function openPage(of = squad, after?: number): Promise<OpenPage> {
+async function openClient(of = squad, after?: number): Promise<OpenClient> {
   const origin = await originOf(of);
   const query = after === undefined ? '' : `&after=${after}`;
   const ticket = await ticketFor({ purpose: 'live' }, of);
-  return new OpenPage(
+  return new OpenClient(
     new WebSocket(`${origin.replace('http', 'ws')}/api/live?ticket=${ticket}${query}`, { origin }),
   );
 }
@@ -201,45 +201,46 @@ describe('an agent with its own token', () => {
 
 describe('an open page', () => {
   test('hears of a run from its start to its end, with its card as it is', async () => {
-    const page = await openPage();
-    await page.hears('hello');
+    const client = await openClient();
+    await client.receives('hello');
     const run = await atWork('coder', 'say working on it');
     await run.end();
-    const cards = () => page.ofType('changes').flatMap(({ runs }) => runs.filter(({ id }) => id === run.id));
+    const cards = () =>
+      client.ofType('changes').flatMap(({ runs }) => runs.filter(({ id }) => id === run.id));
     await until('its end is told', () => cards().at(-1)?.status === 'completed');
     expect(cards()[0]).toMatchObject({ status: expect.stringMatching(/queued|running/), roleId: 'coder' });
-    const types = page.ofType('changes').flatMap(({ events }) => events.map(({ body }) => body.type));
+    const types = client.ofType('changes').flatMap(({ events }) => events.map(({ body }) => body.type));
     expect(types).toEqual(expect.arrayContaining(['run.queued', 'run.started', 'run.ended']));
-    page.socket.terminate();
+    client.socket.terminate();
   });
 
   test('hears how an output grows, and asks for it by range', async () => {
     const run = await atWork('coder', 'say first words');
-    const page = await openPage();
-    await page.hears('hello');
-    page.say({ type: 'watch', runId: run.id, turn: 1, stream: 'stdout' });
-    const { size } = await page.hears('grew');
+    const client = await openClient();
+    await client.receives('hello');
+    client.send({ type: 'watch', runId: run.id, turn: 1, stream: 'stdout' });
+    const { size } = await client.receives('grew');
     await run.end();
-    await until('it is over', () => page.ofType('grew').at(-1)?.isOver);
-    expect(page.ofType('grew').at(-1)!.size).toBeGreaterThan(size);
-    page.socket.terminate();
+    await until('it is over', () => client.ofType('grew').at(-1)?.isOver);
+    expect(client.ofType('grew').at(-1)!.size).toBeGreaterThan(size);
+    client.socket.terminate();
   });
 
   test('goes on where it was when its hub was killed and another one came', async () => {
-    const page = await openPage();
-    const { last: first, hubStartedAt } = await page.hears('hello');
+    const client = await openClient();
+    const { last: first, hubStartedAt } = await client.receives('hello');
     const run = await atWork('coder');
     await until('the start is told', () =>
-      page.ofType('changes').some(({ runs }) => runs.some(({ id }) => id === run.id)),
+      client.ofType('changes').some(({ runs }) => runs.some(({ id }) => id === run.id)),
     );
-    const { last } = page.ofType('changes').at(-1)!;
+    const { last } = client.ofType('changes').at(-1)!;
     expect(last).toBeGreaterThan(first);
     process.kill(await squad.hubPid(), 'SIGKILL');
-    expect(await page.closed).toMatchObject({ code: 1006 });
+    expect(await client.closed).toMatchObject({ code: 1006 });
     await squad.hubPid();
     await run.end();
-    const again = await openPage(squad, last);
-    expect((await again.hears('hello')).hubStartedAt).toBeGreaterThan(hubStartedAt);
+    const again = await openClient(squad, last);
+    expect((await again.receives('hello')).hubStartedAt).toBeGreaterThan(hubStartedAt);
     await until('the end is told', () =>
       again
         .ofType('changes')
@@ -255,23 +256,23 @@ describe('an open page', () => {
     const linger = { SQUAD_HUB_LINGER_MS: '400' };
     await using kept = new TestSquad(linger);
     await using idle = new TestSquad(linger);
-    const page = await openPage(kept);
-    await page.hears('hello');
+    const client = await openClient(kept);
+    await client.receives('hello');
     const pid = await kept.hubPid();
     const idlePid = await idle.hubPid();
     await until('the hub without a page is gone', () => !isAlive(idlePid));
     await until('and so is one of the same age again', async () => !isAlive(await gone(idle)));
     expect(isAlive(pid)).toBe(true);
-    page.socket.close();
+    client.socket.close();
     await until('the other is gone too', () => !isAlive(pid));
   });
 
   test('is told goodbye by a hub that stops, which stops at once', async () => {
     await using other = new TestSquad();
-    const page = await openPage(other);
-    await page.hears('hello');
+    const client = await openClient(other);
+    await client.receives('hello');
     expect((await other.run(['hub', 'stop'])).code).toBe(0);
-    expect(await page.closed).toEqual({ code: 1001, why: 'The hub stops' });
+    expect(await client.closed).toEqual({ code: 1001, why: 'The hub stops' });
   });
 });
 
@@ -516,7 +517,7 @@ describe('squad open', () => {
       expect(await showAs(65_534, new URL(address).host, key)).toMatch(/^HTTP\/1\.1 403 /);
       expect((await exchange(address)).status).toBe(200);
       const log = readFileSync(join(squad.home, 'hub.log'), 'utf8');
-      expect(log).toContain('Another user of this machine showed a key');
+      expect(log).toContain('Another user of this machine tried to use a key');
       expect(log).not.toContain(key);
     },
   );

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { valueText } from '../../../src/schema/run-text.ts';
 import { card } from '../../state/live.ts';
 import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Status, StatusWord } from '../../ui/status.tsx';
 import type { Answer, Nested, Part, TalkCall } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
@@ -13,7 +13,7 @@ interface CallPartProps extends TalkCall {
   runId: string;
 }
 
-/** A call of a tool: folded to its name and the beginning of what it was given; the runs it started are there at once. */
+/** A tool call, folded to its name and the start of its input; the runs it started are always shown. */
 export function CallPart({ runId, messageId, call, answer, nested }: CallPartProps) {
   const given = {
     runId,
@@ -28,14 +28,14 @@ export function CallPart({ runId, messageId, call, answer, nested }: CallPartPro
       <details class="said-fold">
         <summary>
           <code>
-            <Plain text={call.name} isBlock={false} />
+            <PlainLine text={call.name} />
           </code>{' '}
           <span class="soft">
-            <Plain text={brief(call.input)} isBlock={false} />
+            <PlainLine text={brief(call.input)} />
           </span>{' '}
           <CameOf answer={answer} />
         </summary>
-        <p class="soft">Given</p>
+        <p class="soft">Input</p>
         <Value>
           <LongText text={valueText(call.input)} left={call.left} whole={given} />
         </Value>
@@ -65,8 +65,8 @@ export function AnswerPart({ runId, result, messageId }: Answer & { runId: strin
   return (
     <>
       <p class={result.isError ? 'tone-bad' : 'soft'}>
-        {result.isError ? 'Failed with' : 'Gave back'}
-        {text === '' && ' nothing'}
+        {result.isError ? 'Error' : 'Output'}
+        {text === '' && ' (empty)'}
       </p>
       {text !== '' && (
         <Value>
@@ -87,14 +87,14 @@ function Value({ children }: { children: ComponentChildren }) {
 }
 
 function CameOf({ answer }: { answer: Answer | null }) {
-  if (!answer) return <span class="soft">no answer yet</span>;
+  if (!answer) return <span class="soft">no result yet</span>;
   return answer.result.isError ? (
     <span class="tone-bad">
       <Icon name="cross" /> failed
     </span>
   ) : (
     <span class="tone-good">
-      <Icon name="check" /> answered
+      <Icon name="check" /> done
     </span>
   );
 }
@@ -105,10 +105,10 @@ function NestedRun({ run }: { run: Nested }) {
     <li>
       {known ? <Status card={known} /> : <StatusWord status={run.status} />}{' '}
       <a href={`/r/${run.id}/conversation`}>
-        <Plain text={run.subagent ?? run.id} isBlock={false} />
+        <PlainLine text={run.subagent ?? run.id} />
       </a>{' '}
       <span class="soft">
-        <Plain text={run.title} isBlock={false} />
+        <PlainLine text={run.title} />
       </span>
     </li>
   );

@@ -9,7 +9,7 @@ export type Result = Part & { type: 'tool_result' };
 export type MoreCalls = Part & { type: 'more_calls' };
 export type Nested = Conversation['nested'][number];
 
-/** What a tool gave back, and the message that has it. */
+/** Result of a tool call, and the message that contains it. */
 export interface Answer {
   result: Result;
   messageId: string;
@@ -23,7 +23,7 @@ export interface TalkCall {
   nested: Nested[];
 }
 
-/** What a program called. */
+/** Calls made by a program. */
 export interface Made {
   calls: TalkCall[];
   more: MoreCalls | null;
@@ -42,7 +42,7 @@ export interface ConversationEntry {
   role: Message['role'];
   at: number;
   parts: TalkPart[];
-  /** The one before it is not here. */
+  /** The previous message is missing. */
   hasGap: boolean;
 }
 

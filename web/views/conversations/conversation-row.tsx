@@ -1,23 +1,26 @@
 import { useState } from 'preact/hooks';
+import { withoutColours } from '../../../src/base/text.ts';
 import { moreCalls } from '../../../src/schema/conversation-view.ts';
+import { plural } from '../../ui/figures.ts';
 import { Icon } from '../../ui/icon.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerPart, CallPart } from './call-part.tsx';
 import type { ConversationEntry, Made, MoreCalls as More, TalkPart } from './conversation-entries.ts';
 import { LongText } from './long-text.tsx';
 
-/** As many are seen without being asked for. */
+/** Above this number the list is folded. */
 const FEW = 20;
 
-/** What a program called, below the call that ran it: each as any other call. */
+/** Calls made by a program, below the call that ran it. */
 function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made }) {
   const [isOpen] = useState(() => calls.length <= FEW);
   const failed = calls.filter(({ answer }) => answer?.result.isError).length;
-  const count = calls.length === 1 ? '1 call' : `${calls.length} calls`;
   return (
     <details class="said-fold said-made" open={isOpen}>
       <summary>
-        {count} in the program{failed > 0 && <span class="tone-bad">, {failed} failed</span>}
+        {plural(calls.length, 'call')} in the program
+        {failed > 0 && <span class="tone-bad">, {failed} failed</span>}
       </summary>
       <ol class="said-made-calls" aria-label="Calls in the program">
         {calls.map(made => (
@@ -32,7 +35,7 @@ function MadeCalls({ runId, made: { calls, more } }: { runId: string; made: Made
 }
 
 function MoreCalls({ more }: { more: More }) {
-  return <p class="soft">{moreCalls(more)}: not kept</p>;
+  return <p class="soft">{moreCalls(more)}: not stored</p>;
 }
 
 const NAMES: Record<ConversationEntry['role'], string> = {
@@ -43,15 +46,15 @@ const NAMES: Record<ConversationEntry['role'], string> = {
   program: 'Program',
 };
 
-/** One message: who spoke, and what they said, each piece as it asks to be read. */
+/** One message with its role and parts. */
 export function ConversationRow({ runId, said }: { runId: string; said: ConversationEntry }) {
   const { id, role, at, parts, hasGap } = said;
   return (
     <>
       {hasGap && (
         <li class="talk-gap tone-ask">
-          <Icon name="warn" /> A message is missing here: it was too long to be read.{' '}
-          <a href={`/r/${runId}/output`}>The output</a> has it.
+          <Icon name="warn" /> A message is missing here because it was too long. It is in the{' '}
+          <a href={`/r/${runId}/output`}>output</a>.
         </li>
       )}
       <li class={`said said-${role}`}>
@@ -65,7 +68,7 @@ export function ConversationRow({ runId, said }: { runId: string; said: Conversa
           {parts.map((part, index) => (
             <OnePart key={index} runId={runId} messageId={id} part={part} role={role} />
           ))}
-          {parts.length === 0 && <span class="soft">It said nothing.</span>}
+          {parts.length === 0 && <span class="soft">Empty message</span>}
         </div>
       </li>
     </>
@@ -93,7 +96,7 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
   if (part.type === 'file')
     return (
       <p class="said-file">
-        <LongText text={part.name} isLine />{' '}
+        <PlainLine text={withoutColours(part.name)} />{' '}
         <span class="soft">
           {part.mediaType}, {part.bytes.toLocaleString('en')} bytes
         </span>
@@ -104,15 +107,15 @@ function OnePart({ runId, messageId, part: one, role }: OnePartProps) {
   if (part.type === 'reasoning')
     return (
       <details class="said-fold">
-        <summary>Thinks</summary>
+        <summary>Reasoning</summary>
         {text}
       </details>
     );
-  // Rules and prompts are read once; what the model says is what one comes for.
+  // System prompts are folded: readers come for the output of the model.
   if (role === 'system')
     return (
       <details class="said-fold">
-        <summary>What it was told to be</summary>
+        <summary>System prompt</summary>
         {text}
       </details>
     );

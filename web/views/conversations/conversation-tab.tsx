@@ -3,15 +3,16 @@ import { useMemo } from 'preact/hooks';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { Loading } from '../../ui/layout.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import { talkOf } from './conversation-entries.ts';
 import { ConversationRow } from './conversation-row.tsx';
 import { useConversation } from './use-conversation.ts';
 
-/** What the model was asked and said, and what its tools gave it, message by message. */
+/** Prompts, responses and tool calls, message by message. */
 export function ConversationTab({ data }: { data: ShownRun }) {
   const { id, endedAt } = data.run;
   const { messages, nested, note, isLoading, error, showMore, reload } = useConversation(data);
@@ -23,8 +24,7 @@ export function ConversationTab({ data }: { data: ShownRun }) {
         <>
           {!saved && (
             <p class="soft">
-              In a terminal:{' '}
-              <Copy text={`squad conversation print ${shellWord(id)}`} label="command" isShown />
+              In a terminal: <Command text={`squad conversation print ${shellWord(id)}`} />
             </p>
           )}
           <ol class="talk" aria-label="Messages">
@@ -39,19 +39,15 @@ export function ConversationTab({ data }: { data: ShownRun }) {
           <Button onClick={showMore}>Show more</Button>
         </p>
       )}
-      {isLoading && (
-        <p class="page-wait" role="status">
-          Loading the conversation…
-        </p>
-      )}
+      {isLoading && <Loading />}
       {note !== null && rows.length === 0 && (
         <Empty
-          title={endedAt === null ? 'Nothing has been said yet' : 'Nothing was said'}
+          title={endedAt === null ? 'No messages yet' : 'No messages'}
           command={endedAt === null ? undefined : `squad log ${shellWord(id)}`}
         >
           {endedAt === null
-            ? 'What the model is asked and says, and every call of a tool, is shown here as it happens.'
-            : 'It ended before the model was asked. Its output says why.'}
+            ? 'Prompts, responses and tool calls appear here as they happen.'
+            : 'The run ended before the first request to the model. See its output for the reason:'}
         </Empty>
       )}
     </div>

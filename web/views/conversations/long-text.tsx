@@ -9,20 +9,19 @@ import type { Part } from './conversation-entries.ts';
 export interface Whole {
   runId: string;
   messageId: string;
-  /** What of the message, once it is here with all of it. */
+  /** Selects the text from the whole message. */
   pick(content: readonly Part[]): string;
 }
 
 interface LongTextProps {
   text: string;
-  /** Characters that were left out. */
+  /** Number of characters left out. */
   left?: number;
   whole?: Whole;
-  isLine?: boolean;
 }
 
-/** Words of somebody; of long ones the beginning, until all of it is asked for. */
-export function LongText({ text, left = 0, whole, isLine = false }: LongTextProps) {
+/** Text of a message; only the beginning of a long text until the user asks for all of it. */
+export function LongText({ text, left = 0, whole }: LongTextProps) {
   const [all, setAll] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const showAll = async ({ runId, messageId, pick }: Whole) => {
@@ -37,10 +36,10 @@ export function LongText({ text, left = 0, whole, isLine = false }: LongTextProp
   };
   return (
     <>
-      <Plain text={withoutColours(all ?? text)} isBlock={!isLine} />
+      <Plain text={withoutColours(all ?? text)} />
       {all === null && left > 0 && whole && (
         <p>
-          <Button onClick={() => void showAll(whole)}>Show all ({shownCount(left)} characters more)</Button>
+          <Button onClick={() => void showAll(whole)}>Show all ({shownCount(left)} more characters)</Button>
           {problem !== null && <span class="tone-bad"> {problem}</span>}
         </p>
       )}

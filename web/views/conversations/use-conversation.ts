@@ -5,7 +5,7 @@ import { saved } from '../../state/saved.ts';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 import type { Conversation, Message } from './conversation-entries.ts';
 
-/** As many are shown without being asked for. */
+/** Number of messages loaded without asking. */
 const MAX_MESSAGES = 1_000;
 
 export interface ShownConversation {
@@ -26,7 +26,7 @@ interface Known {
   error: ApiError | null;
 }
 
-/** What was said in a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
+/** The conversation of a run, updated live. New messages are added, none is queried twice. */
 export function useConversation({ run, turns }: ShownRun): ShownConversation {
   const [known, setKnown] = useState<Known>(() => nothing(run.id));
   const loader = useRef<Loader | null>(null);
@@ -42,7 +42,7 @@ export function useConversation({ run, turns }: ShownRun): ShownConversation {
     };
   }, [run.id]);
   useEffect(() => {
-    // Also when it has just ended: what was said last came with the end.
+    // Also right after the end: the last messages arrive with it.
     loader.current?.look();
     if (!isLive) return;
     return watchOutput({ runId: run.id, turn: run.turn, stream: 'stdout' }, () => loader.current?.look());
@@ -78,7 +78,7 @@ class Loader {
   }
 
   look(): void {
-    // A file has all it will ever have.
+    // A saved file never changes.
     if (saved && (this.#isAsking || this.#known.answer)) return;
     this.#isWanted = true;
     if (!this.#isAsking) void this.#ask();

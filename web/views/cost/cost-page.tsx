@@ -5,25 +5,26 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { shownMoney } from '../../ui/figures.ts';
-import { Plain } from '../../ui/plain.tsx';
+import { plural, shownMoney } from '../../ui/figures.ts';
+import { Section } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Money } from '../../ui/usage.tsx';
-import { type Figures, Sheet } from './cost-sheet.tsx';
+import { CostSheet, type Figures } from './cost-sheet.tsx';
 import { standing } from './shares.ts';
 
 type Report = Output<'cost_report'>;
 const CHOICES = [7, 14, 30, 90, 365];
 
-/** `/cost`: what was spent, by day, role and squad, against what may be. */
+/** `/cost`: cost by day, role and squad, compared with the budgets. */
 export function CostPage() {
   const [given, setDays] = useParam('days');
   const days = CHOICES.find(choice => String(choice) === given) ?? 14;
   const input = { days, ...(workspace.value !== null && { workspace: workspace.value }) };
   const { data, error, reload } = useQuery('cost_report', input, { refreshOn });
-  // As the day's budget is.
+  // The daily budget covers all workspaces.
   const all = useQuery('cost_report', workspace.value === null ? null : { days: 1 }, { refreshOn });
   const today = workspace.value === null ? data : all.data;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -31,7 +32,9 @@ export function CostPage() {
     <div class="cost">
       <header class="page-head">
         <h1>Cost</h1>
-        <p class="soft">As engines report it, or as a price list has it. What neither knows is in no sum.</p>
+        <p class="soft">
+          As reported by engines, or estimated from a price list. Unknown costs are not included in totals.
+        </p>
         <p class="page-tools">
           <label>
             Last{' '}
@@ -43,11 +46,7 @@ export function CostPage() {
               ))}
             </select>
           </label>
-          <Copy
-            text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`}
-            label="command"
-            isShown
-          />
+          <Command text={`squad cost --days ${days}${workspace.value === null ? '' : ' --here'}`} />
         </p>
       </header>
       {today && today.total.runs > 0 && (
@@ -62,7 +61,7 @@ export function CostPage() {
   );
 }
 
-/** Money moves with a run's end and its warnings; between these a minute's figure is good enough. */
+/** Costs change with starts, ends and budget warnings of runs. */
 const refreshOn = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(started|ended|turn_ended|budget)|setting\.changed)$/.test(body.type));
 
@@ -70,21 +69,25 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
   const { days, roles, squads, budgets, total, unpriced } = report;
   if (total.runs === 0)
     return (
-      <Empty title="No runs in this time" command={'squad run coder "Say hello"'}>
-        What runs cost appears here as soon as one has started.
+      <Empty title="No runs in this period" command={'squad run coder "Say hello"'}>
+        Costs appear here once a run has started.
       </Empty>
     );
   const isGuessed = (list: readonly Figures[]) => list.some(({ isEstimated }) => isEstimated);
   return (
     <>
-      <section class="page-part">
-        <h2>
-          By day{' '}
-          <span class="soft">
-            <Money usd={total.costUsd} isEstimated={total.isEstimated} /> together
-          </span>
-        </h2>
-        <Sheet
+      <Section
+        title={
+          <>
+            {' '}
+            By day{' '}
+            <span class="soft">
+              <Money usd={total.costUsd} isEstimated={total.isEstimated} /> total
+            </span>
+          </>
+        }
+      >
+        <CostSheet
           name="day"
           // A day's is for all folders together.
           budget={isAll ? budgets.dayUsd : null}
@@ -92,10 +95,9 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             .reverse()
             .map(day => ({ ...day, key: day.day, label: <span class="num">{day.day}</span> }))}
         />
-      </section>
-      <section class="page-part">
-        <h2>By role</h2>
-        <Sheet
+      </Section>
+      <Section title="By role">
+        <CostSheet
           name="role"
           budget={null}
           rows={roles.map(role => ({
@@ -104,10 +106,9 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             label: <RoleName role={role} />,
           }))}
         />
-      </section>
-      <section class="page-part">
-        <h2>By squad</h2>
-        <Sheet
+      </Section>
+      <Section title="By squad">
+        <CostSheet
           name="squad"
           budget={budgets.squadUsd}
           rows={squads.map(squad => ({
@@ -115,20 +116,20 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
             key: squad.squadId,
             label: (
               <a href={`/s/${squad.squadId}`}>
-                <Plain text={squad.title} isBlock={false} />
+                <PlainLine text={squad.title} />
               </a>
             ),
           }))}
         />
-      </section>
+      </Section>
       {isGuessed([...days, ...roles]) && (
-        <p class="soft">≈ is worked out from a price list, where an engine reports tokens only.</p>
+        <p class="soft">≈ is an estimate from a price list, for engines that report only tokens.</p>
       )}
       {unpriced.runs > 0 && (
         <p class="soft">
-          The price list has no <Plain text={unpriced.models.join(', ')} isBlock={false} />: what{' '}
-          {unpriced.runs === 1 ? 'one run' : `${unpriced.runs} runs`} cost is not known. Prices for later runs
-          go into <code>prices.json</code> in Squad’s home, or into the file of a subagent.
+          No price is known for <PlainLine text={unpriced.models.join(', ')} />, so the cost of{' '}
+          {plural(unpriced.runs, 'run')} is unknown. Add prices for later runs to <code>prices.json</code> in
+          Squad’s home, or to the file of a subagent.
         </p>
       )}
     </>
@@ -136,11 +137,11 @@ function Shown({ report, isAll }: { report: Report; isAll: boolean }) {
 }
 
 function RoleName({ role: { roleId, subagent } }: { role: Report['roles'][number] }) {
-  if (roleId !== null) return <Plain text={roleId} isBlock={false} />;
+  if (roleId !== null) return <PlainLine text={roleId} />;
   if (subagent === null) return <span class="soft">no role</span>;
   return (
     <>
-      <Plain text={subagent} isBlock={false} /> <span class="soft">subagent</span>
+      <PlainLine text={subagent} /> <span class="soft">subagent</span>
     </>
   );
 }
@@ -164,24 +165,24 @@ function Today({ day, here, budgets }: TodayProps) {
           <Money usd={spent} isEstimated={isEstimated} />
         </b>{' '}
         {budgets.dayUsd === null ? (
-          <span class="soft">of no budget</span>
+          <span class="soft">no budget set</span>
         ) : (
           <span class={tone}>
             of {shownMoney(budgets.dayUsd)}
-            {state === 'over' && ': no run is started any more today'}
-            {state === 'near' && ': most of it'}
+            {state === 'over' && ': no more runs start today'}
+            {state === 'near' && ': nearly used up'}
           </span>
         )}
       </p>
       {here && (
         <p class="soft">
-          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this one.
+          <Money usd={here.costUsd} isEstimated={here.isEstimated} /> of it in this workspace.
         </p>
       )}
       {unreported > 0 && (
         <p class="tone-ask">
-          What {unreported} of today’s {runs} runs cost is not known
-          {spent !== null && ': it is more than that'}.
+          Cost unknown for {unreported} of today’s {runs} runs
+          {spent !== null && ': the total is higher'}.
         </p>
       )}
       {share !== null && (
@@ -196,11 +197,11 @@ function Today({ day, here, budgets }: TodayProps) {
         />
       )}
       <p class="soft">
-        A run may cost {limit(budgets.runUsd)}, a squad {limit(budgets.squadUsd)}, a day{' '}
-        {limit(budgets.dayUsd)}. <a href="/settings">Change that</a>
+        Limits: {limit(budgets.runUsd)} per run, {limit(budgets.squadUsd)} per squad, {limit(budgets.dayUsd)}{' '}
+        per day. <a href="/settings">Change limits</a>
       </p>
     </section>
   );
 }
 
-const limit = (usd: number | null) => (usd === null ? 'any amount' : shownMoney(usd));
+const limit = (usd: number | null) => (usd === null ? 'unlimited' : shownMoney(usd));

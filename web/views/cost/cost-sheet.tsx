@@ -1,80 +1,74 @@
 import type { ComponentChildren } from 'preact';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shownMoney } from '../../ui/figures.ts';
+import { Sheet } from '../../ui/layout.tsx';
 import { Money, Tokens } from '../../ui/usage.tsx';
-import { sharesOf, unreportedWords } from './shares.ts';
+import { describeUnreported, sharesOf } from './shares.ts';
 
-/** What is known of some runs' use. */
+/** Usage of a group of runs. */
 export type Figures = Pick<
   Output<'cost_report'>['days'][number],
   'costUsd' | 'isEstimated' | 'inputTokens' | 'outputTokens' | 'runs' | 'unreported'
 >;
 
-interface SheetProps {
+interface CostSheetProps {
   name: string;
   budget: number | null;
   rows: (Figures & { key: string; label: ComponentChildren })[];
 }
 
-/** Figures in rows, each with a bar against the dearest, or the budget. */
-export function Sheet({ name, budget, rows }: SheetProps) {
+/** Usage table with a bar per row, relative to the highest cost or the budget. */
+export function CostSheet({ name, budget, rows }: CostSheetProps) {
   const { bars, line } = sharesOf(
     rows.map(({ costUsd }) => costUsd),
     budget,
   );
   return (
-    <table class="sheet">
-      <thead>
-        <tr>
-          <th scope="col">{name}</th>
-          <th scope="col" class="cost-bar">
-            {line === null ? (
+    <Sheet
+      columns={[
+        name,
+        {
+          class: 'cost-bar',
+          name:
+            line === null ? (
               <span class="unseen">share</span>
             ) : (
-              `│ is the budget, ${shownMoney(budget ?? 0)}`
+              `│ marks the budget, ${shownMoney(budget ?? 0)}`
+            ),
+        },
+        '#cost',
+        '#tokens',
+        '#runs',
+        'unknown cost',
+      ]}
+    >
+      {rows.map((row, index) => (
+        <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
+          <td class="wide">{row.label}</td>
+          <td class="wide cost-bar">
+            <Bar share={bars[index] ?? null} line={line} />
+          </td>
+          <td class="num">
+            {row.runs === 0 ? (
+              <span class="faint">–</span>
+            ) : (
+              <Money usd={row.costUsd} isEstimated={row.isEstimated} />
             )}
-          </th>
-          <th scope="col" class="num">
-            cost
-          </th>
-          <th scope="col" class="num">
-            tokens
-          </th>
-          <th scope="col" class="num">
-            runs
-          </th>
-          <th scope="col">missing</th>
+          </td>
+          <td class="num" data-name="tokens">
+            {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
+          </td>
+          <td class="num" data-name="runs">
+            {row.runs}
+          </td>
+          <td class="soft">{describeUnreported(row.unreported, row.runs)}</td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={row.key} class={row.runs === 0 ? 'without-runs' : ''}>
-            <td class="wide">{row.label}</td>
-            <td class="wide cost-bar">
-              <Bar share={bars[index] ?? null} line={line} />
-            </td>
-            <td class="num">
-              {row.runs === 0 ? (
-                <span class="faint">–</span>
-              ) : (
-                <Money usd={row.costUsd} isEstimated={row.isEstimated} />
-              )}
-            </td>
-            <td class="num" data-name="tokens">
-              {row.runs === 0 ? <span class="faint">–</span> : <Tokens usage={usageOf(row)} />}
-            </td>
-            <td class="num" data-name="runs">
-              {row.runs}
-            </td>
-            <td class="soft">{unreportedWords(row.unreported, row.runs)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Sheet>
   );
 }
 
-/** What is over the budget is thinner, so that colour is not needed to see it. */
+/** The part above the budget is thinner, so it is visible without colour. */
 function Bar({ share, line }: { share: number | null; line: number | null }) {
   const under = Math.min(share ?? 0, line ?? 1);
   return (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sharesOf, standing, unreportedWords } from './shares.ts';
+import { describeUnreported, sharesOf, standing } from './shares.ts';
 
 describe('sharesOf', () => {
   it('measures bars against the dearest, or the budget where that is more', () => {
@@ -24,11 +24,11 @@ describe('standing', () => {
   });
 });
 
-describe('unreportedWords', () => {
+describe('describeUnreported', () => {
   it('says how much of a sum is missing', () => {
-    expect(unreportedWords(0, 3)).toBe('');
-    expect(unreportedWords(1, 3)).toBe('1 of 3 not known');
-    expect(unreportedWords(3, 3)).toBe('none known');
-    expect(unreportedWords(1, 1)).toBe('not known');
+    expect(describeUnreported(0, 3)).toBe('');
+    expect(describeUnreported(1, 3)).toBe('1 of 3 unknown');
+    expect(describeUnreported(3, 3)).toBe('all unknown');
+    expect(describeUnreported(1, 1)).toBe('unknown');
   });
 });

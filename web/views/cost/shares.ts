@@ -1,4 +1,4 @@
-/** How long the bars of a list are, from 0 to 1, and where the budget's line is; null: there is nothing to draw. */
+/** Lengths of the bars from 0 to 1, and the position of the budget line; null: nothing to draw. */
 export function sharesOf(
   costs: readonly (number | null)[],
   budget: number | null,
@@ -11,7 +11,7 @@ export function sharesOf(
   };
 }
 
-/** How today's money stands against the day's budget. */
+/** Today's cost relative to the daily budget. */
 export function standing(
   spent: number | null,
   budget: number | null,
@@ -21,9 +21,9 @@ export function standing(
   return { state: share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'under', share };
 }
 
-/** Of so many runs, what some cost is not known: that is missing here, not 0. */
-export function unreportedWords(unreported: number, runs: number): string {
+/** Says how many runs have an unknown cost, which is missing from the sum. */
+export function describeUnreported(unreported: number, runs: number): string {
   if (unreported === 0) return '';
-  if (unreported >= runs) return runs === 1 ? 'not known' : 'none known';
-  return `${unreported} of ${runs} not known`;
+  if (unreported >= runs) return runs === 1 ? 'unknown' : 'all unknown';
+  return `${unreported} of ${runs} unknown`;
 }

@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../src/base/text.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { type ApiError, call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { harmless } from '../../ui/harmless.ts';
+import { Loading } from '../../ui/layout.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { Notes } from '../notes.tsx';
@@ -16,8 +17,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 import { commentCommand } from './comment-command.ts';
 import { DiffFiles } from './diff-files.tsx';
 import type { DiffPlace } from './diff-place.ts';
-import { isSamePlace, type LineComment, withComment } from './saved-comments.ts';
-import { keepDraft, keptDrafts } from './saved-drafts.ts';
+import { isSamePlace, type LineComment, loadDrafts, saveDraft, withComment } from './saved-comments.ts';
 import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface NoDiffProps {
@@ -26,36 +26,34 @@ interface NoDiffProps {
   onRetry(): void;
 }
 
-/** Nothing went wrong where there is nothing to compare yet, or nothing to compare with. */
+/** A missing diff is an error only if the run started and its folder is in a git repository. */
 function NoDiff({ run, error, onRetry }: NoDiffProps) {
   const { code, message } = error;
   if (code !== 'DIFF_UNAVAILABLE') return <Problem error={error} onRetry={onRetry} />;
   if (run.startedAt === null)
     return (
-      <Empty title={run.endedAt === null ? 'It has not started yet' : 'It never started'}>
-        {run.endedAt === null
-          ? 'What it changes can be seen here as soon as it is at work.'
-          : 'It changed no file.'}
+      <Empty title={run.endedAt === null ? 'Not started yet' : 'Never started'}>
+        {run.endedAt === null ? 'Changes appear here once the run has started.' : 'It changed no files.'}
       </Empty>
     );
   if (/not a git repository/.test(message))
     return (
-      <Empty title="Its folder is not in a git repository" command="git init">
-        Changes are found by comparing with git, which knows nothing of <code>{run.directory}</code>. What it
-        did is in its activity and its output. For the runs to come, in the project:
+      <Empty title="The folder is not in a git repository" command="git init">
+        Squad finds changes with git, and <code>{run.directory}</code> is in no repository. See the activity
+        and the output of this run instead. To see the changes of later runs, run in the project:
       </Empty>
     );
   if (/\b(is|are) gone\b/.test(message))
     return (
-      <Empty title="Its folder is gone" command={`squad show ${shellWord(run.id)}`}>
-        <code>{run.directory}</code> was removed since, and no branch with its work is left. What was seen
-        when it ended:
+      <Empty title="The folder was removed" command={`squad show ${shellWord(run.id)}`}>
+        <code>{run.directory}</code> no longer exists, and no branch with its work is left. To see what Squad
+        recorded when the run ended:
       </Empty>
     );
   return <Problem error={error} onRetry={onRetry} />;
 }
 
-/** What is different in its folder, and what somebody has to say about it. */
+/** Diff of the run's folder, with comments. */
 export function ChangesTab({ data }: { data: ShownRun }) {
   const { run } = data;
   const {
@@ -72,35 +70,28 @@ export function ChangesTab({ data }: { data: ShownRun }) {
     },
   );
   const comments = unsentComments(run.id).value;
-  const [editing, setEditing] = useState<DiffPlace | null>(() => keptDrafts(run.id).at(-1) ?? null);
+  const [editing, setEditing] = useState<DiffPlace | null>(() => loadDrafts(run.id).at(-1) ?? null);
   const keep = (next: LineComment[]) => setUnsent(run.id, next);
   if (error && !diff) return <NoDiff run={run} error={error} onRetry={reload} />;
-  if (!diff)
-    return (
-      <p class="page-wait" role="status">
-        Comparing…
-      </p>
-    );
+  if (!diff) return <Loading text="Comparing…" />;
   return (
     <section class="changes" aria-label="Changes">
       <h2 class="unseen">Changes</h2>
       <div class="changes-tools">
         {!saved && (
-          <Button onClick={reload} why={isLoading ? 'it is being compared' : null}>
-            {diff.isOver ? 'compare again' : 'compare with now'}
+          <Button onClick={reload} why={isLoading ? 'Comparing…' : null}>
+            {diff.isOver ? 'compare again' : 'refresh'}
           </Button>
         )}
-        <Copy text={`squad diff ${shellWord(run.id)}`} label="command" isShown />
+        <Command text={`squad diff ${shellWord(run.id)}`} />
         {diff.branch && (
           <span class="soft">
-            branch <code>{harmless(diff.branch)}</code>
+            branch <code>{visibleText(diff.branch)}</code>
           </span>
         )}
       </div>
       <Notes notes={diff.notes} />
-      {diff.isTruncated && (
-        <p class="tone-ask">It is longer than what is shown here: the rest is in the folder.</p>
-      )}
+      {diff.isTruncated && <p class="tone-ask">The diff is cut off here: see the folder for the rest.</p>}
       {comments.length > 0 && (
         <SendBar
           run={run.id}
@@ -120,14 +111,14 @@ export function ChangesTab({ data }: { data: ShownRun }) {
                   editing,
                   edit: setEditing,
                   write: one => keep(withComment(comments, one)),
-                  draftOf: place => keptDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
-                  keepDraft: (place, text) => keepDraft(run.id, place, text),
+                  draftOf: place => loadDrafts(run.id).find(one => isSamePlace(one, place))?.text ?? null,
+                  saveDraft: (place, text) => saveDraft(run.id, place, text),
                 }
           }
         />
       ) : (
-        <Empty title="Nothing is different from before it">
-          {diff.isOver ? 'It changed no file.' : 'As soon as it changes a file, it can be seen here.'}
+        <Empty title="No changes">
+          {diff.isOver ? 'It changed no files.' : 'Changed files appear here.'}
         </Empty>
       )}
     </section>
@@ -141,7 +132,7 @@ interface SendBarProps {
   onRemove(comment: LineComment): void;
 }
 
-/** All of them go together: an agent that gets one at a time works on each by itself. */
+/** Comments are sent together: an agent that gets them one by one works on each separately. */
 function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
   const { route } = useLocation();
   const [isAsking, setAsking] = useState(false);
@@ -152,7 +143,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
     const words = message.trim();
     const { way, runId } = await call('comment_on_run', { run, comments, ...(words && { message: words }) });
     onSent();
-    toast(way === 'reply' ? 'Sent: a new run goes on with them.' : 'Sent as feedback.', {
+    toast(way === 'reply' ? 'Sent: a new run continues with your comments.' : 'Sent as feedback.', {
       href: `/r/${runId}`,
     });
     if (runId !== run) route(`/r/${runId}`);
@@ -166,9 +157,9 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           {comments.map(one => (
             <li key={`${one.path}:${one.side}${one.line}`}>
               <code>
-                {harmless(one.path)}:{one.line}
+                {visibleText(one.path)}:{one.line}
               </code>{' '}
-              <span class="plain-line">{harmless(one.text)}</span>{' '}
+              <span class="plain-line">{visibleText(one.text)}</span>{' '}
               <Button tone="quiet" onClick={() => onRemove(one)}>
                 remove
               </Button>
@@ -183,11 +174,11 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
       >
         Send {many}
       </Button>
-      {action && !action.isPossible && <span class="soft">{action.why} They are kept in this tab.</span>}
+      {action && !action.isPossible && <span class="soft">{action.why} Your comments stay in this tab.</span>}
       {isAsking && (
         <Confirm
           title={`Send ${many}`}
-          effect={action?.effect ?? 'The agent goes on with your comments.'}
+          effect={action?.effect ?? 'The agent continues with your comments.'}
           command={commentCommand(run, comments, message)}
           yes="Send"
           tone="main"
@@ -195,7 +186,7 @@ function SendBar({ run, comments, onSent, onRemove }: SendBarProps) {
           onClose={() => setAsking(false)}
         >
           <label>
-            Words before them, if any
+            Message (optional)
             <textarea value={message} onInput={event => setMessage(event.currentTarget.value)} />
           </label>
         </Confirm>

@@ -6,6 +6,6 @@ const comment = { path: 'src/a b.ts', line: 3, side: 'new' as const, quote: 'x',
 test('the command has every comment as one word, and the words before them when there are some', () => {
   expect(commentCommand('run_1', [comment])).toBe("squad comment run_1 'src/a b.ts:3' 'It'\\''s wrong'");
   expect(commentCommand('run_1', [comment], ' Nearly ')).toBe(
-    "squad comment run_1 -m 'Nearly' 'src/a b.ts:3' 'It'\\''s wrong'",
+    "squad comment run_1 -m Nearly 'src/a b.ts:3' 'It'\\''s wrong'",
   );
 });

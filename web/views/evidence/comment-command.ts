@@ -1,10 +1,9 @@
+import { shellWord } from '../../../src/schema/shell-word.ts';
 import type { LineComment } from './saved-comments.ts';
 
-/** The same in a terminal. */
+/** The command that sends the same comments. */
 export function commentCommand(run: string, comments: readonly LineComment[], message = ''): string {
-  const words = message.trim() === '' ? [] : ['-m', quoted(message.trim())];
-  const places = comments.flatMap(({ path, line, text }) => [quoted(`${path}:${line}`), quoted(text)]);
-  return ['squad comment', run, ...words, ...places].join(' ');
+  const option = message.trim() === '' ? [] : ['-m', shellWord(message.trim())];
+  const places = comments.flatMap(({ path, line, text }) => [shellWord(`${path}:${line}`), shellWord(text)]);
+  return ['squad comment', run, ...option, ...places].join(' ');
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { Copy } from '../../ui/copy.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { partsOf, rowOf, rowsOf } from './diff-place.ts';
@@ -8,9 +8,9 @@ import { type Commenting, DiffRows, lineText } from './diff-rows.tsx';
 import type { DiffFile } from './parse-diff.ts';
 
 const BLOCK = 200;
-/** Of one file at once; more when asked for. */
+/** Lines of one file that are shown at once. */
 const STEP = 1_000;
-/** Before the line that is looked for. */
+/** Lines shown before the target line. */
 const BEFORE = 200;
 
 interface FileProps {
@@ -18,32 +18,32 @@ interface FileProps {
   isOpen: boolean;
   onOpen(isOpen: boolean): void;
   commenting: Commenting | null;
-  /** The line the address means. */
+  /** The line in the address. */
   target: string | null;
 }
 
 export function FileDiff({ file, isOpen, onOpen, commenting, target }: FileProps) {
   const rows = rowsOf(file);
   return (
-    <section class="diff-file" aria-label={harmless(file.path)} data-path={file.path}>
+    <section class="diff-file" aria-label={visibleText(file.path)} data-path={file.path}>
       <h3>
         <button type="button" class="diff-fold" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
-          <span class="diff-path">{harmless(file.path)}</span>
+          <span class="diff-path">{visibleText(file.path)}</span>
         </button>
         <span class="soft">
           {file.change !== 'changed' && file.change}
-          {file.oldPath !== null && <> from {harmless(file.oldPath)}</>}
+          {file.oldPath !== null && <> from {visibleText(file.oldPath)}</>}
           {file.modes !== null && <> mode {file.modes}</>}
         </span>
         <Lines lines={file.isBinary ? null : file} />
         <Copy text={file.path} label="path" />
       </h3>
-      <HiddenWarning text={textOf(file)} where="It" />
+      <HiddenWarning text={textOf(file)} where="This file" />
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <div class="diff-body" tabIndex={0}>
-          {file.isBinary && <p class="soft diff-note">A binary file: there are no lines to show.</p>}
-          {!file.isBinary && rows === 0 && <p class="soft diff-note">Its content is the same.</p>}
+          {file.isBinary && <p class="soft diff-note">Binary file: no lines to show.</p>}
+          {!file.isBinary && rows === 0 && <p class="soft diff-note">Content unchanged.</p>}
           <Hunks {...{ file, commenting, target }} />
         </div>
       )}
@@ -64,14 +64,15 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
       {shown.from > 0 && (
         <More
           onClick={() => setShown({ ...shown, from: Math.max(0, shown.from - STEP) })}
-          text={`Show earlier ones of its ${total.toLocaleString()} lines`}
+          text={`Show earlier lines (${total.toLocaleString()} in total)`}
         />
       )}
       {partsOf(file, shown).map(({ hunk, index, from, until, hasHead }) => (
         <div key={index} class="diff-hunk">
           {hasHead && (
             <div class="diff-head">
-              @@ −{hunk.oldStart} +{hunk.newStart} @@ <span class="plain-line">{harmless(hunk.context)}</span>
+              @@ −{hunk.oldStart} +{hunk.newStart} @@{' '}
+              <span class="plain-line">{visibleText(hunk.context)}</span>
             </div>
           )}
           {blocks(from, until).map(block => (
@@ -82,7 +83,7 @@ function Hunks({ file, commenting, target }: Pick<FileProps, 'file' | 'commentin
       {total > shown.until && (
         <More
           onClick={() => setShown({ ...shown, until: shown.until + STEP })}
-          text={`Show more of its ${total.toLocaleString()} lines`}
+          text={`Show more lines (${total.toLocaleString()} in total)`}
         />
       )}
     </>
@@ -102,7 +103,7 @@ function More({ text, onClick }: { text: string; onClick(): void }) {
 const textOf = (file: DiffFile): string =>
   [file.path, ...file.hunks.flatMap(({ lines }) => lines.map(({ text }) => lineText(text)))].join('\n');
 
-/** Blocks begin at the same lines whatever is shown, so that what is drawn stays. */
+/** Block boundaries do not depend on the visible range, so drawn blocks are reused. */
 function blocks(from: number, until: number): { from: number; until: number }[] {
   const list: { from: number; until: number }[] = [];
   for (let at = from; at < until; ) {

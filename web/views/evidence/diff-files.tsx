@@ -1,8 +1,8 @@
 import './changes.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { useKeys } from '../../keys.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
 import { Lines } from '../../ui/usage.tsx';
 import { FileDiff } from './diff-file.tsx';
@@ -10,10 +10,10 @@ import { type DiffPlace, openAtFirst, placeInHash, placeName } from './diff-plac
 import type { Commenting } from './diff-rows.tsx';
 import { parseDiff } from './parse-diff.ts';
 
-/** Lines that something can be said about: the focus goes from one to the other, and to nothing else. */
+/** Lines that can be commented on; arrow keys move the focus between them. */
 const LINE = '.diff-row[data-place]';
 
-/** The first line of the next place where something changed. */
+/** Focuses the first line of the next or previous change. */
 function focusChange(box: HTMLElement | null, by: 1 | -1): void {
   const changes = all(box, '.diff-hunk').flatMap(
     hunk =>
@@ -28,7 +28,7 @@ function focusLine(box: HTMLElement | null, by: 1 | -1): void {
   neighbour(box, all(box, LINE), by)?.focus();
 }
 
-/** Null: no line in the box has the focus. */
+/** The focused line; null: none. */
 function placeInFocus(box: HTMLElement | null): DiffPlace | null {
   const line = document.activeElement?.closest<HTMLElement>(LINE);
   if (!line || !box?.contains(line)) return null;
@@ -36,7 +36,7 @@ function placeInFocus(box: HTMLElement | null): DiffPlace | null {
   return place && place.line !== null ? { ...place, line: place.line } : null;
 }
 
-/** From where the focus is, or from the top of what is in sight. */
+/** The next element after the focus, or after the top of the visible part. */
 function neighbour(box: HTMLElement | null, stops: HTMLElement[], by: 1 | -1): HTMLElement | undefined {
   const focus = document.activeElement;
   const isAfter = (stop: HTMLElement) =>
@@ -55,7 +55,7 @@ const all = (box: HTMLElement | null, selector: string): HTMLElement[] => [
 
 const MAX_FILES = 300;
 
-/** Files of a diff, to be opened, walked through by keys and commented on. */
+/** Files of a diff that can be folded, navigated by keys and commented on. */
 export function DiffFiles({ text, commenting }: { text: string; commenting: Commenting | null }) {
   const files = useMemo(() => parseDiff(text), [text]);
   const [open, setOpen] = useState(() => {
@@ -116,7 +116,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
           {files.slice(0, most).map(file => (
             <li key={file.path}>
               <button type="button" class="diff-jump" onClick={() => jump(file.path)}>
-                <span class="diff-path">{harmless(file.path)}</span>
+                <span class="diff-path">{visibleText(file.path)}</span>
               </button>
               <Lines lines={file.isBinary ? null : file} />
             </li>
@@ -146,7 +146,7 @@ export function DiffFiles({ text, commenting }: { text: string; commenting: Comm
     if (!placeInFocus(box.current)) focusChange(box.current, 1);
     const place = placeInFocus(box.current);
     if (place) commenting?.edit(place);
-    else toast('There is no line to comment on: open a file first.');
+    else toast('No line to comment on: open a file first.');
   }
 
   function onArrow(event: KeyboardEvent) {

@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { type DiffPlace, placeName, placeOfLine } from './diff-place.ts';
 import type { DiffFile, DiffHunk, DiffLine } from './parse-diff.ts';
 import { isSamePlace, type LineComment } from './saved-comments.ts';
@@ -14,11 +14,11 @@ interface CommentBoxProps {
   onClose(): void;
 }
 
-/** Words on a line. They are kept here until all are sent. */
+/** Editor for the comment on a line. */
 function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps) {
   const [text, setText] = useState(before);
   const box = useRef<HTMLTextAreaElement>(null);
-  // At once: what is typed next is meant for it, not for keys of the page.
+  // In the layout effect: the next key press must already go to the editor.
   useLayoutEffect(() => {
     const focused = document.activeElement;
     box.current?.focus();
@@ -30,7 +30,7 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
     <div class="diff-box">
       <textarea
         ref={box}
-        aria-label={`Comment on ${harmless(placeName(place))}`}
+        aria-label={`Comment on ${visibleText(placeName(place))}`}
         placeholder="What should the agent do here?"
         maxLength={20_000}
         value={text}
@@ -45,12 +45,14 @@ function CommentBox({ place, before, onInput, onDone, onClose }: CommentBoxProps
       />
       <p class="actions">
         <Button tone="main" keyName="Ctrl ↵" onClick={() => onDone(text)}>
-          Keep
+          {' '}
+          Save{' '}
         </Button>
         <Button keyName="esc" onClick={onClose}>
-          Not now
+          {' '}
+          Cancel{' '}
         </Button>
-        <span class="soft">Sent with the others, when you say so. Without words it is taken away.</span>
+        <span class="soft">All comments are sent together. Empty comments are discarded.</span>
       </p>
     </div>
   );
@@ -64,9 +66,9 @@ export interface Commenting {
   editing: DiffPlace | null;
   edit(place: DiffPlace | null): void;
   write(comment: LineComment): void;
-  /** What was typed there and is not done. */
+  /** Unsaved text for this line. */
   draftOf(place: DiffPlace): string | null;
-  keepDraft(place: DiffPlace, text: string): void;
+  saveDraft(place: DiffPlace, text: string): void;
 }
 
 interface RowsProps {
@@ -74,12 +76,12 @@ interface RowsProps {
   hunk: DiffHunk;
   from: number;
   until: number;
-  /** Of this block's lines alone; null: nobody comments here. */
+  /** Null: comments are off. */
   commenting: Commenting | null;
   target: string | null;
 }
 
-/** A block of lines, drawn anew only when something of its own changed. */
+/** A block of lines, redrawn only when its own lines or comments change. */
 export class DiffRows extends Component<RowsProps> {
   override shouldComponentUpdate(next: RowsProps): boolean {
     const { hunk, from, until, target } = this.props;
@@ -133,7 +135,7 @@ function Row({ file, line, commenting, target }: RowProps) {
             type="button"
             class="diff-comment"
             tabIndex={-1}
-            aria-label={`Comment on ${harmless(name ?? '')}`}
+            aria-label={`Comment on ${visibleText(name ?? '')}`}
             onClick={() => commenting.edit(place)}
           >
             +
@@ -146,23 +148,24 @@ function Row({ file, line, commenting, target }: RowProps) {
         <CommentBox
           place={place}
           before={commenting!.draftOf(place) ?? known?.text ?? ''}
-          onInput={text => commenting!.keepDraft(place, text)}
+          onInput={text => commenting!.saveDraft(place, text)}
           onDone={text => {
-            commenting!.keepDraft(place, '');
+            commenting!.saveDraft(place, '');
             commenting!.write({ ...place, quote: line.text, text });
             commenting!.edit(null);
           }}
           onClose={() => {
-            commenting!.keepDraft(place, '');
+            commenting!.saveDraft(place, '');
             commenting!.edit(null);
           }}
         />
       ) : (
         known && (
           <div class="diff-remark">
-            <span class="plain">{harmless(known.text)}</span>
+            <span class="plain">{visibleText(known.text)}</span>
             <button type="button" class="button quiet" onClick={() => commenting!.edit(place!)}>
-              change
+              {' '}
+              edit{' '}
             </button>
           </div>
         )
@@ -174,12 +177,12 @@ function Row({ file, line, commenting, target }: RowProps) {
 /** A line that ends with CRLF is an ordinary line. */
 export const lineText = (text: string): string => text.replace(/\r$/, '');
 
-/** Control characters are seen, and a line of a megabyte is not drawn whole. */
+/** A line with visible control characters, shortened if it is very long. */
 function Text({ text }: { text: string }) {
   const shown = text.length > MAX_LINE_LENGTH ? text.slice(0, MAX_LINE_LENGTH).toWellFormed() : text;
   return (
     <span class="diff-text">
-      {harmless(shown)}
+      {visibleText(shown)}
       {text.length > MAX_LINE_LENGTH && (
         <span class="faint"> … {(text.length - MAX_LINE_LENGTH).toLocaleString()} more characters</span>
       )}

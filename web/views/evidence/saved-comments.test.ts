@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepComments, keptComments, type LineComment, withComment } from './saved-comments.ts';
+import { type LineComment, loadComments, saveComments, withComment } from './saved-comments.ts';
 
 const comment = (more: Partial<LineComment> = {}): LineComment => ({
   ...{ path: 'a.ts', line: 3, side: 'new', quote: 'x', text: 'why?' },
@@ -24,12 +24,12 @@ test('they are kept for one run, and what is not one is left out', () => {
     setItem: (key: string, value: string) => void kept.set(key, value),
     removeItem: (key: string) => void kept.delete(key),
   };
-  keepComments('run_a', [comment()], storage);
-  expect(keptComments('run_a', storage)).toEqual([comment()]);
-  expect(keptComments('run_b', storage)).toEqual([]);
+  saveComments('run_a', [comment()], storage);
+  expect(loadComments('run_a', storage)).toEqual([comment()]);
+  expect(loadComments('run_b', storage)).toEqual([]);
   kept.set('squad-comments:run_b', '[{"path":1},{}]');
   kept.set('squad-comments:run_c', '{');
-  expect([keptComments('run_b', storage), keptComments('run_c', storage)]).toEqual([[], []]);
-  keepComments('run_a', [], storage);
+  expect([loadComments('run_b', storage), loadComments('run_c', storage)]).toEqual([[], []]);
+  saveComments('run_a', [], storage);
   expect(kept.has('squad-comments:run_a')).toBe(false);
 });

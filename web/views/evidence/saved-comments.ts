@@ -1,41 +1,53 @@
-/** A remark on a line of a diff, until it is sent. */
-export interface LineComment {
-  path: string;
-  line: number;
-  side: 'old' | 'new';
+import type { DiffPlace } from './diff-place.ts';
+
+/** A comment on a line of a diff that has not been sent. */
+export interface LineComment extends DiffPlace {
   quote: string;
   text: string;
 }
 
-const KEY = 'squad-comments:';
+/** Text typed for a line that has not been saved as a comment. */
+export interface Draft extends DiffPlace {
+  text: string;
+}
+
+type Reader = Pick<Storage, 'getItem'>;
+type Writer = Pick<Storage, 'setItem' | 'removeItem'>;
+
+const COMMENTS_KEY = 'squad-comments:';
+const DRAFTS_KEY = 'squad-drafts:';
 const MAX_QUOTE_LENGTH = 2_000;
 
-/** They outlive a reload of the tab, and nothing else. */
-export function keptComments(run: string, storage: Pick<Storage, 'getItem'> = sessionStorage): LineComment[] {
-  try {
-    const kept: unknown = JSON.parse(storage.getItem(KEY + run) ?? '[]');
-    return Array.isArray(kept) ? kept.filter(isComment) : [];
-  } catch {
-    // Not ours, or half of it: nothing that could be sent.
-    return [];
-  }
-}
+/** Comments survive a reload of the tab, and nothing else. */
+export const loadComments = (run: string, storage: Reader = sessionStorage): LineComment[] =>
+  load(COMMENTS_KEY + run, isComment, storage);
 
-export function keepComments(
+export const saveComments = (
   run: string,
   comments: readonly LineComment[],
-  storage: Pick<Storage, 'setItem' | 'removeItem'> = sessionStorage,
+  storage: Writer = sessionStorage,
+): void => save(COMMENTS_KEY + run, comments, storage);
+
+/** Drafts survive a reload of the tab; the one typed last is the last. */
+export const loadDrafts = (run: string, storage: Reader = sessionStorage): Draft[] =>
+  load(DRAFTS_KEY + run, isDraft, storage);
+
+/** An empty text removes the draft. */
+export function saveDraft(
+  run: string,
+  { path, line, side }: DiffPlace,
+  text: string,
+  storage: Reader & Writer = sessionStorage,
 ): void {
-  if (comments.length === 0) storage.removeItem(KEY + run);
-  else storage.setItem(KEY + run, JSON.stringify(comments));
+  const place = { path, line, side };
+  const others = loadDrafts(run, storage).filter(other => !isSamePlace(other, place));
+  save(DRAFTS_KEY + run, text === '' ? others : [...others, { ...place, text }], storage);
 }
 
-export const isSamePlace = (
-  a: Pick<LineComment, 'path' | 'line' | 'side'>,
-  b: Pick<LineComment, 'path' | 'line' | 'side'>,
-): boolean => a.path === b.path && a.line === b.line && a.side === b.side;
+export const isSamePlace = (a: DiffPlace, b: DiffPlace): boolean =>
+  a.path === b.path && a.line === b.line && a.side === b.side;
 
-/** One for each line: new words take the place of those before, no words take them away. */
+/** Each line has one comment: a new text replaces the old one, an empty text removes it. */
 export function withComment(comments: readonly LineComment[], one: LineComment): LineComment[] {
   const others = comments.filter(other => !isSamePlace(other, one));
   if (one.text.trim() === '') return others;
@@ -45,11 +57,31 @@ export function withComment(comments: readonly LineComment[], one: LineComment):
   ];
 }
 
-function isComment(value: unknown): value is LineComment {
-  const { path, line, side, quote, text } = value as Record<string, unknown>;
+function load<T>(key: string, isValid: (value: unknown) => value is T, storage: Reader): T[] {
+  try {
+    const stored: unknown = JSON.parse(storage.getItem(key) ?? '[]');
+    return Array.isArray(stored) ? stored.filter(isValid) : [];
+  } catch {
+    // Written by another program, or cut off: there is nothing to restore.
+    return [];
+  }
+}
+
+function save(key: string, items: readonly unknown[], storage: Writer): void {
+  if (items.length === 0) storage.removeItem(key);
+  else storage.setItem(key, JSON.stringify(items));
+}
+
+function isDraft(value: unknown): value is Draft {
+  if (typeof value !== 'object' || value === null) return false;
+  const { path, line, side, text } = value as Record<string, unknown>;
   return (
-    [path, quote, text].every(one => typeof one === 'string') &&
+    typeof path === 'string' &&
+    typeof text === 'string' &&
     typeof line === 'number' &&
     (side === 'old' || side === 'new')
   );
 }
+
+const isComment = (value: unknown): value is LineComment =>
+  isDraft(value) && typeof (value as Partial<LineComment>).quote === 'string';

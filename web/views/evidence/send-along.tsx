@@ -5,14 +5,14 @@ import { howMany, setUnsent, unsentComments } from './unsent-comments.ts';
 
 interface Along {
   comments: LineComment[];
-  /** They go with what is being decided. */
+  /** The comments are included in the decision. */
   isAlong: boolean;
   setAlong(isAlong: boolean): void;
-  /** Words and comments as one message: two would be worked on one by one. */
+  /** Sends text and comments as one message: an agent would handle two separately. */
   send(words: string): Promise<void>;
 }
 
-/** Comments on lines of a coder's work, or of its reviewer's view of it, that nobody has sent. */
+/** Unsent comments on the diff of the coder or its reviewer. */
 export function useSendAlong(coder: string, reviewer: string | null): Along {
   const [isWanted, setAlong] = useState(true);
   const runs = [coder, ...(reviewer === null || reviewer === coder ? [] : [reviewer])];
@@ -33,19 +33,19 @@ export function SendAlong({ along: { comments, isAlong, setAlong } }: { along: A
   return (
     <label class="start-check">
       <input type="checkbox" checked={isAlong} onChange={event => setAlong(event.currentTarget.checked)} />{' '}
-      {howMany(comments)} not sent yet: send {comments.length === 1 ? 'it' : 'them'} along
+      Include {howMany(comments)} not sent yet
     </label>
   );
 }
 
-/** Before something is decided that sends none of them. */
+/** Warning before a decision that does not send the comments. */
 export function LeftUnsent({ along: { comments } }: { along: Along }) {
   if (comments.length === 0) return null;
   const [is, it] = comments.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (
     <p class="tone-ask">
-      {howMany(comments)} on lines {is} not sent yet, and approving does not send {it}. To have {it} heeded,
-      send the work back instead.
+      {howMany(comments)} on lines {is} not sent yet, and approving does not send {it}. To send {it}, send the
+      work back instead.
     </p>
   );
 }

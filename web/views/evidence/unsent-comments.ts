@@ -1,21 +1,21 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { keepComments, keptComments, type LineComment } from './saved-comments.ts';
+import { plural } from '../../ui/figures.ts';
+import { type LineComment, loadComments, saveComments } from './saved-comments.ts';
 
 const known = new Map<string, Signal<LineComment[]>>();
 
-/** Comments on its lines that nobody has sent yet, for whoever shows them or is about to decide without them. */
+/** Unsent comments of a run. */
 export const unsentComments = (run: string): ReadonlySignal<LineComment[]> => of(run);
 
 export function setUnsent(run: string, comments: LineComment[]): void {
   of(run).value = comments;
-  keepComments(run, comments);
+  saveComments(run, comments);
 }
 
 function of(run: string): Signal<LineComment[]> {
-  const found = known.get(run) ?? signal(keptComments(run));
+  const found = known.get(run) ?? signal(loadComments(run));
   known.set(run, found);
   return found;
 }
 
-export const howMany = (comments: readonly LineComment[]): string =>
-  comments.length === 1 ? '1 comment' : `${comments.length} comments`;
+export const howMany = (comments: readonly LineComment[]): string => plural(comments.length, 'comment');

@@ -4,11 +4,13 @@ import { useEffect } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useQuery } from '../../state/query.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { Icon, type IconName } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PageHead, Section, Sheet } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { StatusMark } from '../../ui/status.tsx';
+import type { StatusStyle } from '../../ui/status-style.ts';
 import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
@@ -17,34 +19,26 @@ import { RoleTools } from './role-tools.tsx';
 
 type Health = Output<'inspect_gateway'>['servers'][number]['health'];
 
-interface HealthLook {
-  word: string;
-  icon: IconName;
-  tone: 'ask' | 'bad' | 'busy' | 'calm' | 'good';
-  /** What the word means. */
-  means: string;
-}
-
-const LOOKS: Record<Health, HealthLook> = {
+const HEALTH_STYLES: Record<Health, StatusStyle & { means: string }> = {
   idle: {
     word: 'idle',
     icon: 'clock',
     tone: 'calm',
-    means: 'Nobody needs it: it is started with the first run that does.',
+    means: 'Not in use. It starts with the first run that needs it.',
   },
-  starting: { word: 'starting', icon: 'half', tone: 'busy', means: 'It has not greeted yet.' },
-  up: { word: 'up', icon: 'check', tone: 'good', means: 'It answers.' },
+  starting: { word: 'starting', icon: 'half', tone: 'busy', means: 'Waiting for the handshake.' },
+  up: { word: 'up', icon: 'check', tone: 'good', means: 'It responds.' },
   checking: {
     word: 'checking',
     icon: 'half',
     tone: 'ask',
-    means: 'It was slow to answer and is asked whether it is there.',
+    means: 'It was slow to respond. Squad is checking whether it is alive.',
   },
   retrying: {
     word: 'retrying',
     icon: 'half',
     tone: 'ask',
-    means: 'It failed before any call did, and is started again soon.',
+    means: 'It failed outside of a call. Squad restarts it soon.',
   },
   cooling: {
     word: 'cooling',
@@ -52,23 +46,23 @@ const LOOKS: Record<Health, HealthLook> = {
     tone: 'bad',
     means: 'It failed a call, or kept failing. Squad retries it after the cool-down.',
   },
-  unusable: { word: 'unusable', icon: 'cross', tone: 'bad', means: 'It cannot work as it is configured.' },
+  unusable: {
+    word: 'unusable',
+    icon: 'cross',
+    tone: 'bad',
+    means: 'It cannot work with its current configuration.',
+  },
 };
-
-export const healthStyle = (health: Health): HealthLook => LOOKS[health];
 
 type Gateway = Output<'inspect_gateway'>;
 
-const LOOK_AGAIN_MS = 5_000;
+const REFRESH_MS = 5_000;
 
-/** `/gateway`: the other MCP servers, how they are, what waits for approval, who sees what. */
+/** `/gateway`: other MCP servers with their health, pending approvals, and the tools of each role. */
 export function GatewayPage() {
   return (
     <div class="gateway">
-      <header class="page-head">
-        <h1>Gateway</h1>
-        <p class="soft">Other MCP servers that runs reach through the hub.</p>
-      </header>
+      <PageHead title="Gateway">Other MCP servers that runs reach through the hub.</PageHead>
       <OfWorkspace what="A gateway">{path => <Shown path={path} key={path} />}</OfWorkspace>
     </div>
   );
@@ -76,11 +70,11 @@ export function GatewayPage() {
 
 function Shown({ path }: { path: string }) {
   const { data, error, reload } = useQuery('inspect_gateway', {}, { workspace: path });
-  // Servers say nothing in events: how they are has to be asked.
+  // Server health is not part of the events, so it is polled.
   useEffect(() => {
     const timer = setInterval(() => {
       if (!document.hidden) reload();
-    }, LOOK_AGAIN_MS);
+    }, REFRESH_MS);
     return () => clearInterval(timer);
   }, [reload]);
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -91,7 +85,7 @@ function Shown({ path }: { path: string }) {
       <State gateway={data} path={path} />
       {data.servers.length > 0 && <Servers servers={data.servers} />}
       <PendingTools pending={data.pending} workspace={path} onDone={reload} />
-      {data.servers.length > 0 && <RoleTools workspace={path} onLooked={reload} />}
+      {data.servers.length > 0 && <RoleTools workspace={path} onListed={reload} />}
     </>
   );
 }
@@ -99,27 +93,22 @@ function Shown({ path }: { path: string }) {
 function State({ gateway: { state, file, servers }, path }: { gateway: Gateway; path: string }) {
   if (state === 'untrusted')
     return (
-      <Empty
-        title="The file of servers is not trusted"
-        command={`squad trust --workspace ${shellWord(path)}`}
-      >
-        <code>{file}</code> names programs that Squad would run. Nothing in it is in force until you have read
-        it and trust it, in a terminal that shows it to you first.
+      <Empty title="The server file is not trusted" command={`squad trust --workspace ${shellWord(path)}`}>
+        <code>{file}</code> names programs that Squad would run. It has no effect until you trust it in a
+        terminal, which shows you the file first.
       </Empty>
     );
   if (state === 'invalid')
     return (
-      <Empty
-        title="The file of servers cannot be read"
-        command={`squad mcp lint --workspace ${shellWord(path)}`}
-      >
-        <code>{file}</code> has a fault; <code>squad mcp lint</code> says where.
+      <Empty title="The server file is invalid" command={`squad mcp lint --workspace ${shellWord(path)}`}>
+        <code>{file}</code> has an error; <code>squad mcp lint</code> shows where.
       </Empty>
     );
   if (servers.length === 0)
     return (
       <Empty title="No servers yet" command="squad mcp add NAME -- COMMAND">
-        They are in <code>{file}</code>. <code>squad mcp import</code> takes over what other clients have.
+        Servers are configured in <code>{file}</code>. <code>squad mcp import</code> copies those of other MCP
+        clients.
       </Empty>
     );
   return null;
@@ -128,44 +117,26 @@ function State({ gateway: { state, file, servers }, path }: { gateway: Gateway; 
 function Servers({ servers }: { servers: Gateway['servers'] }) {
   const sorted = servers.toSorted((one, other) => (one.server < other.server ? -1 : 1));
   return (
-    <section class="page-part">
-      <h2>
-        Servers <Copy text="squad mcp status" label="command" isShown />
-      </h2>
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th scope="col">server</th>
-            <th scope="col">health</th>
-            <th scope="col">since</th>
-            <th scope="col">fault</th>
-            <th scope="col" class="num">
-              calls
-            </th>
-            <th scope="col" class="num">
-              failures
-            </th>
-            <th scope="col" class="num">
-              tools
-            </th>
-            <th scope="col" class="num">
-              runs
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.map(server => (
-            <Server key={server.server} server={server} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Section
+      title={
+        <>
+          {' '}
+          Servers <Command text="squad mcp status" />
+        </>
+      }
+    >
+      <Sheet columns={['server', 'health', 'since', 'error', '#calls', '#failures', '#tools', '#runs']}>
+        {sorted.map(server => (
+          <Server key={server.server} server={server} />
+        ))}
+      </Sheet>
+    </Section>
   );
 }
 
 function Server({ server }: { server: Gateway['servers'][number] }) {
   const { health, since, retryAt, fault, lastFault, calls, failures, tools, runs, callsInFlight } = server;
-  const { word, icon, tone, means } = healthStyle(health);
+  const style = HEALTH_STYLES[health];
   return (
     <tr>
       <td class="wide">
@@ -177,33 +148,30 @@ function Server({ server }: { server: Gateway['servers'][number] }) {
         </span>
         {server.refused.map(({ name, reason }) => (
           <p key={name} class="soft">
-            <Plain text={`${name} is not handed on: ${reason}`} isBlock={false} />
+            <PlainLine text={`${name} is not passed on to agents: ${reason}`} />
           </p>
         ))}
       </td>
-      <td title={means}>
-        <span class={`status tone-${tone}`}>
-          <Icon name={icon} />
-          {word}
-        </span>
+      <td title={style.means}>
+        <StatusMark style={style} />
         {retryAt !== null && (
           <p class="soft">
-            again <Ago at={retryAt} />
+            retry <Ago at={retryAt} />
           </p>
         )}
       </td>
       <td data-name="since">
         <Ago at={since} />
       </td>
-      <td class="wide" data-name="fault">
+      <td class="wide" data-name="error">
         {fault !== null && (
           <span class="tone-bad">
-            <Plain text={fault} isBlock={false} />
+            <PlainLine text={fault} />
           </span>
         )}
         {fault === null && lastFault !== null && (
           <span class="soft">
-            <Ago at={lastFault.at} />: <Plain text={lastFault.message} isBlock={false} />
+            <Ago at={lastFault.at} />: <PlainLine text={lastFault.message} />
           </span>
         )}
         {fault === null && lastFault === null && <span class="faint">none</span>}

@@ -1,24 +1,25 @@
 import { useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
+import { Section } from '../../ui/layout.tsx';
 import { Ago } from '../../ui/time.tsx';
-import { tell } from '../notify-result.ts';
+import { notifyResult } from '../notify-result.ts';
 
 type Pending = Output<'inspect_gateway'>['pending'][number];
 
-/** An entry of the file, not a definition of a server. */
+/** True for an entry of the server file, false for a definition from a server. */
 const isEntry = ({ kind }: Pending): boolean => kind === 'unmatched' || kind === 'dangling';
 
 function effectOf(asks: readonly Pending[]): string {
   return asks.every(isEntry)
     ? 'The entry stays as it is, and agents see the tools that their roles allow.'
-    : 'Agents whose roles allow it may use what is shown here from now on. A later change waits again.';
+    : 'Agents whose roles allow it can use these definitions from now on. Later changes need approval again.';
 }
 
 interface PendingToolsProps {
@@ -27,13 +28,13 @@ interface PendingToolsProps {
   onDone(): void;
 }
 
-/** Definitions that came or changed after the first look, and restrictions that name nothing that exists. */
+/** New and changed definitions, and entries of the server file that match nothing. */
 export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) {
   const [asks, setAsks] = useState<readonly Pending[] | null>(null);
   useKeys([
     {
       key: 'a',
-      what: 'Approve everything that is pending',
+      what: 'Approve all pending changes',
       run: () => setAsks(pending),
       when: () => pending.length > 0,
     },
@@ -42,23 +43,22 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
   const approve = async (chosen: readonly Pending[]) => {
     const [one] = chosen;
     const which = chosen.length === 1 && one ? { server: one.server, tool: one.tool } : {};
-    // What was seen is what is approved: one that changed since waits on.
+    // Approve only what was shown: a definition that changed since stays pending.
     const hashes = chosen.map(({ hash }) => hash);
-    await tell(call('approve_tools', { ...which, hashes }, { workspace }), told =>
+    await notifyResult(call('approve_tools', { ...which, hashes }, { workspace }), told =>
       told.unseen.length > 0 && chosen.length > told.approved.length
-        ? `Approved ${told.approved.length}. ${told.unseen.length} changed once more: look at them again.`
+        ? `Approved ${told.approved.length}. ${told.unseen.length} changed meanwhile: review them again.`
         : `Approved ${told.approved.length}.`,
     );
     onDone();
   };
   return (
-    <section class="page-part">
-      <h2>Pending approvals</h2>
+    <Section title="Pending approvals">
       <p class="soft">
-        New and changed definitions came after the first look at their server, and no agent sees them until
+        New and changed definitions appeared after Squad first read their server. Agents do not see them until
         you approve them. An unmatched entry of the file names a tool that its server does not have; it hides
-        all tools of that server until you correct it, or approve it as it is. A dangling entry restricts a
-        server or role that does not exist, and hides the tools it may be meant for in the same way.
+        all tools of that server until you fix it, or approve it as it is. A dangling entry restricts a server
+        or role that does not exist, and hides the tools it may be meant for in the same way.
       </p>
       <p class="page-tools">
         <Button keyName="a" onClick={() => setAsks(pending)}>
@@ -69,7 +69,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
         <article class="pending" key={`${change.server} ${change.tool} ${change.hash}`}>
           <header class="page-tools">
             <h3>
-              {change.server}/{harmless(change.tool)}
+              {change.server}/{visibleText(change.tool)}
             </h3>
             <span class="tone-ask">{change.kind}</span>
             {!isEntry(change) && (
@@ -85,7 +85,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
           <pre class="pending-diff">
             {change.diff.map((line, index) => (
               <span key={index} class={line.startsWith('+') ? 'plus' : line.startsWith('-') ? 'minus' : ''}>
-                {harmless(line)}
+                {visibleText(line)}
                 {'\n'}
               </span>
             ))}
@@ -96,7 +96,7 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
         <Confirm
           title={
             asks.length === 1
-              ? `Approve ${asks[0]?.server}/${harmless(asks[0]?.tool ?? '')}`
+              ? `Approve ${asks[0]?.server}/${visibleText(asks[0]?.tool ?? '')}`
               : `Approve ${asks.length}`
           }
           effect={effectOf(asks)}
@@ -107,6 +107,6 @@ export function PendingTools({ pending, workspace, onDone }: PendingToolsProps) 
           onClose={() => setAsks(null)}
         />
       )}
-    </section>
+    </Section>
   );
 }

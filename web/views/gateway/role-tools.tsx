@@ -2,11 +2,12 @@ import { useRef, useState } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
-import { ApiError, call } from '../../state/api.ts';
+import { type ApiError, asApiError, call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Command } from '../../ui/copy.tsx';
+import { Section, Sheet } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Notes } from '../notes.tsx';
 
@@ -14,46 +15,44 @@ type Tools = Output<'inspect_role_tools'>;
 
 interface RoleToolsProps {
   workspace: string;
-  /** Servers may be up now that were not. */
-  onLooked(): void;
+  /** Servers may have started meanwhile. */
+  onListed(): void;
 }
 
-/** What one role sees of all servers, and why not the rest. */
-export function RoleTools({ workspace, onLooked }: RoleToolsProps) {
+/** Tools of all servers that one role can use, with the reason for the others. */
+export function RoleTools({ workspace, onListed }: RoleToolsProps) {
   const roles = useQuery('list_roles', {}, { workspace }).data?.roles ?? [];
   const [role, setRole] = useState('');
   const [answer, setAnswer] = useState<Tools | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
-  const [isLooking, setLooking] = useState(false);
+  const [isListing, setListing] = useState(false);
   const latest = useRef(0);
-  const look = async () => {
+  const list = async () => {
     const mine = ++latest.current;
-    setLooking(true);
+    setListing(true);
     setError(null);
     try {
-      const told = await call('inspect_role_tools', role === '' ? {} : { role }, { workspace });
-      if (mine === latest.current) setAnswer(told);
+      const found = await call('inspect_role_tools', role === '' ? {} : { role }, { workspace });
+      if (mine === latest.current) setAnswer(found);
     } catch (thrown) {
-      if (mine === latest.current)
-        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      if (mine === latest.current) setError(asApiError(thrown));
     } finally {
-      if (mine === latest.current) setLooking(false);
-      onLooked();
+      if (mine === latest.current) setListing(false);
+      onListed();
     }
   };
   useKeys([
     {
       key: 'l',
-      what: 'Start servers and look what this role sees',
-      run: () => void look(),
-      when: () => !isLooking,
+      what: 'List the tools of this role',
+      run: () => void list(),
+      when: () => !isListing,
     },
   ]);
   return (
-    <section class="page-part">
-      <h2>What a role sees</h2>
+    <Section title="Tools of a role">
       <p class="soft">
-        Looking starts servers that are not up: they have to be asked. They end again when nobody needs them.
+        Listing tools starts the servers that are not running. They stop again when they are not in use.
       </p>
       <p class="page-tools">
         <label>
@@ -67,21 +66,19 @@ export function RoleTools({ workspace, onLooked }: RoleToolsProps) {
             ))}
           </select>
         </label>
-        <Button keyName="l" onClick={() => void look()} why={isLooking ? 'Servers are being asked.' : null}>
-          Start and look
+        <Button keyName="l" onClick={() => void list()} why={isListing ? 'Asking the servers…' : null}>
+          List tools
         </Button>
-        <Copy
+        <Command
           text={`squad mcp tools${role === '' ? '' : ` --role ${shellWord(role)}`} --workspace ${shellWord(workspace)}`}
-          label="command"
-          isShown
         />
       </p>
       <p role="status" class="soft">
-        {isLooking && 'Asking the servers…'}
+        {isListing && 'Asking the servers…'}
       </p>
-      {error && <Problem error={error} onRetry={() => void look()} />}
+      {error && <Problem error={error} onRetry={() => void list()} />}
       {answer && <Answer answer={answer} />}
-    </section>
+    </Section>
   );
 }
 
@@ -93,32 +90,23 @@ function Answer({ answer: { role, tools, faults, warnings } }: { answer: Tools }
       <p>
         {role ?? 'Without a role'}: {seen.length} of {tools.length} tools
       </p>
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th scope="col">tool</th>
-            <th scope="col">seen</th>
-            <th scope="col">what it is</th>
+      <Sheet columns={['tool', 'visible', 'description']}>
+        {tools.map(({ name, server, tool, description, isVisible, reason }) => (
+          <tr key={`${server} ${tool}`}>
+            <td class="wide">
+              <code>
+                <PlainLine text={name} />
+              </code>
+            </td>
+            <td class={isVisible ? 'tone-good' : 'soft'}>
+              {isVisible ? 'yes' : <PlainLine text={`no: ${reason ?? 'not allowed'}`} />}
+            </td>
+            <td class="wide soft">
+              <PlainLine text={description} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {tools.map(({ name, server, tool, description, isVisible, reason }) => (
-            <tr key={`${server} ${tool}`}>
-              <td class="wide">
-                <code>
-                  <Plain text={name} isBlock={false} />
-                </code>
-              </td>
-              <td class={isVisible ? 'tone-good' : 'soft'}>
-                {isVisible ? 'yes' : <Plain text={`no: ${reason ?? 'not allowed'}`} isBlock={false} />}
-              </td>
-              <td class="wide soft">
-                <Plain text={description} isBlock={false} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Sheet>
     </>
   );
 }

@@ -14,12 +14,12 @@ export interface AnswerProps {
 
 interface AnswerBoxProps {
   item: InboxItem;
-  /** The word for what became of it. */
+  /** How the item was closed; null: it is open. */
   settled: string | null;
   seen: Seen;
 }
 
-/** By a form, a yes or no, one of some choices, or words. One that is settled stays, and takes nothing. */
+/** Answer by form, yes or no, choice or text. A closed item stays visible and accepts no answer. */
 export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
   const answering = useAnswering(item.id, settled);
   if (item.fields.length > 0) return <AnswerForm {...{ item, answering }} />;
@@ -31,9 +31,9 @@ export function AnswerBox({ item, settled, seen }: AnswerBoxProps) {
   );
 }
 
-/** A no is taken at once; a yes from who could see what it is for. */
+/** Deny works at once; allow only after the whole request was visible. */
 function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; seen: Seen }) {
-  const whyNot = why ?? (seen.isSeen ? null : 'You have not seen all of it');
+  const whyNot = why ?? (seen.isSeen ? null : 'Scroll to the end first');
   return (
     <>
       <button
@@ -52,9 +52,7 @@ function YesOrNo({ answering: { why, send }, seen }: { answering: Answering; see
       <Button tone="danger" keyName="n" why={why} onClick={() => void send('no')}>
         deny
       </Button>
-      {why === null && seen.isSeen === false && (
-        <span class="soft">There is more of it: scroll to its end to allow it.</span>
-      )}
+      {why === null && seen.isSeen === false && <span class="soft">Scroll to the end to allow it.</span>}
     </>
   );
 }

@@ -1,11 +1,11 @@
+import { visibleText } from '../../../src/base/text.ts';
 import type { InboxField } from '../../../src/schema/inbox.ts';
 import { disambiguate } from '../../ui/disambiguate.ts';
-import { harmless } from '../../ui/harmless.ts';
 import type { AnswerProps } from './answer-box.tsx';
 import { Decline } from './decline.tsx';
 import { formAnswer } from './form-answer.ts';
 
-/** A server's form, as far as a person can be asked for it. */
+/** Form requested by an MCP server. */
 export function AnswerForm({ item, answering: { why, send } }: AnswerProps) {
   return (
     <form
@@ -38,10 +38,10 @@ function Field({ field }: { field: InboxField }) {
   const bounds = boundsOf(field);
   const words = (
     <span>
-      {harmless(title)}
-      {isRequired && <span class="tone-ask"> (needed)</span>}
+      {visibleText(title)}
+      {isRequired && <span class="tone-ask"> (required)</span>}
       {bounds && <span class="soft"> {bounds}</span>}
-      {description && <span class="faint"> – {harmless(description)}</span>}
+      {description && <span class="faint"> – {visibleText(description)}</span>}
     </span>
   );
   if (type === 'choices')
@@ -81,7 +81,7 @@ function Control({ field }: { field: InboxField }) {
     return (
       <input type="text" {...{ name, required }} minLength={field.minLength} maxLength={field.maxLength} />
     );
-  // Nothing chosen is not the same as no.
+  // An empty choice is not the same as no.
   const values = type === 'boolean' ? ['yes', 'no'] : choices;
   return (
     <select {...{ name, required }}>
@@ -95,7 +95,7 @@ function Control({ field }: { field: InboxField }) {
   );
 }
 
-/** What a value must be, before the hub says so. */
+/** Describes the constraints of a field. */
 function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, format, pattern }: InboxField) {
   const [least, most] = type === 'number' ? [minimum, maximum] : [minLength, maxLength];
   const unit = type === 'text' ? ' characters' : '';
@@ -107,7 +107,7 @@ function boundsOf({ type, minimum, maximum, minLength, maxLength, isInteger, for
         : most !== undefined
           ? `${most}${unit} or less`
           : null;
-  const kind = isInteger ? 'whole number' : format !== undefined ? harmless(format) : null;
-  const like = pattern === undefined ? null : `like ${harmless(pattern)}`;
+  const kind = isInteger ? 'whole number' : format !== undefined ? visibleText(format) : null;
+  const like = pattern === undefined ? null : `pattern ${visibleText(pattern)}`;
   return [kind, range, like].filter(part => part !== null).join(', ');
 }

@@ -1,9 +1,9 @@
+import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem } from '../../../src/schema/inbox.ts';
-import { harmless } from '../../ui/harmless.ts';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
 import type { Seen } from './use-seen.ts';
 
-/** What is asked, all of it: also what a terminal would have swallowed. */
+/** The whole question with its details, including hidden characters. */
 export function Asked({ item, seen }: { item: InboxItem; seen: Seen }) {
   const { question, details } = item;
   return (
@@ -11,13 +11,13 @@ export function Asked({ item, seen }: { item: InboxItem; seen: Seen }) {
       <HiddenWarning text={allTextOf(item)} where="This" />
       <div class="ask-question plain">
         <span data-edge />
-        {harmless(question)}
+        {visibleText(question)}
         {!details && <span data-edge />}
       </div>
       {details && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable
         <pre class="ask-details plain" tabIndex={0}>
-          {harmless(details)}
+          {visibleText(details)}
           <span data-edge />
         </pre>
       )}

@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest';
-import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
+import { CLOSED_STYLES, closedState, describeOutcome } from './closed-text.ts';
 
 test('only what somebody answered has a check', () => {
-  expect(Object.entries(SETTLED_LOOKS).filter(([, { icon }]) => icon === 'check')).toEqual([
-    ['answered', SETTLED_LOOKS.answered],
+  expect(Object.entries(CLOSED_STYLES).filter(([, { icon }]) => icon === 'check')).toEqual([
+    ['answered', CLOSED_STYLES.answered],
   ]);
-  expect(settledOf(undefined)).toBe('unknown');
-  expect(settledOf({ state: 'expired' })).toBe('expired');
+  expect(closedState(undefined)).toBe('unknown');
+  expect(closedState({ state: 'expired' })).toBe('expired');
 });
 
 test('what nobody answered says so, even where a default counted', () => {
   const by = { who: 'default' as const, via: null };
-  expect(outcomeWords({ state: 'expired', answer: 'no', answeredBy: by })).toBe(
-    'nobody answered, “no” counted',
+  expect(describeOutcome({ state: 'expired', answer: 'no', answeredBy: by })).toBe(
+    'nobody answered, default “no” used',
   );
-  expect(outcomeWords({ state: 'withdrawn', answer: null, answeredBy: null })).toBe('whoever asked is gone');
+  expect(describeOutcome({ state: 'withdrawn', answer: null, answeredBy: null })).toBe(
+    'the agent no longer waits for it',
+  );
   expect(
-    outcomeWords({ state: 'answered', answer: 'a\u202eb', answeredBy: { who: 'user', via: 'page' } }),
-  ).toBe('a<U+202E>b · you, on the page');
+    describeOutcome({ state: 'answered', answer: 'a\u202eb', answeredBy: { who: 'user', via: 'page' } }),
+  ).toBe('a<U+202E>b · you, in the web UI');
 });

@@ -1,29 +1,29 @@
+import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
-import { harmless } from '../../ui/harmless.ts';
-import type { Look } from '../../ui/status-style.ts';
+import type { StatusStyle } from '../../ui/status-style.ts';
 
-/** `unknown`: the page was not told. */
-export type Settled = Exclude<InboxState, 'open'> | 'unknown';
+/** `unknown`: closed, but how is not known here. */
+export type ClosedState = Exclude<InboxState, 'open'> | 'unknown';
 
-/** A check is for what somebody answered. */
-export const SETTLED_LOOKS: Record<Settled, Look> = {
+/** Only an answered item gets the check mark. */
+export const CLOSED_STYLES: Record<ClosedState, StatusStyle> = {
   answered: { word: 'answered', icon: 'check', tone: 'good' },
   declined: { word: 'declined', icon: 'cross', tone: 'off' },
   expired: { word: 'expired', icon: 'clock', tone: 'ask' },
   withdrawn: { word: 'withdrawn', icon: 'stop', tone: 'off' },
-  unknown: { word: 'no longer asked', icon: 'stop', tone: 'off' },
+  unknown: { word: 'closed', icon: 'stop', tone: 'off' },
 };
 
-export const settledOf = (item: Pick<InboxItem, 'state'> | undefined): Settled =>
+export const closedState = (item: Pick<InboxItem, 'state'> | undefined): ClosedState =>
   item === undefined || item.state === 'open' ? 'unknown' : item.state;
 
-/** What came of it, after the word for it: the answer, and whose it was. */
-export function outcomeWords({ state, answer, answeredBy }: Outcome): string {
-  if (state === 'withdrawn') return 'whoever asked is gone';
+/** The answer and who gave it. */
+export function describeOutcome({ state, answer, answeredBy }: Outcome): string {
+  if (state === 'withdrawn') return 'the agent no longer waits for it';
   if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')
-    return answer === null ? 'nobody answered' : `nobody answered, “${harmless(answer)}” counted`;
-  return [answer === null ? 'no answer' : harmless(answer), byWhom(answeredBy)].join(' · ');
+    return answer === null ? 'nobody answered' : `nobody answered, default “${visibleText(answer)}” used`;
+  return [answer === null ? 'no answer' : visibleText(answer), byWhom(answeredBy)].join(' · ');
 }
 
 type Outcome = Pick<InboxItem, 'state' | 'answer' | 'answeredBy'>;
@@ -31,5 +31,5 @@ type Outcome = Pick<InboxItem, 'state' | 'answer' | 'answeredBy'>;
 function byWhom(by: InboxItem['answeredBy']): string {
   if (by?.who === 'run') return `by ${by.via}`;
   if (by?.who === 'default') return 'the default';
-  return by?.via ? `you, ${by.via === 'page' ? 'on the page' : `by ${harmless(by.via)}`}` : 'you';
+  return by?.via ? `you, ${by.via === 'page' ? 'in the web UI' : `via ${visibleText(by.via)}`}` : 'you';
 }

@@ -1,7 +1,7 @@
 import { Button } from '../../ui/button.tsx';
 import type { Answering } from './use-answering.ts';
 
-/** The agent reads at once that nobody will answer. */
+/** Tells the agent at once that nobody will answer. */
 export function Decline({ why, send }: Answering) {
   return (
     <Button why={why} onClick={() => void send(null)}>

@@ -1,6 +1,6 @@
 import type { InboxField } from '../../../src/schema/inbox.ts';
 
-/** What the fields of a form hold, as JSON; what was left empty is left out. */
+/** Values of a form as JSON, without empty fields. */
 export function formAnswer(fields: readonly InboxField[], data: FormData): string {
   const answer: Record<string, unknown> = {};
   for (const { name, type } of fields) {

@@ -1,40 +1,40 @@
 import './inbox.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import { useSummary } from '../../shell/summary.ts';
-import { settledItem } from '../../state/closed-items.ts';
+import { closedItem } from '../../state/closed-items.ts';
 import type { Changes } from '../../state/live.ts';
-import { telling } from '../../state/notifications.ts';
+import { notificationState } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
 import { now } from '../../ui/clock.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { shownAgo } from '../../ui/figures.ts';
-import { harmless } from '../../ui/harmless.ts';
 import { useHeldOrder } from '../../ui/held-order.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { AnswerBox } from './answer-box.tsx';
 import { Asked } from './asked.tsx';
-import { SETTLED_LOOKS, settledOf } from './closed-text.ts';
+import { CLOSED_STYLES, closedState } from './closed-text.ts';
 import { itemKeys } from './item-keys.ts';
 import { Outcome } from './outcome.tsx';
 import { useSeen } from './use-seen.ts';
 
-/** What was asked before, what was said, and by whom. */
+/** Closed items with their answers. */
 export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boolean }) {
   return (
     <section>
-      <h2>Before</h2>
+      <h2>History</h2>
       <ul class="settled">
         {items.map(item => (
           <li key={item.id}>
             <span class="settled-question">
-              <a href={`/r/${item.runId}`}>{item.run.name}</a> {harmless(item.question)}
+              <a href={`/r/${item.runId}`}>{item.run.name}</a> {visibleText(item.question)}
             </span>
             <span class="settled-answer">
               <Outcome item={item} />
@@ -43,52 +43,52 @@ export function History({ items, hasMore }: { items: ShownItem[]; hasMore: boole
           </li>
         ))}
       </ul>
-      {hasMore && <p class="soft">Only the last {items.length}.</p>}
+      {hasMore && <p class="soft">Only the last {items.length} are shown.</p>}
     </section>
   );
 }
 
-const KINDS = { question: 'asks', approval: 'wants your yes for', permission: 'asks leave for' } as const;
+const KINDS = { question: 'asks', approval: 'asks for approval', permission: 'asks for permission' } as const;
 
-/** One that was settled stays as it is, and takes no answer any more. */
+/** A closed item stays visible but accepts no answer. */
 export function OpenItem({ item, isOpen }: { item: ShownItem; isOpen: boolean }) {
   const seen = useSeen();
-  const settled = settledItem(item.id) ?? (isOpen ? null : item);
+  const settled = closedItem(item.id) ?? (isOpen ? null : item);
   return (
     <li id={item.id} class="ask" tabIndex={-1} data-item={item.id} data-kind={item.kind}>
       <p class="ask-who soft">
         <Icon name="hand" class="tone-ask" />
-        <strong>{item.run.name}</strong> {item.source ? `by way of ${harmless(item.source)} ` : ''}
+        <strong>{item.run.name}</strong> {item.source ? `via ${visibleText(item.source)} ` : ''}
         {KINDS[item.kind]}
         {' · '}
-        <a href={`/r/${item.runId}`}>{harmless(item.run.title) || item.runId}</a>
+        <a href={`/r/${item.runId}`}>{visibleText(item.run.title) || item.runId}</a>
         {' · '}
         <Ago at={item.createdAt} />
         {item.owner !== 'user' && (
           <>
-            {' · asked of '}
+            {' · addressed to '}
             <a href={`/r/${item.owner}`}>the run that started it</a>
           </>
         )}
       </p>
       <Asked {...{ item, seen }} />
-      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(settled)].word} />
+      <AnswerBox {...{ item, seen }} settled={settled && CLOSED_STYLES[closedState(settled)].word} />
       <p class="ask-deadline soft">
         {settled ? <Outcome item={settled} /> : <Deadline item={item} />}
-        <Copy text={`squad answer ${shellWord(item.id)}`} label="command" isShown />
+        <Command text={`squad answer ${shellWord(item.id)}`} />
       </p>
     </li>
   );
 }
 
-/** When its time is up, and what counts as the answer then. */
+/** The deadline, and the answer used after it. */
 function Deadline({ item: { deadlineAt, default: standing } }: { item: ShownItem }) {
   const then =
-    standing === null ? 'the agent is told that nobody did' : `the answer is “${harmless(standing)}”`;
+    standing === null ? 'the agent continues without an answer' : `the answer is “${visibleText(standing)}”`;
   return (
     <span>
-      If nobody answers{' '}
-      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time>, {then}.
+      If nobody answers,{' '}
+      <time dateTime={new Date(deadlineAt).toISOString()}>{shownAgo(deadlineAt, now.value)}</time> {then}.
     </span>
   );
 }
@@ -99,17 +99,17 @@ const FIRST = 100;
 const MAX_ITEMS = 1_000;
 const refreshOn = ({ inbox }: Changes) => inbox.length > 0;
 
-/** What agents want of somebody, nearest deadline first, and what was said before. */
+/** Open questions, earliest deadline first, and closed ones. */
 export function InboxPage() {
-  // An address of one item: it may be any of them.
+  // The address names one item, which may be beyond the first page.
   const [limit, setLimit] = useState(location.hash === '' ? FIRST : MAX_ITEMS);
   const { data, error, reload } = useQuery('list_inbox', { state: 'open', limit }, { refreshOn });
   const before = useQuery('list_inbox', { state: 'settled', limit: FIRST }, { refreshOn });
   const known = useRef(new Map<string, ShownItem>());
   for (const item of data?.items ?? []) known.current.set(item.id, item);
-  const open = (data?.items ?? []).filter(({ id }) => !settledItem(id)).map(({ id }) => id);
+  const open = (data?.items ?? []).filter(({ id }) => !closedItem(id)).map(({ id }) => id);
   const isOpen = new Set<string>(open);
-  // One that was answered stays where it was as long as somebody is here: nothing moves under a pointer.
+  // An answered item stays in place while the user is in the list, so nothing moves under the pointer.
   const held = useHeldOrder<HTMLOListElement>(open.join(' '), '');
   useKeys(itemKeys(held.list));
   useGivenItem(held.ids.length > 0);
@@ -122,9 +122,9 @@ export function InboxPage() {
   return (
     <div class="inbox">
       <h1>Waiting for you {total > 0 && <span class="soft num">{total}</span>}</h1>
-      {telling.value === 'off' && (
+      {notificationState.value === 'off' && (
         <p class="soft">
-          Looking elsewhere? <a href="/settings">Have your browser tell you.</a>
+          Working elsewhere? <a href="/settings">Turn on notifications.</a>
         </p>
       )}
       {decisions > 0 && (
@@ -137,8 +137,9 @@ export function InboxPage() {
       )}
       {error && <Problem error={error} onRetry={reload} />}
       {data && total === 0 && held.ids.length === 0 && (
-        <Empty title={decisions > 0 ? 'No agent asks' : 'Nobody waits for you'}>
-          Agents ask here, and in a terminal: <code>squad inbox</code>. An answer may come from either.
+        <Empty title={decisions > 0 ? 'No open questions' : 'Nothing is waiting for you'}>
+          Questions from agents appear here and in a terminal with <code>squad inbox</code>. You can answer in
+          either.
         </Empty>
       )}
       <ol class="asks" ref={held.list} {...held.hold}>
@@ -148,7 +149,7 @@ export function InboxPage() {
       </ol>
       {more > 0 && (
         <p class="soft">
-          {more} more wait, with more time left.{' '}
+          {more} more, with later deadlines.{' '}
           {limit < MAX_ITEMS && <Button onClick={() => setLimit(MAX_ITEMS)}>show more</Button>}
         </p>
       )}
@@ -157,7 +158,7 @@ export function InboxPage() {
   );
 }
 
-/** `#ask_…`: that one, as soon as it is there. */
+/** Focuses the item in the address (`#ask_…`) as soon as it is loaded. */
 function useGivenItem(isReady: boolean): void {
   const done = useRef('');
   const look = () => {

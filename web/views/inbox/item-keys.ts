@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
 import type { Binding } from '../../keys.ts';
 
-/** Keys act on the item the focus is in. */
+/** Keys act on the focused item. */
 export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
   const all = () => [...(list.current?.querySelectorAll<HTMLElement>('[data-item]') ?? [])];
   const place = () => all().findIndex(one => one.contains(document.activeElement));
@@ -16,11 +16,11 @@ export function itemKeys(list: RefObject<HTMLElement | null>): Binding[] {
     { key: 'j', what: 'Next question', repeats: true, run: () => move(1), when: () => all().length > 0 },
     { key: 'k', what: 'Previous question', repeats: true, run: () => move(-1), when: () => all().length > 0 },
     ...answerKeys(current),
-    { key: 'a', what: 'Answer in words', run: () => box()?.focus(), when: () => box() != null },
+    { key: 'a', what: 'Write an answer', run: () => box()?.focus(), when: () => box() != null },
   ];
 }
 
-/** A key does what the button does that shows it, and nothing where there is none. */
+/** A key clicks the button that shows it, if there is one. */
 export function answerKeys(current: () => Element | null | undefined): Binding[] {
   const button = (key: string) => current()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
   const press = (key: string, what: string): Binding => ({

@@ -1,8 +1,8 @@
 import type { InboxItem } from '../../../src/schema/inbox.ts';
-import { Icon } from '../../ui/icon.tsx';
-import { outcomeWords, SETTLED_LOOKS, settledOf } from './closed-text.ts';
+import { StatusMark } from '../../ui/status.tsx';
+import { CLOSED_STYLES, closedState, describeOutcome } from './closed-text.ts';
 
-/** What became of a question: word, shape and colour. */
+/** How a question was closed. */
 export function Outcome({
   item,
   isShort = false,
@@ -10,15 +10,11 @@ export function Outcome({
   item: Pick<InboxItem, 'state' | 'answer' | 'answeredBy'> | undefined;
   isShort?: boolean;
 }) {
-  const settled = settledOf(item);
-  const { word, icon, tone } = SETTLED_LOOKS[settled];
+  const settled = closedState(item);
   return (
     <span class="outcome">
-      <span class={`status tone-${tone}`}>
-        <Icon name={icon} />
-        {word}
-      </span>
-      {!isShort && item && settled !== 'unknown' && <span> {outcomeWords(item)}</span>}
+      <StatusMark style={CLOSED_STYLES[settled]} />
+      {!isShort && item && settled !== 'unknown' && <span> {describeOutcome(item)}</span>}
     </span>
   );
 }

@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 import { showFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
-import { useJustCame } from '../../ui/calm.ts';
+import { useJustAppeared } from '../../ui/calm.ts';
 import { toast } from '../../ui/toast.tsx';
 
 const sent = signal<ReadonlySet<string>>(new Set());
 
-/** An answer to it is on its way, or was taken. */
+/** True while an answer is being sent, and after it was accepted. */
 const isSent = (item: string): boolean => sent.value.has(item);
 
-/** Once for an item, whatever is pressed meanwhile. Null declines it. False: the hub did not take it, and said why. */
+/** Sends at most one answer per item. Null declines. Returns false if the hub refused it; the error is shown. */
 async function sendAnswer(item: string, answer: string | null): Promise<boolean> {
   if (sent.peek().has(item)) return false;
   sent.value = new Set([...sent.peek(), item]);
@@ -28,15 +28,15 @@ const shortened = (text: string): string =>
   text.length > 60 ? `${text.slice(0, 59).toWellFormed()}…` : text;
 
 export interface Answering {
-  /** Why nothing can be sent now. */
+  /** Why no answer can be sent now; null: it can. */
   why: string | null;
   /** Null declines. False: nothing was sent. */
   send(answer: string | null): Promise<boolean>;
 }
 
-/** The one way for buttons, boxes and keys: an item that is settled, being answered or new under the pointer takes no answer. */
+/** Used by buttons, inputs and keys: an item that is closed, being answered or just appeared accepts no answer. */
 export function useAnswering(item: string, settled: string | null): Answering {
-  const justCame = useJustCame(item);
-  const why = settled ?? (isSent(item) ? 'Your answer is on its way' : justCame);
+  const justAppeared = useJustAppeared(item);
+  const why = settled ?? (isSent(item) ? 'Sending your answer' : justAppeared);
   return { why, send: async answer => why === null && (await sendAnswer(item, answer)) };
 }

@@ -2,15 +2,15 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Seen {
-  /** The element whose edges, each a `[data-edge]`, have to be seen. */
+  /** The element whose edges (`[data-edge]`) have to be visible once. */
   ref: RefObject<HTMLDivElement | null>;
-  /** Null: not known yet. */
+  /** Null: not measured yet. */
   isSeen: boolean | null;
-  /** To where there is more of it. */
+  /** Scrolls to the part that was not visible yet. */
   show(): void;
 }
 
-/** Whether its beginning and its end have both been in sight, at whatever time. */
+/** Tracks whether start and end of an element have both been visible. */
 export function useSeen(): Seen {
   const ref = useRef<HTMLDivElement>(null);
   const [isSeen, setSeen] = useState<boolean | null>(null);
@@ -26,7 +26,7 @@ export function useSeen(): Seen {
   }, []);
   const show = () => {
     const details = ref.current?.querySelector<HTMLElement>('.ask-details');
-    // From there the keys that scroll go through it.
+    // With the focus there, scroll keys work on it.
     details?.focus({ preventScroll: true });
     (details ?? ref.current)?.scrollIntoView({ block: 'nearest' });
   };

@@ -3,15 +3,16 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
-import { ApiError, call } from '../../state/api.ts';
+import { type ApiError, asApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { plural } from '../../ui/figures.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { toast } from '../../ui/toast.tsx';
 import { sentences } from '../sentences.ts';
 import { MergeFields } from './merge-fields.tsx';
 import { MergePlan } from './merge-plan.tsx';
-import { isSameWish, mergeFlags, NO_WISH, planInput } from './merge-request.ts';
+import { DEFAULT_REQUEST, isSameRequest, mergeFlags, planInput } from './merge-request.ts';
 import { mergeStep } from './merge-step.ts';
 
 type Plan = Output<'plan_integration'>;
@@ -22,16 +23,16 @@ interface MergeChecklistProps {
   onClose(): void;
 }
 
-/** First what would be merged, then the check where there is one, then the one button. What was shown is what is merged. */
+/** Shows the merge plan, then the check, then the merge button. Exactly the plan that was shown is merged. */
 export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [doing, setDoing] = useState<'trial' | 'check' | 'merge' | null>(null);
   const [asks, setAsks] = useState<'check' | 'merge' | null>(null);
   const [removes, setRemoves] = useState(false);
-  const [wish, setWish] = useState(NO_WISH);
-  /** What the plan was made for. */
-  const [planned, setPlanned] = useState(NO_WISH);
+  const [request, setRequest] = useState(DEFAULT_REQUEST);
+  /** The request that the plan was made for. */
+  const [planned, setPlanned] = useState(DEFAULT_REQUEST);
   const heading = useRef<HTMLHeadingElement>(null);
   const underWay = useRef<AbortController | null>(null);
 
@@ -44,17 +45,16 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
     try {
       await work(mine.signal);
     } catch (thrown) {
-      if (!mine.signal.aborted)
-        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      if (!mine.signal.aborted) setError(asApiError(thrown));
     } finally {
       if (underWay.current === mine) setDoing(null);
     }
   };
   const look = (runsCheck: boolean) =>
     during(runsCheck ? 'check' : 'trial', async signal => {
-      const input = { ids: [squadId], runsCheck, ...planInput(wish) };
+      const input = { ids: [squadId], runsCheck, ...planInput(request) };
       setPlan(await call('plan_integration', input, { workspace, signal }));
-      setPlanned(wish);
+      setPlanned(request);
     });
   const merge = (planId: string) =>
     during('merge', async () => {
@@ -64,7 +64,10 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
         { workspace },
       );
       toast(
-        sentences([`Merged ${branches(merged.length)} into ${target}, now at ${to.slice(0, 10)}`, ...notes]),
+        sentences([
+          `Merged ${plural(merged.length, 'branch', 'branches')} into ${target}, now at ${to.slice(0, 10)}`,
+          ...notes,
+        ]),
       );
       onClose();
     });
@@ -76,16 +79,17 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
   }, [squadId]);
 
   const step = plan && mergeStep(plan, removes);
-  const busy = doing && 'Wait for what is under way.';
-  // What was shown is what is merged, so nothing is before it was.
+  const busy = doing && 'Wait until the current step has finished.';
+  // Only a plan that was shown can be merged.
   const unready =
-    busy ?? (isSameWish(wish, planned) ? null : 'Look again first: you have changed what is asked for.');
+    busy ??
+    (isSameRequest(request, planned) ? null : 'Update the plan first: you have changed the settings.');
   const flags = `${mergeFlags(planned)}${removes ? ' --remove' : ''}`;
   const command = `squad integrate ${shellWord(squadId)}${flags} --workspace ${shellWord(workspace)}`;
   useKeys([
     { key: 'x', what: 'Run the check', run: () => setAsks('check'), when: () => !unready && !!step?.check },
     { key: 'm', what: 'Merge', run: () => setAsks('merge'), when: () => !unready && step?.why === null },
-    { key: 'esc', what: 'Close the merge', run: onClose },
+    { key: 'esc', what: 'Close the merge plan', run: onClose },
   ]);
   return (
     <section class="merge" aria-labelledby="merge-title">
@@ -100,14 +104,14 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
       {error && <Problem error={error} onRetry={() => void look(false)} />}
       {doing && (
         <p role="status" class="soft">
-          {doing === 'trial' && 'Merging in a trial. No branch is changed…'}
+          {doing === 'trial' && 'Running a trial merge. No branch is changed…'}
           {doing === 'check' && 'Running the check on the merged result…'}
           {doing === 'merge' && 'Merging…'}
         </p>
       )}
       <MergeFields
-        wish={wish}
-        onWish={setWish}
+        request={request}
+        onChange={setRequest}
         target={plan?.target ?? null}
         why={busy}
         onTry={() => void look(false)}
@@ -121,7 +125,7 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
               checked={removes}
               onChange={event => setRemoves(event.currentTarget.checked)}
             />{' '}
-            also remove the work trees of what is merged
+            Remove the work trees of merged branches
           </label>
           {step.check && (
             <Button keyName="x" onClick={() => setAsks('check')} why={unready}>
@@ -159,5 +163,3 @@ export function MergeChecklist({ squadId, workspace, onClose }: MergeChecklistPr
     </section>
   );
 }
-
-const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);

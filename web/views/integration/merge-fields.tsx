@@ -1,17 +1,17 @@
 import type { MergeRequest } from './merge-request.ts';
 
 interface MergeFieldsProps {
-  wish: MergeRequest;
-  onWish(wish: MergeRequest): void;
-  /** The target of the last trial, if there was one. */
+  request: MergeRequest;
+  onChange(request: MergeRequest): void;
+  /** Target of the last trial merge; null: none yet. */
   target: string | null;
-  /** Why no trial can be made now. */
+  /** Why no trial merge can run now. */
   why: string | null;
   onTry(): void;
 }
 
-/** Into what, and which check; a trial says what comes of it. */
-export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsProps) {
+/** Target branch and check of the merge. */
+export function MergeFields({ request, onChange, target, why, onTry }: MergeFieldsProps) {
   return (
     <form
       class="merge-fields"
@@ -24,36 +24,38 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         Into branch
         <input
           type="text"
-          value={wish.into}
-          placeholder={target ?? 'the one the runs began from'}
+          value={request.into}
+          placeholder={target ?? 'the branch the runs started from'}
           autocomplete="off"
           spellcheck={false}
-          onInput={event => onWish({ ...wish, into: event.currentTarget.value })}
+          onInput={event => onChange({ ...request, into: event.currentTarget.value })}
         />
       </label>
       <label>
-        Check before it is merged
+        Check before merging
         <select
-          value={wish.check}
-          onChange={event => onWish({ ...wish, check: event.currentTarget.value as MergeRequest['check'] })}
+          value={request.check}
+          onChange={event =>
+            onChange({ ...request, check: event.currentTarget.value as MergeRequest['check'] })
+          }
         >
-          <option value="project">the project's own, if it has one</option>
-          <option value="command">this command</option>
+          <option value="project">project default</option>
+          <option value="command">custom command</option>
           <option value="none">none</option>
         </select>
       </label>
-      {wish.check === 'command' && (
+      {request.check === 'command' && (
         <label>
           Check command
           <input
             type="text"
             class="code"
-            value={wish.command}
+            value={request.command}
             placeholder="npm test"
             required
             autocomplete="off"
             spellcheck={false}
-            onInput={event => onWish({ ...wish, command: event.currentTarget.value })}
+            onInput={event => onChange({ ...request, command: event.currentTarget.value })}
           />
         </label>
       )}
@@ -61,9 +63,10 @@ export function MergeFields({ wish, onWish, target, why, onTry }: MergeFieldsPro
         type="submit"
         class="button"
         aria-disabled={why !== null || undefined}
-        title={why ?? 'Merges in a trial: no branch is changed, and the check is not run'}
+        title={why ?? 'Runs a trial merge. No branch is changed, and the check does not run.'}
       >
-        Look again
+        {' '}
+        Update plan{' '}
       </button>
     </form>
   );

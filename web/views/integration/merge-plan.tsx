@@ -1,11 +1,12 @@
 import type { IntegrationPlan } from '../../../src/schema/integration.ts';
-import { Icon, type IconName } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
+import { StatusMark } from '../../ui/status.tsx';
+import type { StatusStyle } from '../../ui/status-style.ts';
 
-const MARKS: Record<IntegrationPlan['checklist'][number]['state'], { icon: IconName; tone: string }> = {
-  ok: { icon: 'check', tone: 'good' },
-  bad: { icon: 'cross', tone: 'bad' },
-  open: { icon: 'half', tone: 'ask' },
+const MARKS: Record<IntegrationPlan['checklist'][number]['state'], StatusStyle> = {
+  ok: { word: 'ok', icon: 'check', tone: 'good' },
+  bad: { word: 'failed', icon: 'cross', tone: 'bad' },
+  open: { word: 'open', icon: 'half', tone: 'ask' },
 };
 
 const OUTCOMES: Record<IntegrationPlan['branches'][number]['outcome'], string> = {
@@ -15,7 +16,7 @@ const OUTCOMES: Record<IntegrationPlan['branches'][number]['outcome'], string> =
   refused: 'cannot be committed, left out',
 };
 
-/** What merging would come to. */
+/** The result of a trial merge. */
 export function MergePlan({ plan }: { plan: IntegrationPlan }) {
   const { branches, checklist, leftOut, warnings, blocked, check } = plan;
   return (
@@ -24,16 +25,13 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
         <ul class="checklist">
           {checklist.map(({ what, state, note }) => (
             <li key={what}>
-              <span class={`status tone-${MARKS[state].tone}`}>
-                <Icon name={MARKS[state].icon} />
-                {state}
-              </span>{' '}
+              <StatusMark style={MARKS[state]} />{' '}
               <span>
-                <Plain text={what} isBlock={false} />
+                <PlainLine text={what} />
                 {note !== null && (
                   <span class="soft">
                     {' · '}
-                    <Plain text={note} isBlock={false} />
+                    <PlainLine text={note} />
                   </span>
                 )}
               </span>
@@ -43,7 +41,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
       )}
       {branches.length > 0 && (
         <table class="sheet">
-          <caption class="unseen">Branches, in the order in which they are merged</caption>
+          <caption class="unseen">Branches in merge order</caption>
           <thead>
             <tr>
               <th scope="col">run</th>
@@ -59,19 +57,21 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
               <tr key={branch.runId}>
                 <td>
                   <a href={`/r/${branch.runId}/changes`}>
-                    <Plain text={`${branch.name}: ${branch.summary}`} isBlock={false} />
+                    <PlainLine text={`${branch.name}: ${branch.summary}`} />
                   </a>
                 </td>
                 <td>
                   <code>{branch.branch}</code>
-                  {branch.isBehind && <span class="soft"> · began at an older commit</span>}
+                  {branch.isBehind && <span class="soft"> · based on an older commit</span>}
                 </td>
                 <td class={branch.outcome === 'conflict' || branch.outcome === 'refused' ? 'tone-bad' : ''}>
                   {OUTCOMES[branch.outcome]}
                   <Details items={[...branch.conflicts, ...branch.messages]} />
-                  {branch.commitsWork && <span class="soft"> · its work is committed when you approve</span>}
+                  {branch.commitsWork && (
+                    <span class="soft"> · uncommitted work is committed when you merge</span>
+                  )}
                   {branch.overlaps.length > 0 && (
-                    <span class="soft"> · shares files with {branch.overlaps.length} of the others</span>
+                    <span class="soft"> · shares files with {branch.overlaps.length} other branches</span>
                   )}
                 </td>
                 <td class="num" data-name="files">
@@ -86,7 +86,7 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
         <ul class="soft">
           {leftOut.map(({ runId, why }) => (
             <li key={runId}>
-              <a href={`/r/${runId}`}>{runId}</a> is left out: <Plain text={why} isBlock={false} />
+              <a href={`/r/${runId}`}>{runId}</a> is left out: <PlainLine text={why} />
             </li>
           ))}
         </ul>
@@ -94,14 +94,14 @@ export function MergePlan({ plan }: { plan: IntegrationPlan }) {
       {check && check.output !== '' && (
         <details open={check.outcome !== 'passed'}>
           <summary>
-            What <code>{check.command.join(' ')}</code> printed
+            Output of <code>{check.command.join(' ')}</code>
           </summary>
           <Plain text={check.output} />
         </details>
       )}
       {[...warnings, ...(blocked?.suggestions ?? [])].map(text => (
         <p key={text} class="soft">
-          <Plain text={text} isBlock={false} />
+          <PlainLine text={text} />
         </p>
       ))}
     </>
@@ -114,7 +114,7 @@ function Details({ items }: { items: readonly string[] }) {
     <ul class="merge-conflicts">
       {items.map(item => (
         <li key={item}>
-          <Plain text={item} isBlock={false} />
+          <PlainLine text={item} />
         </li>
       ))}
     </ul>

@@ -1,7 +1,7 @@
 import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 
-/** What the user may say about a merge before it is tried. */
+/** The user's settings for a merge. */
 export interface MergeRequest {
   /** Empty: the branch the runs began from. */
   into: string;
@@ -11,10 +11,10 @@ export interface MergeRequest {
   command: string;
 }
 
-export const NO_WISH: MergeRequest = { into: '', check: 'project', command: '' };
+export const DEFAULT_REQUEST: MergeRequest = { into: '', check: 'project', command: '' };
 
-export function planInput(wish: MergeRequest): Pick<Input<'plan_integration'> & object, 'into' | 'check'> {
-  const { into, check, command } = inForce(wish);
+export function planInput(request: MergeRequest): Pick<Input<'plan_integration'> & object, 'into' | 'check'> {
+  const { into, check, command } = inForce(request);
   return {
     ...(into !== '' && { into }),
     ...(check === 'none' && { check: false as const }),
@@ -23,8 +23,8 @@ export function planInput(wish: MergeRequest): Pick<Input<'plan_integration'> & 
 }
 
 /** The same for `squad integrate`. */
-export function mergeFlags(wish: MergeRequest): string {
-  const { into, check, command } = inForce(wish);
+export function mergeFlags(request: MergeRequest): string {
+  const { into, check, command } = inForce(request);
   return [
     ...(into === '' ? [] : [` --into ${shellWord(into)}`]),
     ...(check === 'none' ? [' --no-check'] : []),
@@ -32,9 +32,9 @@ export function mergeFlags(wish: MergeRequest): string {
   ].join('');
 }
 
-export const isSameWish = (a: MergeRequest, b: MergeRequest): boolean => mergeFlags(a) === mergeFlags(b);
+export const isSameRequest = (a: MergeRequest, b: MergeRequest): boolean => mergeFlags(a) === mergeFlags(b);
 
-/** A command of nothing is none of one's own. */
+/** An empty custom command means the project default. */
 function inForce({ into, check, command }: MergeRequest): MergeRequest {
   const words = command.trim();
   return {

@@ -15,7 +15,7 @@ describe('mergeStep', () => {
     const { effect, why, label, check } = mergeStep(plan({}), false);
     expect(label).toBe('Merge 1 branch into main');
     expect(effect).toBe(
-      'Moves main from aaaaaaaaaa to bbbbbbbbbb, with 1 branch merged. The files in /repo follow. Work trees and branches stay. Nothing is pushed.',
+      'Moves main from aaaaaaaaaa to bbbbbbbbbb, with 1 branch merged. The files in /repo are updated. Work trees and branches stay. Nothing is pushed.',
     );
     expect([why, check]).toEqual([null, null]);
     expect(mergeStep(plan({}), true).effect).toContain('Their work trees are removed');
@@ -23,7 +23,7 @@ describe('mergeStep', () => {
 
   it('asks for the check where there is one that was not run', () => {
     const step = mergeStep(plan({ planId: null, check: { ...CHECK, command: [...CHECK.command] } }), false);
-    expect(step.why).toBe('The check has not been run on this yet.');
+    expect(step.why).toBe('The check has not run on this result yet.');
     expect(step.check).toMatch(/^Runs npm test on the merged result/);
   });
 
@@ -40,7 +40,7 @@ describe('mergeStep', () => {
   it('tells what is left out and what is committed first', () => {
     const branches = [branch('merges', { commitsWork: true }), branch('conflict')];
     expect(mergeStep(plan({ branches }), false).effect).toMatch(
-      /uncommitted is committed first.*1 is left out/,
+      /Uncommitted work of . of them is committed first.*1 is left out/,
     );
   });
 });

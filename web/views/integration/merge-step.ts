@@ -1,28 +1,29 @@
 import type { IntegrationPlan } from '../../../src/schema/integration.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
+import { plural } from '../../ui/figures.ts';
 
 export interface MergeStep {
   label: string;
-  /** What merging will do. */
+  /** What the merge will do. */
   effect: string;
   /** Why it cannot be merged; null: it can. */
   why: string | null;
-  /** What running the check does, where that is the next thing; null: it is not. */
+  /** What the check does, if it is the next step; null: it is not. */
   check: string | null;
 }
 
-/** What comes next of a plan. */
+/** The next step for a plan. */
 export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
   const { target, from, to, folder, branches, check, blocked, planId } = plan;
   const merges = branches.filter(({ outcome }) => outcome === 'merges');
-  const many = merges.length === 1 ? '1 branch' : `${merges.length} branches`;
+  const many = plural(merges.length, 'branch', 'branches');
   const left = branches.filter(({ outcome }) => outcome === 'conflict' || outcome === 'refused').length;
   const commits = merges.filter(({ commitsWork }) => commitsWork).length;
   const isUnchecked = check?.outcome === 'not_run';
   const parts = [
     `Moves ${target ?? 'the target'} from ${short(from)} to ${short(to)}, with ${many} merged.`,
-    ...(commits > 0 ? [`Work that ${commits} of them left uncommitted is committed first.`] : []),
-    ...(folder === null ? [] : [`The files in ${folder} follow.`]),
+    ...(commits > 0 ? [`Uncommitted work of ${commits} of them is committed first.`] : []),
+    ...(folder === null ? [] : [`The files in ${folder} are updated.`]),
     ...(left > 0 ? [`${left} ${left === 1 ? 'is' : 'are'} left out.`] : []),
     removes ? 'Their work trees are removed, the branches stay.' : 'Work trees and branches stay.',
     'Nothing is pushed.',
@@ -36,11 +37,11 @@ export function mergeStep(plan: IntegrationPlan, removes: boolean): MergeStep {
         : merges.length === 0
           ? (blocked?.message ?? 'There is nothing left to merge.')
           : isUnchecked && (blocked === null || blocked.code === 'CHECK_FAILED')
-            ? 'The check has not been run on this yet.'
+            ? 'The check has not run on this result yet.'
             : (blocked?.message ?? 'There is nothing left to merge.'),
     check:
       isUnchecked && merges.length > 0
-        ? `Runs ${check.command.map(shellWord).join(' ')} on the merged result, in a folder of its own: what agents wrote, with your rights. No branch is changed.`
+        ? `Runs ${check.command.map(shellWord).join(' ')} on the merged result, in a separate folder. This runs code that agents wrote, with your permissions. No branch is changed.`
         : null,
   };
 }

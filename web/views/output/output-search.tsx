@@ -1,10 +1,10 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { useKeys } from '../../keys.ts';
 import { ApiError, call } from '../../state/api.ts';
 import { Button } from '../../ui/button.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import type { OutputTarget } from './output-source.ts';
 import type { ShownOutput } from './use-output.ts';
 
@@ -144,7 +144,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
     if (more.length > next) await go(next, more);
   };
 
-  // At once: what is typed next is meant for it, not for keys of the page.
+  // In the layout effect: the next key press must already go to the editor.
   useLayoutEffect(() => {
     box.current?.focus();
     return () => {
@@ -174,7 +174,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
           ref={box}
           type="search"
           aria-label="Search the output"
-          placeholder={isRegex ? 'regular expression' : 'words'}
+          placeholder={isRegex ? 'regular expression' : 'text'}
           value={q}
           maxLength={1000}
           onInput={event => setQ(event.currentTarget.value)}
@@ -188,12 +188,12 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         />
         <Button
           isPressed={isCaseSensitive}
-          label="Case matters"
+          label="Match case"
           onClick={() => setCaseSensitive(!isCaseSensitive)}
         >
           Aa
         </Button>
-        <Button isPressed={isRegex} label="As a regular expression" onClick={() => setRegex(!isRegex)}>
+        <Button isPressed={isRegex} label="Regular expression" onClick={() => setRegex(!isRegex)}>
           .*
         </Button>
         <button type="submit" class="button">
@@ -202,7 +202,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         <Button
           keyName="p"
           label="Previous match"
-          why={at > 0 ? null : 'this is the first'}
+          why={at > 0 ? null : 'First match'}
           onClick={() => void move(-1)}
         >
           ↑
@@ -210,7 +210,7 @@ export function OutputSearch({ target, output, scroller, onClose }: OutputSearch
         <Button
           keyName="n"
           label="Next match"
-          why={at < 0 || (at + 1 >= found.matches.length && found.next === null) ? 'there is no next' : null}
+          why={at < 0 || (at + 1 >= found.matches.length && found.next === null) ? 'No more matches' : null}
           onClick={() => void move(1)}
         >
           ↓
@@ -239,9 +239,9 @@ function words(state: {
   const match = matches[at];
   if (match) {
     const of = `${at + 1} of ${matches.length}${next === null ? '' : '+'}`;
-    return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${harmless(match.text.slice(0, 200))}`;
+    return `${of}${match.line === null ? '' : `, line ${match.line}`}: ${visibleText(match.text.slice(0, 200))}`;
   }
   if (isBusy) return 'Searching…';
-  if (found.isSearched) return 'Nothing found.';
+  if (found.isSearched) return 'No matches.';
   return q === '' ? '' : 'Press enter to search.';
 }

@@ -72,17 +72,17 @@ export function OutputTab({ data }: { data: ShownRun }) {
     { key: '/', what: 'Search the output', run: () => setSearching(true) },
     {
       key: 'o',
-      what: 'Between stdout and stderr',
+      what: 'Switch between stdout and stderr',
       run: () => setStream(stream === 'stdout' ? 'stderr' : null),
     },
-    { key: 'v', what: 'Readable or raw', run: turnRaw, when: () => hasEvents },
+    { key: 'v', what: 'Switch between readable and raw', run: turnRaw, when: () => hasEvents },
     {
       key: 'home',
-      what: 'The beginning of the output',
+      what: 'Go to the start of the output',
       run: () => void output.goToLine(1),
       when: () => !readable,
     },
-    { key: 'end', what: 'The end of the output', run: output.follow },
+    { key: 'end', what: 'Go to the end of the output', run: output.follow },
   ]);
 
   const showLine = (line: number) => {
@@ -102,8 +102,8 @@ export function OutputTab({ data }: { data: ShownRun }) {
       .map(line => line.textContent)
       .join('\n');
     await navigator.clipboard.writeText(text).then(
-      () => toast('Copied what is shown.'),
-      () => toast('The browser did not let it be copied.'),
+      () => toast('Copied the shown output.'),
+      () => toast('The browser blocked copying.'),
     );
   };
 
@@ -111,7 +111,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
     <section class="output" aria-label="Output">
       <div class="output-tools">
         <label>
-          <span class="unseen">Which output</span>
+          <span class="unseen">Select stream</span>
           <select
             value={stream}
             onChange={event => setStream(event.currentTarget.value === 'stderr' ? 'stderr' : null)}
@@ -122,7 +122,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
         </label>
         {run.turn > 1 && (
           <label>
-            <span class="unseen">Which turn</span>
+            <span class="unseen">Select turn</span>
             <select value={String(turn)} onChange={event => setTurn(event.currentTarget.value)}>
               {Array.from({ length: run.turn }, (_, at) => (
                 <option key={at} value={String(at + 1)}>
@@ -161,13 +161,13 @@ export function OutputTab({ data }: { data: ShownRun }) {
       {error && <Problem error={error} onRetry={output.follow} />}
       {output.missedLine !== null && (
         <p class="tone-ask" role="status">
-          There is no line {output.missedLine.toLocaleString()}
-          {isLive && !output.isOver ? ' yet' : ''}: this is the last.
+          Line {output.missedLine.toLocaleString()} does not exist
+          {isLive && !output.isOver ? ' yet' : ''}. This is the last line.
         </p>
       )}
       {isReady && feed && feed.size === 0 && (
-        <Empty title={`Nothing on ${stream}${isLive ? ' yet' : ''}`}>
-          {stream === 'stdout' ? 'Its other output is stderr.' : 'What it says is on stdout.'}
+        <Empty title={`No output on ${stream}${isLive ? ' yet' : ''}`}>
+          {stream === 'stdout' ? 'Check stderr, too.' : 'Check stdout, too.'}
         </Empty>
       )}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: "go to line" does the same by keyboard */}
@@ -187,7 +187,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
       {feed && !feed.isFollowing && (
         <p class="out-below">
           <Button keyName="f" onClick={output.follow}>
-            {belowWords(feed.fresh, feed.hasMore, isLive && !output.isOver)}
+            {followLabel(feed.fresh, feed.hasMore, isLive && !output.isOver)}
           </Button>
         </p>
       )}
@@ -211,10 +211,10 @@ function GoTo({ isOn, onLine }: { isOn: boolean; onLine(line: number): void }) {
   );
 }
 
-function belowWords(fresh: number, hasMore: boolean, isLive: boolean): string {
+function followLabel(fresh: number, hasMore: boolean, isLive: boolean): string {
   if (fresh > 0) return `${fresh}${hasMore ? '+' : ''} new ${fresh === 1 ? 'line' : 'lines'}`;
   if (hasMore) return 'New output';
-  return isLive ? 'Follow' : 'To the end';
+  return isLive ? 'Follow' : 'Go to the end';
 }
 
 async function save(run: string, turn: number, stream: 'stdout' | 'stderr'): Promise<void> {

@@ -7,8 +7,9 @@ import { useKeys } from '../../keys.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { workspace } from '../../state/workspace.ts';
-import { Copy } from '../../ui/copy.tsx';
+import { Command } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { plural } from '../../ui/figures.ts';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Notes } from '../notes.tsx';
@@ -41,7 +42,7 @@ export function SearchPage() {
     const timer = setTimeout(() => setQ(typed.trim(), { replace: true }), TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed]);
-  useKeys([{ key: '/', what: 'Search words', run: () => box.current?.select() }]);
+  useKeys([{ key: '/', what: 'Search', run: () => box.current?.select() }]);
   const command = `squad search ${shellWord(q)}${workspace.value === null ? ' --all' : ''}`;
   return (
     <div class="search-view">
@@ -50,18 +51,18 @@ export function SearchPage() {
         <input
           ref={box}
           type="search"
-          aria-label="Words of a task, a decision or output"
-          placeholder="words of a task, a decision or output"
+          aria-label="Search tasks, decisions and output"
+          placeholder="search tasks, decisions and output"
           value={typed}
           onInput={event => setTyped(event.currentTarget.value)}
           onKeyDown={event => event.key === 'Enter' && setQ(typed.trim(), { replace: true })}
         />
-        {q !== '' && <Copy text={command} label="command" isShown />}
+        {q !== '' && <Command text={command} />}
       </search>
       {error && <Problem error={error} onRetry={reload} />}
       {q === '' ? (
-        <Empty title="What do you remember?" command='squad search --all "rate limit"'>
-          Titles and tasks of all runs, the team's decisions, and what the newest runs wrote.
+        <Empty title="Search everything" command='squad search --all "rate limit"'>
+          Searches the titles and tasks of all runs, the team's decisions, and the output of the newest runs.
         </Empty>
       ) : (
         data && <Shown found={data} q={q} isOld={!isOf || isLoading} hasFolder={folder !== null} />
@@ -83,7 +84,7 @@ function Shown({ found, q, isOld, hasFolder }: ShownProps) {
   return (
     <div class={isOld ? 'is-old' : ''} aria-busy={isOld}>
       <p class="soft" role="status">
-        {isOld ? 'Searching…' : isNothing ? 'Nothing has these words.' : summary(found)}
+        {isOld ? 'Searching…' : isNothing ? 'No matches.' : summary(found)}
       </p>
       <FoundRuns runs={runs} total={runsTotal} q={q} />
       <Notes notes={decisions?.notes ?? []} />
@@ -91,7 +92,7 @@ function Shown({ found, q, isOld, hasFolder }: ShownProps) {
       <FoundOutputs outputs={outputs} q={q} />
       <p class="soft search-bounds">
         <Searched searched={searched} />
-        {!hasFolder && ' Decisions are of one folder: choose one to search them.'}
+        {!hasFolder && ' Decisions belong to one folder: choose a workspace to search them.'}
       </p>
     </div>
   );
@@ -99,22 +100,22 @@ function Shown({ found, q, isOld, hasFolder }: ShownProps) {
 
 const summary = ({ runsTotal, decisions, outputs }: Found): string =>
   [
-    `${runsTotal} ${runsTotal === 1 ? 'run' : 'runs'}`,
-    ...(decisions ? [`${decisions.total} ${decisions.total === 1 ? 'decision' : 'decisions'}`] : []),
-    `output of ${new Set(outputs.map(({ runId }) => runId)).size}`,
+    plural(runsTotal, 'run'),
+    ...(decisions ? [plural(decisions.total, 'decision')] : []),
+    `output of ${plural(new Set(outputs.map(({ runId }) => runId)).size, 'run')}`,
   ].join(' · ');
 
 const REASONS = {
-  time: ' The time for one search was up then: more words in the runs list narrow it down.',
+  time: ' The search stopped at its time limit: add words to narrow it down.',
   count: ' Older output is not searched.',
-  enough: ' Then there were enough.',
+  enough: ' The search stopped at its maximum number of matches.',
 } as const;
 
 /** What was not looked at is not told as not found. */
 function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searched'>) {
   return (
     <>
-      Output of the newest {runs === 1 ? 'run' : `${runs} runs`} was read
+      Searched the output of the newest {runs === 1 ? 'run' : `${runs} runs`}
       {since !== null && (
         <>
           , back to <Ago at={since} />

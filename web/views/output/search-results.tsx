@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Output } from '../../../src/operations/operations.ts';
 import { runName } from '../../../src/schema/run-text.ts';
 import { withQuery } from '../../state/url-state.ts';
-import { harmless } from '../../ui/harmless.ts';
+import { Section } from '../../ui/layout.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { Marked } from '../marked.tsx';
@@ -10,8 +10,9 @@ import { Marked } from '../marked.tsx';
 type Found = Output<'search_everything'>;
 
 export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: number; q: string }) {
+  if (runs.length === 0) return null;
   return (
-    <Part title="Runs" isEmpty={runs.length === 0}>
+    <Section title="Runs">
       <ul class="search-list">
         {runs.map(run => (
           <li key={run.id}>
@@ -25,15 +26,16 @@ export function FoundRuns({ runs, total, q }: { runs: Found['runs']; total: numb
           </li>
         ))}
       </ul>
-      {total > runs.length && <a href={withQuery('/', { q })}>All {total} in the list of runs</a>}
-    </Part>
+      {total > runs.length && <a href={withQuery('/', { q })}>Show all {total} in the list of runs</a>}
+    </Section>
   );
 }
 
 export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']; q: string }) {
   const found = decisions?.found ?? [];
+  if (found.length === 0) return null;
   return (
-    <Part title="Decisions" isEmpty={found.length === 0}>
+    <Section title="Decisions">
       <ul class="search-list">
         {found.map(({ id, title, date, by, snippet }) => (
           <li key={id}>
@@ -42,7 +44,7 @@ export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']
             </a>{' '}
             <span class="soft">
               {date ?? 'no date'}
-              {by !== null && ` · ${harmless(by)}`}
+              {by !== null && ` · ${visibleText(by)}`}
             </span>
             {snippet !== '' && (
               <p class="soft">
@@ -52,15 +54,16 @@ export function FoundDecisions({ decisions, q }: { decisions: Found['decisions']
           </li>
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }
 
 export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: string }) {
-  // In output the words were looked for as they stand.
+  if (outputs.length === 0) return null;
+  // Output was searched for the whole phrase.
   const phrase = `"${q.replaceAll('"', '')}"`;
   return (
-    <Part title="Output" isEmpty={outputs.length === 0}>
+    <Section title="Output">
       <ul class="search-list">
         {outputs.map(({ runId, title, turn, stream, matches, isMore, ...run }) => {
           const place = withQuery(`/r/${runId}/output`, {
@@ -69,7 +72,7 @@ export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: str
           });
           return (
             <li key={`${runId} ${turn} ${stream}`}>
-              <span class="soft">{runName(run)}</span> <a href={place}>{harmless(title) || runId}</a>{' '}
+              <span class="soft">{runName(run)}</span> <a href={place}>{visibleText(title) || runId}</a>{' '}
               <span class="soft">
                 turn {turn}, {stream}
               </span>
@@ -86,29 +89,11 @@ export function FoundOutputs({ outputs, q }: { outputs: Found['outputs']; q: str
                   </li>
                 ))}
               </ol>
-              {isMore && <a href={place}>more in it</a>}
+              {isMore && <a href={place}>more matches</a>}
             </li>
           );
         })}
       </ul>
-    </Part>
-  );
-}
-
-function Part({
-  title,
-  isEmpty,
-  children,
-}: {
-  title: string;
-  isEmpty: boolean;
-  children: ComponentChildren;
-}) {
-  if (isEmpty) return null;
-  return (
-    <section class="page-part">
-      <h2>{title}</h2>
-      {children}
-    </section>
+    </Section>
   );
 }

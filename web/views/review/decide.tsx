@@ -28,7 +28,7 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
     await (isAlong ? along.send(words.trim()) : call('steer_review', input));
     forget();
     toast(
-      isApproval ? 'Approved: the coder goes on with that.' : 'Sent back: the coder goes on with your words.',
+      isApproval ? 'Approved. The coder continues.' : 'Sent back. The coder continues with your feedback.',
     );
     onDone();
   };
@@ -36,7 +36,7 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
   return (
     <Confirm
       title={isApproval ? 'Approve this round' : 'Send this round back'}
-      effect={`Closes round ${review.iteration} with your words: its reviewer is stopped, and ${who} goes on with ${isApproval ? 'your approval' : 'what you ask for'} in its next turn.`}
+      effect={`Closes round ${review.iteration} with your decision. Its reviewer is stopped, and ${who} continues with ${isApproval ? 'your approval' : 'your feedback'} in its next turn.`}
       command={
         isAlong
           ? commentCommand(review.coderId, along.comments, words)
@@ -49,7 +49,7 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
     >
       {isApproval && <LeftUnsent along={along} />}
       <label>
-        {isApproval ? 'Words with it' : 'What is to be done'}
+        {isApproval ? 'Comment' : 'Requested changes'}
         <textarea
           required={!isAlong}
           value={words}

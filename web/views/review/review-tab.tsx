@@ -5,16 +5,17 @@ import { call } from '../../state/api.ts';
 import { useQuery } from '../../state/query.ts';
 import { saved } from '../../state/saved.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command, Copy } from '../../ui/copy.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Loading } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { DiffFiles } from '../evidence/diff-files.tsx';
 import { Notes } from '../notes.tsx';
-import { tell } from '../notify-result.ts';
+import { notifyResult } from '../notify-result.ts';
 import { RunLink } from '../runs/run/run-link.tsx';
 import type { ShownRun } from '../runs/run/shown-run.ts';
 
@@ -35,12 +36,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
   const [isAllowing, setAllowing] = useState(false);
   const [more, setMore] = useState(3);
   if (error && !answer) return <Problem error={error} onRetry={reload} />;
-  if (!answer)
-    return (
-      <p class="page-wait" role="status">
-        Loading the rounds…
-      </p>
-    );
+  if (!answer) return <Loading />;
   const { reviews, rounds } = answer;
   const wanted = Math.max(rounds.current, rounds.max) + more;
   return (
@@ -50,15 +46,13 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           Round {rounds.current} of {rounds.max}
           {rounds.sentBack > 0 && `, ${rounds.sentBack} sent back`}
           {rounds.failed > 0 && `, ${rounds.failed} failed`}
-          {rounds.sentBack + rounds.failed > 0 && `; given up after ${rounds.abandonAfter} of these`}
+          {rounds.sentBack + rounds.failed > 0 && `; abandoned after ${rounds.abandonAfter} of these`}
         </span>
         {!saved && <Button onClick={() => setAllowing(true)}>Allow more rounds</Button>}
-        <Copy text={`squad review ${shellWord(run.id)}`} label="command" isShown />
+        <Command text={`squad review ${shellWord(run.id)}`} />
       </p>
       {reviews.length === 0 ? (
-        <Empty title="No review yet">
-          Its agent asks for one with request_review when it takes its work to be done.
-        </Empty>
+        <Empty title="No review yet">The agent calls request_review when it considers its work done.</Empty>
       ) : (
         <ol class="rounds">
           {reviews.map(review => (
@@ -74,9 +68,9 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           yes="Allow"
           tone="main"
           onYes={() =>
-            tell(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
+            notifyResult(call('steer_review', { run: run.id, action: 'allow', rounds: more }), after => {
               reload();
-              return `Up to ${after.rounds.max} rounds now.`;
+              return `Up to ${after.rounds.max} rounds are allowed now.`;
             })
           }
           onClose={() => setAllowing(false)}
@@ -105,7 +99,7 @@ function Round({ review }: { review: Review }) {
       <h2>
         Round {review.iteration}{' '}
         <span class={`tone-${tone}`}>
-          {review.outcome === null ? 'under way' : review.outcome.replaceAll('_', ' ')}
+          {review.outcome === null ? 'in progress' : review.outcome.replaceAll('_', ' ')}
         </span>
       </h2>
       <p class="soft">
@@ -117,7 +111,7 @@ function Round({ review }: { review: Review }) {
           </>
         ) : (
           <>
-            , until <Ago at={review.deadlineAt} />
+            , due <Ago at={review.deadlineAt} />
           </>
         )}
       </p>
@@ -131,16 +125,16 @@ function Round({ review }: { review: Review }) {
       )}
       {review.reason && (
         <p class="tone-bad">
-          <Plain text={review.reason} isBlock={false} />
+          <PlainLine text={review.reason} />
         </p>
       )}
       {review.feedback && (
         <div class="feedback">
           <p class="soft">
-            {review.feedbackBy === 'user' ? 'A person said' : 'The reviewer said'}
+            {review.feedbackBy === 'user' ? 'Feedback from a person' : 'Feedback from the reviewer'}
             {review.priority && (
               <>
-                , <Plain text={`priority ${review.priority}`} isBlock={false} />
+                , <PlainLine text={`priority ${review.priority}`} />
               </>
             )}
           </p>
@@ -151,7 +145,7 @@ function Round({ review }: { review: Review }) {
         <ul>
           {review.actionableItems.map((item, index) => (
             <li key={index}>
-              <Plain text={item} isBlock={false} />
+              <PlainLine text={item} />
             </li>
           ))}
         </ul>
@@ -161,7 +155,7 @@ function Round({ review }: { review: Review }) {
         where="This round"
       />
       <Button isPressed={isOpen} onClick={() => setOpen(!isOpen)}>
-        {review.iteration === 1 ? 'What it had changed' : 'What changed since the round before'}
+        {review.iteration === 1 ? 'Changes' : 'Changes since the previous round'}
       </Button>
       {isOpen && <RoundDiff id={review.id} />}
     </li>
@@ -187,11 +181,7 @@ function RoundDiff({ id }: { id: string }) {
   return (
     <>
       <Notes notes={data.notes} />
-      {data.text ? (
-        <DiffFiles text={data.text} commenting={null} />
-      ) : (
-        <p class="soft">Nothing is different.</p>
-      )}
+      {data.text ? <DiffFiles text={data.text} commenting={null} /> : <p class="soft">No changes.</p>}
     </>
   );
 }

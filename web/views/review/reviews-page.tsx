@@ -8,15 +8,17 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { workspace } from '../../state/workspace.ts';
 import { Button } from '../../ui/button.tsx';
+import { useChosen } from '../../ui/chosen.ts';
 import { Empty } from '../../ui/empty.tsx';
 import { HiddenWarning } from '../../ui/hidden-warning.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PageHead, Section, Sheet } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { StatusWord } from '../../ui/status.tsx';
 import { Ago, Duration } from '../../ui/time.tsx';
 import { Decide } from './decide.tsx';
 
-const WORDS: Record<ReviewOutcome, string> = {
+const OUTCOMES: Record<ReviewOutcome, string> = {
   approved: 'approved',
   needs_work: 'sent back',
   suggestions: 'suggestions',
@@ -24,41 +26,24 @@ const WORDS: Record<ReviewOutcome, string> = {
   pull_request: 'pull request',
   no_feedback: 'no feedback',
   error: 'reviewer failed',
-  timeout: 'took too long',
+  timeout: 'timed out',
   cancelled: 'cancelled',
 };
 
-export const outcomeWords = (outcome: ReviewOutcome | null): string =>
-  outcome === null ? 'open' : WORDS[outcome];
-
 export type Review = Output<'list_reviews'>['reviews'][number];
 
-/** `/reviews`: what is being reviewed now, then what was. */
+/** `/reviews`: open reviews, then closed ones. */
 export function ReviewsPage() {
   const input = workspace.value === null ? {} : { workspace: workspace.value };
   const { data, error, reload } = useQuery('list_reviews', input, { refreshOn });
-  const [chosen, setChosen] = useState(0);
   const [deciding, setDeciding] = useState<{ review: Review; isApproval: boolean } | null>(null);
   const open = data?.reviews.filter(({ outcome }) => outcome === null) ?? [];
   const over = data?.reviews.filter(({ outcome }) => outcome !== null) ?? [];
-  const current = open[Math.min(chosen, open.length - 1)];
+  const { current, choose, moves } = useChosen(open, 'review');
   const decide = (isApproval: boolean) => current && setDeciding({ review: current, isApproval });
   const has = () => current !== undefined;
   useKeys([
-    {
-      key: 'j',
-      what: 'Next review',
-      repeats: true,
-      run: () => setChosen(Math.min(chosen + 1, open.length - 1)),
-      when: has,
-    },
-    {
-      key: 'k',
-      what: 'Review before',
-      repeats: true,
-      run: () => setChosen(Math.max(chosen - 1, 0)),
-      when: has,
-    },
+    ...moves,
     { key: 'a', what: 'Approve this review', run: () => decide(true), when: has },
     { key: 'b', what: 'Send this review back', run: () => decide(false), when: has },
   ]);
@@ -66,37 +51,32 @@ export function ReviewsPage() {
   if (error && !data) return <Problem error={error} onRetry={reload} />;
   return (
     <div class="reviews">
-      <header class="page-head">
-        <h1>Reviews</h1>
-        <p class="soft">
-          Rounds of work between a coder and its reviewer. Your word closes a round in the reviewer’s place.
-        </p>
-      </header>
+      <PageHead title="Reviews">
+        Review rounds between coders and their reviewers. Your decision closes a round in place of the
+        reviewer.
+      </PageHead>
       {data && data.reviews.length === 0 && (
         <Empty title="No reviews yet" command={'squad run coder "A task" --worktree'}>
-          A coder whose role has <code>type: coding</code> asks for a review when it is done; a reviewer is
-          then started in a work tree of its own.
+          A coder whose role has <code>type: coding</code> requests a review when it is done. Squad then
+          starts a reviewer in its own work tree.
         </Empty>
       )}
       {open.length > 0 && (
-        <section class="page-part">
-          <h2>Open</h2>
+        <Section title="Open">
           <ul class="open-reviews">
             {open.map((review, index) => (
               <OpenReview
                 key={review.id}
                 review={review}
                 isCurrent={review === current}
-                onChoose={() => setChosen(index)}
+                onChoose={() => choose(index)}
                 onDecide={isApproval => setDeciding({ review, isApproval })}
               />
             ))}
           </ul>
-        </section>
+        </Section>
       )}
-      {data && open.length === 0 && over.length > 0 && (
-        <p class="soft page-part">Nothing is being reviewed now.</p>
-      )}
+      {data && open.length === 0 && over.length > 0 && <p class="soft page-part">No open reviews.</p>}
       {over.length > 0 && <Closed reviews={over} />}
       {deciding && <Decide {...deciding} onDone={reload} onClose={() => setDeciding(null)} />}
     </div>
@@ -120,7 +100,7 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
     <li class={isCurrent ? 'open-review current' : 'open-review'} onFocusIn={onChoose}>
       <p class="open-review-title">
         <a href={`/r/${review.coderId}/review`}>
-          <Plain text={review.title ?? review.coderId} isBlock={false} />
+          <PlainLine text={review.title ?? review.coderId} />
         </a>
         <span class="num soft">
           round {review.iteration}
@@ -128,10 +108,10 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
         </span>
       </p>
       <p class="soft">
-        <a href={`/r/${review.coderId}`}>{review.coder ?? 'coder'}</a> wrote it ·{' '}
+        <a href={`/r/${review.coderId}`}>{review.coder ?? 'coder'}</a> · reviewed by{' '}
         <a href={`/r/${review.reviewerId}`}>{review.reviewer ?? 'reviewer'}</a>{' '}
-        {review.reviewerStatus && <StatusWord status={review.reviewerStatus} />} · waiting for{' '}
-        <Duration from={review.requestedAt} /> · until <Ago at={review.deadlineAt} />
+        {review.reviewerStatus && <StatusWord status={review.reviewerStatus} />} · open for{' '}
+        <Duration from={review.requestedAt} /> · due <Ago at={review.deadlineAt} />
       </p>
       {review.completionMessage && <Plain text={review.completionMessage} />}
       <HiddenWarning text={review.completionMessage ?? ''} where="This message" />
@@ -150,46 +130,32 @@ function OpenReview({ review, isCurrent, onChoose, onDecide }: OpenReviewProps) 
 
 function Closed({ reviews }: { reviews: readonly Review[] }) {
   return (
-    <section class="page-part">
-      <h2>Closed</h2>
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th scope="col">task</th>
-            <th scope="col" class="num">
-              round
-            </th>
-            <th scope="col">outcome</th>
-            <th scope="col">by</th>
-            <th scope="col">closed</th>
+    <Section title="Closed">
+      <Sheet columns={['task', '#round', 'outcome', 'by', 'closed']}>
+        {reviews.map(review => (
+          <tr key={review.id}>
+            <td class="wide">
+              <a href={`/r/${review.coderId}/review`}>
+                <PlainLine text={review.title ?? review.coderId} />
+              </a>
+            </td>
+            <td class="num" data-name="round">
+              {review.iteration}
+            </td>
+            <td>
+              {review.outcome === null ? 'open' : OUTCOMES[review.outcome]}
+              {review.reason && (
+                <span class="soft">
+                  {' · '}
+                  <PlainLine text={review.reason} />
+                </span>
+              )}
+            </td>
+            <td data-name="by">{review.feedbackBy === 'user' ? 'you' : (review.reviewer ?? 'reviewer')}</td>
+            <td>{review.closedAt !== null && <Ago at={review.closedAt} />}</td>
           </tr>
-        </thead>
-        <tbody>
-          {reviews.map(review => (
-            <tr key={review.id}>
-              <td class="wide">
-                <a href={`/r/${review.coderId}/review`}>
-                  <Plain text={review.title ?? review.coderId} isBlock={false} />
-                </a>
-              </td>
-              <td class="num" data-name="round">
-                {review.iteration}
-              </td>
-              <td>
-                {outcomeWords(review.outcome)}
-                {review.reason && (
-                  <span class="soft">
-                    {' · '}
-                    <Plain text={review.reason} isBlock={false} />
-                  </span>
-                )}
-              </td>
-              <td data-name="by">{review.feedbackBy === 'user' ? 'you' : (review.reviewer ?? 'reviewer')}</td>
-              <td>{review.closedAt !== null && <Ago at={review.closedAt} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </Sheet>
+    </Section>
   );
 }

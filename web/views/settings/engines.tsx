@@ -1,9 +1,10 @@
 import type { Output } from '../../../src/operations/operations.ts';
 import { useQuery } from '../../state/query.ts';
-import { Copy } from '../../ui/copy.tsx';
-import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { Command } from '../../ui/copy.tsx';
+import { Section, Sheet } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { StatusMark } from '../../ui/status.tsx';
 import { sentences } from '../sentences.ts';
 
 interface EnginesProps {
@@ -15,43 +16,33 @@ interface EnginesProps {
 export function Engines({ workspace, chosen }: EnginesProps) {
   const { data, error, reload } = useQuery('inspect_engines', { look: true }, { workspace });
   return (
-    <section class="page-part">
-      <h2>Engines</h2>
+    <Section title="Engines">
       {chosen.problem === null ? (
         <p>
           Runs here use <b>{chosen.id}</b>.{' '}
           <span class="soft">
-            <Plain text={chosen.notes.join(' ')} isBlock={false} />
+            <PlainLine text={chosen.notes.join(' ')} />
           </span>
         </p>
       ) : (
         <p class="tone-bad">
-          <Plain text={sentences([chosen.problem, ...chosen.suggestions])} isBlock={false} />
+          <PlainLine text={sentences([chosen.problem, ...chosen.suggestions])} />
         </p>
       )}
       {error && <Problem error={error} onRetry={reload} />}
       {!data && !error && (
         <p role="status" class="soft">
-          Asking each for its version…
+          Checking versions…
         </p>
       )}
       {data && (
-        <table class="sheet">
-          <thead>
-            <tr>
-              <th scope="col">engine</th>
-              <th scope="col">state</th>
-              <th scope="col">where, and what to know</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.engines.map(engine => (
-              <Engine key={engine.id} engine={engine} />
-            ))}
-          </tbody>
-        </table>
+        <Sheet columns={['engine', 'state', 'details']}>
+          {data.engines.map(engine => (
+            <Engine key={engine.id} engine={engine} />
+          ))}
+        </Sheet>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -63,25 +54,31 @@ function Engine({ engine }: { engine: Output<'inspect_engines'>['engines'][numbe
         <b>{name}</b> <span class="soft">{id}</span>
       </td>
       <td>
-        <span class={`status ${program === null ? 'tone-off' : warning ? 'tone-ask' : 'tone-good'}`}>
-          <Icon name={program === null ? 'cross' : warning ? 'warn' : 'check'} />
-          {program === null ? 'not found' : (version ?? 'version unknown')}
-        </span>
+        <StatusMark
+          style={
+            program === null
+              ? { word: 'not found', icon: 'cross', tone: 'off' }
+              : {
+                  word: version ?? 'version unknown',
+                  ...(warning ? { icon: 'warn', tone: 'ask' } : { icon: 'check', tone: 'good' }),
+                }
+          }
+        />
       </td>
       <td class="wide soft">
         {program === null ? (
           <>
-            Install: <Copy text={install} label="command" isShown />
+            Install: <Command text={install} />
           </>
         ) : (
           <>
             <code>{program}</code>
             {warning && (
               <p class="tone-ask">
-                <Plain text={warning} isBlock={false} />
+                <PlainLine text={warning} />
               </p>
             )}
-            {advisory.length > 0 && <p>Holds only by its instructions: {advisory.join(', ')}</p>}
+            {advisory.length > 0 && <p>Instructed, not enforced: {advisory.join(', ')}</p>}
             <p>Log in: {login}</p>
           </>
         )}

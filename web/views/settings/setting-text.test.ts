@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HubSettings } from '../../../src/schema/config.ts';
-import { describeSetting, valueWords } from './setting-text.ts';
+import { describeSetting, formatValue } from './setting-text.ts';
 
 describe('settingWords', () => {
   it.each(Object.keys(HubSettings.shape))('says what %s does', key => {
@@ -8,9 +8,9 @@ describe('settingWords', () => {
   });
 });
 
-describe('valueWords', () => {
+describe('formatValue', () => {
   it('shows what is there, and none for no limit', () => {
-    expect([null, 8, 'all', ['npm', 'test'], { a: 1 }].map(valueWords)).toEqual([
+    expect([null, 8, 'all', ['npm', 'test'], { a: 1 }].map(formatValue)).toEqual([
       ...['none', '8', 'all', '["npm","test"]', '{"a":1}'],
     ]);
   });

@@ -1,27 +1,27 @@
 import type { HubSettingKey } from '../../../src/schema/config.ts';
 
-/** What each of the hub's own settings does. */
-const WORDS: Record<HubSettingKey, string> = {
-  'limits.concurrency': 'Runs at work at once; more wait in a queue.',
-  'limits.spawns_per_minute': 'Runs asked for in any minute; more are refused.',
-  'limits.depth': 'How deep agents may start agents.',
-  'budget.run_usd': 'US dollars one run may cost; beyond it, it is stopped.',
-  'budget.squad_usd': 'US dollars a squad may cost together.',
-  'budget.day_usd': 'US dollars a day may cost; beyond it nothing is started.',
-  'output.max_bytes': 'Bytes one run may write; beyond it, it is stopped.',
-  'stop.grace_ms': 'Milliseconds between asking an agent to end and killing it.',
-  'review.max_iterations': 'Reviews a task may have.',
-  'review.auto_abandon_after': 'Failed reviews after which a task is given up.',
-  'review.timeout_hours': 'Hours one review may take.',
-  'inbox.timeout_minutes': 'Minutes an agent waits for an answer before its default counts.',
-  'tmux.sessions': 'Which runs have a window in tmux: worktree, all or off.',
-  'prune.days': 'Days that `squad prune` keeps ended runs.',
+/** What each hub setting does. */
+const DESCRIPTIONS: Record<HubSettingKey, string> = {
+  'limits.concurrency': 'Maximum number of runs at the same time. More are queued.',
+  'limits.spawns_per_minute': 'Maximum number of runs started per minute. More are refused.',
+  'limits.depth': 'How many levels deep agents may start other agents.',
+  'budget.run_usd': 'Maximum cost of one run in US dollars. Above it, the run is stopped.',
+  'budget.squad_usd': 'Maximum total cost of a squad in US dollars.',
+  'budget.day_usd': 'Maximum cost per day in US dollars. Above it, no runs start.',
+  'output.max_bytes': 'Maximum output of one run in bytes. Above it, the run is stopped.',
+  'stop.grace_ms': 'Milliseconds between asking an agent to stop and killing it.',
+  'review.max_iterations': 'Maximum number of reviews per task.',
+  'review.auto_abandon_after': 'Failed reviews after which a task is abandoned.',
+  'review.timeout_hours': 'Maximum duration of one review in hours.',
+  'inbox.timeout_minutes': 'Minutes an agent waits for an answer before the default is used.',
+  'tmux.sessions': 'Runs that get a tmux window: worktree, all or off.',
+  'prune.days': 'Days for which `squad prune` keeps ended runs.',
 };
 
-export const describeSetting = (key: string): string => WORDS[key as HubSettingKey] ?? '';
+export const describeSetting = (key: string): string => DESCRIPTIONS[key as HubSettingKey] ?? '';
 
-/** As a person reads it; nothing set is no limit. */
-export function valueWords(value: unknown): string {
+/** Formats a setting for display; `none` means no limit. */
+export function formatValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -4,23 +4,25 @@ import type { Output } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
-import { telling, turnOff, turnOn } from '../../state/notifications.ts';
+import { notificationState, turnOff, turnOn } from '../../state/notifications.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command, Copy } from '../../ui/copy.tsx';
 import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PageHead, Section, Sheet } from '../../ui/layout.tsx';
+import { PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { StatusMark } from '../../ui/status.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 import { Engines } from './engines.tsx';
 import { Limits } from './limits.tsx';
 import { Roles } from './roles.tsx';
-import { valueWords } from './setting-text.ts';
+import { formatValue } from './setting-text.ts';
 
 const MEBIBYTE = 1024 ** 2;
 
-/** The process in the background that all of this comes from. */
+/** Status of the hub process. */
 export function HubFacts() {
   const { data, error, reload } = useQuery('hub_status', {}, { refreshOn: onHubChange });
   if (error && !data) return <Problem error={error} onRetry={reload} />;
@@ -35,13 +37,17 @@ export function HubFacts() {
     ['home', data.home],
     ['database', data.database],
     ['restored', data.restored],
-    ['hands over to', data.successor],
+    ['successor', data.successor],
   ];
   return (
-    <section class="page-part">
-      <h2>
-        Hub <Copy text="squad hub status" label="command" isShown />
-      </h2>
+    <Section
+      title={
+        <>
+          {' '}
+          Hub <Command text="squad hub status" />
+        </>
+      }
+    >
       <dl class="hub-facts">
         {facts
           .filter(([, value]) => value !== null)
@@ -58,37 +64,37 @@ export function HubFacts() {
           </dd>
         </div>
       </dl>
-    </section>
+    </Section>
   );
 }
 
 const onHubChange = ({ events }: Changes) =>
   events.some(({ body }) => /^(run\.(queued|started|ended)|hub\.)/.test(body.type));
 
-const WORDS = {
-  none: 'This browser has no notifications.',
-  blocked: 'Your browser holds them back for this address. Its settings for the site change that.',
-  off: 'Off. A page that is open but not in front can tell you when an agent needs you or a run fails.',
-  on: 'On, in this browser: a page that is open but not in front tells you when an agent needs you or a run fails.',
+const NOTIFICATION_TEXTS = {
+  none: 'This browser does not support notifications.',
+  blocked: 'Your browser blocks notifications for this address. Allow them in its site settings.',
+  off: 'Off. When on, an open tab in the background notifies you when an agent needs you or a run fails.',
+  on: 'On in this browser. An open tab in the background notifies you when an agent needs you or a run fails.',
 } as const;
 
 export function Notifications() {
-  const now = telling.value;
+  const now = notificationState.value;
   const canChange = now === 'on' || now === 'off';
   const change = () => (now === 'on' ? turnOff() : void turnOn());
   useKeys([{ key: 'o', what: 'Notifications on or off', run: change, when: () => canChange }]);
   return (
     <section class="page-part notifications">
       <h2>Notifications</h2>
-      <p>{WORDS[now]}</p>
+      <p>{NOTIFICATION_TEXTS[now]}</p>
       {canChange && (
         <Button onClick={change} keyName="o" isPressed={now === 'on'}>
           {now === 'on' ? 'Turn notifications off' : 'Turn notifications on'}
         </Button>
       )}
       <p class="soft">
-        Without a page: a program of yours named by <code>onAsk</code> or <code>onEnd</code> in your
-        configuration is run when an agent asks or a run has ended.
+        Without an open tab: Squad runs the programs <code>onAsk</code> and <code>onEnd</code> of your
+        configuration when an agent asks or a run ends.
       </p>
     </section>
   );
@@ -102,30 +108,25 @@ interface TrustProps {
   workspace: string;
 }
 
-/** Which files wait for the user's word, and what it means. Given in a terminal only, which shows the file first. */
+/** Files that need the user's trust. Trust is given only in a terminal, which shows the file first. */
 export function Trust({ untrusted, ignored, workspace }: TrustProps) {
   const at = `--workspace ${shellWord(workspace)}`;
   return (
-    <section class="page-part">
-      <h2>Trust</h2>
+    <Section title="Trust">
       <p class="soft">
-        A file that came with a repository can name programs to run. Squad leaves such lines out until you
-        trust the file with exactly this content; a change of it asks again. Trust is given in a terminal,
-        which shows you the file first.
+        A file that came with a repository can name programs to run. Squad ignores such lines until you trust
+        the file with exactly this content. After a change you have to trust it again. You do that in a
+        terminal, which shows you the file first.
       </p>
       {untrusted.length === 0 ? (
         <p>
-          <Icon name="check" class="tone-good" /> Nothing here waits for your trust.
+          <Icon name="check" class="tone-good" /> No files need your trust.
         </p>
       ) : (
         <ul class="trust-files">
           {untrusted.map(file => (
             <li key={file}>
-              <span class="status tone-ask">
-                <Icon name="warn" />
-                not trusted
-              </span>{' '}
-              <code>{file}</code>{' '}
+              <StatusMark style={{ word: 'not trusted', icon: 'warn', tone: 'ask' }} /> <code>{file}</code>{' '}
               <Copy
                 text={`squad trust ${shellWord(file)} ${at}`}
                 label="command that shows and trusts it"
@@ -139,65 +140,52 @@ export function Trust({ untrusted, ignored, workspace }: TrustProps) {
         <ul class="soft">
           {ignored.map(({ file, key, reason }) => (
             <li key={`${file} ${key}`}>
-              <code>{key}</code> of <code>{file}</code> is left out: <Plain text={reason} isBlock={false} />
+              <code>{key}</code> of <code>{file}</code> is ignored: <PlainLine text={reason} />
             </li>
           ))}
         </ul>
       )}
-    </section>
+    </Section>
   );
 }
 
-/** What is in force in a folder, and the one place each value came from. */
+/** Settings in effect in a folder, with the source of each value. */
 export function WorkspaceValues({ settings }: { settings: Output<'inspect_workspace'>['settings'] }) {
   return (
-    <section class="page-part">
-      <h2>This folder</h2>
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th scope="col">key</th>
-            <th scope="col">value</th>
-            <th scope="col">from</th>
+    <Section title="This folder">
+      <Sheet columns={['key', 'value', 'from']}>
+        {settings.map(({ key, value, origin, source }) => (
+          <tr key={key}>
+            <td>
+              <code>{key}</code>
+            </td>
+            <td class="wide">
+              <PlainLine text={formatValue(value)} />
+            </td>
+            <td class="soft">
+              {origin}
+              {origin !== 'default' && (
+                <>
+                  {' · '}
+                  <code>{source}</code>
+                </>
+              )}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {settings.map(({ key, value, origin, source }) => (
-            <tr key={key}>
-              <td>
-                <code>{key}</code>
-              </td>
-              <td class="wide">
-                <Plain text={valueWords(value)} isBlock={false} />
-              </td>
-              <td class="soft">
-                {origin}
-                {origin !== 'default' && (
-                  <>
-                    {' · '}
-                    <code>{source}</code>
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </Sheet>
+    </Section>
   );
 }
 
-/** `/settings`: what is in force and where it came from; limits and budgets can be changed here. */
+/** `/settings`: settings in effect and their sources; limits and budgets can be changed here. */
 export function SettingsPage() {
   return (
     <div class="settings">
-      <header class="page-head">
-        <h1>Settings</h1>
-        <p class="soft">
-          Light or dark follows your system, notifications are this browser's. Everything else here is the
-          same for every client and the terminal.
-        </p>
-      </header>
+      <PageHead title="Settings">
+        The theme follows your system, and notifications are set per browser. Everything else applies to every
+        client and the terminal.
+      </PageHead>
       <Notifications />
       <HubFacts />
       <OfWorkspace what="A configuration">{path => <OfFolder path={path} key={path} />}</OfWorkspace>
@@ -217,9 +205,8 @@ function OfFolder({ path }: { path: string }) {
       <Roles roles={data.roles} folder={data.rolesFolder} />
       <Engines workspace={path} chosen={data.engine} />
       <p class="soft">
-        All of it in a terminal:{' '}
-        <Copy text={`squad config show --workspace ${shellWord(path)}`} label="command" isShown />{' '}
-        <Copy text={`squad doctor --workspace ${shellWord(path)}`} label="command" isShown />
+        In a terminal: <Command text={`squad config show --workspace ${shellWord(path)}`} />{' '}
+        <Command text={`squad doctor --workspace ${shellWord(path)}`} />
       </p>
     </>
   );

@@ -5,26 +5,26 @@ import { useKeys } from '../../keys.ts';
 import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { Button } from '../../ui/button.tsx';
+import { useChosen } from '../../ui/chosen.ts';
 import { Empty } from '../../ui/empty.tsx';
-import { Icon } from '../../ui/icon.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { PageHead } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
+import { StatusMark } from '../../ui/status.tsx';
+import type { StatusStyle } from '../../ui/status-style.ts';
 import { Notes } from '../notes.tsx';
 import { OfWorkspace } from '../of-workspace.tsx';
 import { AddItem, MarkItem, moveItem } from './edit-items.tsx';
 import { StartItem } from './start-item.tsx';
 import type { BacklogItem } from './task-text.ts';
 
-/** `/backlog`: what is to be done, as the file says, and a run for any of it. */
+/** `/backlog`: items of the backlog file, with a button to start a run for each. */
 export function BacklogPage() {
   return (
     <div class="backlog">
-      <header class="page-head">
-        <h1>Backlog</h1>
-        <p class="soft">
-          From <code>.squad/backlog.md</code>: yours to write, here or in an editor.
-        </p>
-      </header>
+      <PageHead title="Backlog">
+        From <code>.squad/backlog.md</code>. Edit it here or in an editor.
+      </PageHead>
       <OfWorkspace what="A backlog">{path => <Items path={path} key={path} />}</OfWorkspace>
     </div>
   );
@@ -35,28 +35,14 @@ function Items({ path }: { path: string }) {
   const [starting, setStarting] = useState<BacklogItem | null>(null);
   const [marking, setMarking] = useState<BacklogItem | null>(null);
   const [isAdding, setAdding] = useState(false);
-  const [chosen, setChosen] = useState(0);
   const all = data?.groups.flatMap(({ items }) => items) ?? [];
-  const current = all[Math.min(chosen, all.length - 1)];
+  const { current, choose, moves } = useChosen(all, 'item');
   const file = { workspace: path, revision: data?.revision ?? 'none', reload };
   const move = (item: BacklogItem | undefined, way: 'up' | 'down') =>
-    item && moveItem(file, item, way, number => setChosen(number - 1));
+    item && moveItem(file, item, way, number => choose(number - 1));
   const has = () => current !== undefined;
   useKeys([
-    {
-      key: 'j',
-      what: 'Next item',
-      repeats: true,
-      run: () => setChosen(Math.min(chosen + 1, all.length - 1)),
-      when: has,
-    },
-    {
-      key: 'k',
-      what: 'Item before',
-      repeats: true,
-      run: () => setChosen(Math.max(chosen - 1, 0)),
-      when: has,
-    },
+    ...moves,
     {
       key: 's',
       what: 'Start a run for this item',
@@ -64,7 +50,7 @@ function Items({ path }: { path: string }) {
       when: () => current?.done === false,
     },
     { key: 'a', what: 'Add an item', run: () => setAdding(true) },
-    { key: 'x', what: 'Done, or open again', run: () => setMarking(current ?? null), when: has },
+    { key: 'x', what: 'Mark as done or reopen', run: () => setMarking(current ?? null), when: has },
     { key: 'K', what: 'Move this item up', run: () => move(current, 'up'), when: has },
     { key: 'J', what: 'Move this item down', run: () => move(current, 'down'), when: has },
   ]);
@@ -81,7 +67,7 @@ function Items({ path }: { path: string }) {
       <Notes notes={data.notes} />
       {groups.length === 0 && (
         <Empty title="No backlog here" command="squad init">
-          <code>squad init</code> lays down <code>.squad/backlog.md</code>. An item is a line such as{' '}
+          <code>squad init</code> creates <code>.squad/backlog.md</code>. An item is a line such as{' '}
           <code>- [ ] Rate limits [P1] @coder (#12)</code>, under headings such as <code>## Next</code>.
         </Empty>
       )}
@@ -89,7 +75,7 @@ function Items({ path }: { path: string }) {
         <section class="page-part" key={`${index} ${title}`}>
           {title !== null && (
             <h2>
-              <Plain text={title} isBlock={false} />{' '}
+              <PlainLine text={title} />{' '}
               {items.length > 0 && (
                 <span class="soft num">
                   {items.filter(({ done }) => done).length}/{items.length} done
@@ -129,8 +115,11 @@ function Items({ path }: { path: string }) {
   );
 }
 
-/** The file is the user's: it is read again when a run ended, which may have changed it. */
+/** A run may have changed the file, so it is read again when one ends. */
 const refreshOn = ({ events }: Changes) => events.some(({ body }) => body.type === 'run.ended');
+
+const DONE: StatusStyle = { word: 'done', icon: 'check', tone: 'good' };
+const OPEN: StatusStyle = { word: 'open', icon: 'clock', tone: 'calm' };
 
 interface ItemProps {
   item: BacklogItem;
@@ -144,13 +133,10 @@ function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
   const { title, done, issue, owner, priority, notes } = item;
   return (
     <li class={isCurrent ? 'backlog-item current' : 'backlog-item'}>
-      <span class={`status ${done ? 'tone-good' : 'tone-calm'}`}>
-        <Icon name={done ? 'check' : 'clock'} />
-        {done ? 'done' : 'open'}
-      </span>
+      <StatusMark style={done ? DONE : OPEN} />
       <div class="backlog-what">
         <p>
-          <Plain text={title} isBlock={false} />
+          <PlainLine text={title} />
           {priority !== null && <span class="tag">{priority}</span>}
           {owner !== null && <span class="soft"> {owner.startsWith('@') ? owner : `@${owner}`}</span>}
           {issue !== null && <span class="soft"> {issue}</span>}
@@ -165,14 +151,14 @@ function Item({ item, isCurrent, onStart, onMark, onMove }: ItemProps) {
         <Button
           onClick={onStart}
           label={`Start a run for: ${title}`}
-          why={done ? 'It is done.' : null}
+          why={done ? 'Already done' : null}
           keyName={isCurrent ? 's' : undefined}
         >
           Start
         </Button>
         <Button
           onClick={onMark}
-          label={`${done ? 'Open again' : 'Mark as done'}: ${title}`}
+          label={`${done ? 'Reopen' : 'Mark as done'}: ${title}`}
           keyName={isCurrent ? 'x' : undefined}
         >
           {done ? 'Reopen' : 'Done'}

@@ -8,9 +8,11 @@ import type { Changes } from '../../state/live.ts';
 import { useQuery } from '../../state/query.ts';
 import { useParam } from '../../state/url-state.ts';
 import { Button } from '../../ui/button.tsx';
-import { Copy } from '../../ui/copy.tsx';
+import { Command, Copy } from '../../ui/copy.tsx';
 import { Empty } from '../../ui/empty.tsx';
-import { Plain } from '../../ui/plain.tsx';
+import { plural } from '../../ui/figures.ts';
+import { PageHead } from '../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../ui/plain.tsx';
 import { Problem } from '../../ui/problem.tsx';
 import { Marked } from '../marked.tsx';
 import { Notes } from '../notes.tsx';
@@ -26,12 +28,9 @@ const TYPING_MS = 200;
 export function DecisionsPage() {
   return (
     <div class="decisions">
-      <header class="page-head">
-        <h1>Decisions</h1>
-        <p class="soft">
-          From <code>.squad/decisions.md</code> and its inbox. Agents read them too.
-        </p>
-      </header>
+      <PageHead title="Decisions">
+        From <code>.squad/decisions.md</code> and its inbox. Agents read them too.
+      </PageHead>
       <OfWorkspace what="A list of decisions">{path => <Decisions path={path} key={path} />}</OfWorkspace>
     </div>
   );
@@ -63,7 +62,7 @@ function Decisions({ path }: { path: string }) {
           <input
             ref={box}
             type="search"
-            placeholder='/ words, "a phrase", begin*'
+            placeholder='/ words, "a phrase", prefix*'
             value={typed}
             onInput={event => setTyped(event.currentTarget.value)}
           />
@@ -71,7 +70,7 @@ function Decisions({ path }: { path: string }) {
         <span class="soft num" role="status">
           {data && !isLoading && found(data, search)}
         </span>
-        <Copy text={command} label="command" isShown />
+        <Command text={command} />
       </search>
       <Notes notes={data?.notes ?? []} />
       {data && data.decisions.length === 0 && <Nothing search={search} />}
@@ -97,11 +96,11 @@ const refreshOn = ({ events }: Changes) =>
 
 const found = ({ total, decisions }: Output<'list_decisions'>, search: string) =>
   search === ''
-    ? `${total === 1 ? '1 decision' : `${total} decisions`}`
+    ? plural(total, 'decision')
     : `${total} found${total > decisions.length ? `, ${decisions.length} shown` : ''}`;
 
 function Nothing({ search }: { search: string }) {
-  if (search !== '') return <Empty title="No decision has these words">Fewer words find more.</Empty>;
+  if (search !== '') return <Empty title="No matching decisions">Try fewer words.</Empty>;
   return (
     <Empty title="No decisions yet" command="squad init">
       A decision is a <code>### Title</code> in <code>.squad/decisions.md</code> with what and why, or a file
@@ -122,7 +121,7 @@ function Shown({ decision, search }: { decision: Decision; search: string }) {
           <Marked text={title} search={search} />
         </h2>
         <p class="soft">
-          {by === null ? 'nobody named' : <Plain text={by} isBlock={false} />} · <code>{file}</code>
+          {by === null ? 'no author' : <PlainLine text={by} />} · <code>{file}</code>
           {!merged && ' · in the inbox, not merged yet'} <Copy text={id} label="decision id" />
         </p>
         {snippet !== undefined && (
@@ -134,7 +133,7 @@ function Shown({ decision, search }: { decision: Decision; search: string }) {
         {snippet === undefined && why !== null && <Part name="Why" text={why} />}
         {(snippet !== undefined || (what === null && why === null)) && text.trim() !== '' && (
           <details>
-            <summary>All of it</summary>
+            <summary>Full text</summary>
             <Plain text={text} />
           </details>
         )}

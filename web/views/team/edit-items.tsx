@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
+import { visibleText } from '../../../src/base/text.ts';
 import type { Input } from '../../../src/operations/operations.ts';
 import { shellWord } from '../../../src/schema/shell-word.ts';
 import { showFailure } from '../../shell/ask-first.tsx';
 import { type ApiError, call } from '../../state/api.ts';
 import { Confirm } from '../../ui/dialog.tsx';
-import { harmless } from '../../ui/harmless.ts';
 import { toast } from '../../ui/toast.tsx';
 import type { BacklogItem } from './task-text.ts';
 
@@ -39,7 +39,7 @@ export function moveItem(
   edit(file, { action, number }).then(
     now => {
       onMoved(now);
-      toast(`Moved ${action}: ${harmless(title)}`);
+      toast(`Moved ${action}: ${visibleText(title)}`);
     },
     (thrown: ApiError) => showFailure(thrown),
   );
@@ -57,10 +57,10 @@ export function MarkItem({ file, item, onClose }: EditProps & { item: BacklogIte
   const action = done ? 'reopen' : 'done';
   return (
     <Confirm
-      title={`${done ? 'Open again' : 'Done'}: ${title}`}
-      effect={`Writes [${done ? ' ' : 'x'}] before this item in .squad/backlog.md. Nothing else of the file is changed.`}
+      title={`${done ? 'Reopen' : 'Done'}: ${title}`}
+      effect={`Writes [${done ? ' ' : 'x'}] before this item in .squad/backlog.md. Nothing else in the file changes.`}
       command={`squad backlog ${action} ${number} --workspace ${shellWord(file.workspace)}`}
-      yes={done ? 'Open it again' : 'Mark as done'}
+      yes={done ? 'Reopen' : 'Mark as done'}
       tone="main"
       onYes={() => edit(seen, { action, number })}
       onClose={onClose}
@@ -87,15 +87,15 @@ export function AddItem({ file, headings, onClose }: EditProps & { headings: rea
   return (
     <Confirm
       title="Add an item"
-      effect="Writes one line more into .squad/backlog.md, after the last item under its heading. No run is started."
+      effect="Adds one line to .squad/backlog.md, after the last item under its heading. No run is started."
       command={words.join(' ')}
-      yes="Add it"
+      yes="Add"
       tone="main"
       onYes={add}
       onClose={onClose}
     >
       <label class="start-field">
-        Title; tags such as [P1] and (#12) may be in it
+        Title, with tags such as [P1] and (#12) if you like
         <input
           type="text"
           required
@@ -105,7 +105,7 @@ export function AddItem({ file, headings, onClose }: EditProps & { headings: rea
         />
       </label>
       <label class="start-field">
-        Owner (may be empty)
+        Owner (optional)
         <input
           type="text"
           maxLength={61}
@@ -117,10 +117,10 @@ export function AddItem({ file, headings, onClose }: EditProps & { headings: rea
         <label class="start-field">
           Under
           <select value={under} onChange={event => setUnder(event.currentTarget.value)}>
-            <option value="">the first heading with something open</option>
+            <option value="">the first heading with open items</option>
             {headings.map(heading => (
               <option key={heading} value={heading}>
-                {harmless(heading)}
+                {visibleText(heading)}
               </option>
             ))}
           </select>

@@ -43,7 +43,7 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
   return (
     <Confirm
       title="Start a run for this item"
-      effect={`Starts one agent as ${role} in ${workspace}, ${isApart ? 'in a work tree on a branch of its own' : 'in the folder itself'}. The backlog file is not changed.`}
+      effect={`Starts one agent as ${role} in ${workspace}, ${isApart ? 'in its own work tree and branch' : 'in the folder itself'}. The backlog file is not changed.`}
       command={`squad run ${shellWord(role)} ${shellWord(task)}${isApart ? ' --worktree' : ''} --workspace ${shellWord(workspace)}`}
       yes="Start"
       tone="main"
@@ -66,7 +66,7 @@ export function StartItem({ item, workspace, onClose }: StartItemProps) {
       </label>
       <label class="start-check">
         <input type="checkbox" checked={isApart} onChange={event => setApart(event.currentTarget.checked)} />{' '}
-        in a work tree of its own
+        In its own work tree{' '}
       </label>
     </Confirm>
   );

@@ -1,9 +1,9 @@
-import { settledItem } from '../../../state/closed-items.ts';
+import { visibleText } from '../../../../src/base/text.ts';
+import { closedItem } from '../../../state/closed-items.ts';
 import { useDraft } from '../../../state/draft.ts';
 import { Button } from '../../../ui/button.tsx';
 import { disambiguate } from '../../../ui/disambiguate.ts';
-import { harmless } from '../../../ui/harmless.ts';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
+import { CLOSED_STYLES, closedState } from '../../inbox/closed-text.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { useAnswering } from '../../inbox/use-answering.ts';
 import { fitsOnOneLine } from './fits-on-one-line.ts';
@@ -21,8 +21,8 @@ interface AskLineProps {
 
 /** The question where the run is, and the answer with it. */
 export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
-  const question = harmless(asking.question);
-  const item = settledItem(asking.id);
+  const question = visibleText(asking.question);
+  const item = closedItem(asking.id);
   return (
     <>
       <span class="run-words">
@@ -36,7 +36,7 @@ export function AskLine({ asking, asks, isSettled, onNext }: AskLineProps) {
         <Answers
           key={asking.id}
           asking={asking}
-          settled={isSettled ? SETTLED_LOOKS[settledOf(item)].word : null}
+          settled={isSettled ? CLOSED_STYLES[closedState(item)].word : null}
         />
         {onNext && <Button onClick={onNext}>next question</Button>}
       </span>
@@ -53,7 +53,7 @@ interface AnswersProps {
 function Answers({ asking, settled }: AnswersProps) {
   const { why, send } = useAnswering(asking.id, settled);
   const open = (
-    <a class="button" href={`/inbox#${asking.id}`} aria-label={`Open: ${harmless(asking.question)}`}>
+    <a class="button" href={`/inbox#${asking.id}`} aria-label={`Open: ${visibleText(asking.question)}`}>
       open
     </a>
   );
@@ -102,7 +102,7 @@ function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
       <input
         type="text"
         placeholder="answer"
-        aria-label={`Answer: ${harmless(asking.question)}`}
+        aria-label={`Answer: ${visibleText(asking.question)}`}
         autocomplete="off"
         value={words}
         onInput={event => setWords(event.currentTarget.value)}

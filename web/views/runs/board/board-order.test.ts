@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sampleCard } from '../../../testing/sample-card.ts';
-import { boardOrder, movesBetween, needsOf, strangeNeeds } from './board-order.ts';
+import { boardOrder, movesBetween, needsOf, unknownNeeds } from './board-order.ts';
 
 describe('the order of the board', () => {
   const cards = [
@@ -51,6 +51,6 @@ describe('how many rows have another place', () => {
 test('an address may name needs; words that are none are no filter, and known to be none', () => {
   expect(needsOf('failed,running')).toEqual(['failed', 'running']);
   expect(needsOf('nonsense')).toEqual([]);
-  expect(strangeNeeds('failed, nonsense,')).toEqual(['nonsense']);
+  expect(unknownNeeds('failed, nonsense,')).toEqual(['nonsense']);
   expect(needsOf(null)).toEqual([]);
 });

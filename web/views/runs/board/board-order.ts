@@ -41,7 +41,7 @@ function longestInOrder(places: readonly number[]): number {
 export const needsOf = (text: string | null): Need[] => wordsOf(text).filter(isNeed);
 
 /** Words in the place of needs that are none. */
-export const strangeNeeds = (text: string | null): string[] => wordsOf(text).filter(word => !isNeed(word));
+export const unknownNeeds = (text: string | null): string[] => wordsOf(text).filter(word => !isNeed(word));
 
 const wordsOf = (text: string | null): string[] =>
   (text ?? '')

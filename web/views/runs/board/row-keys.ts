@@ -45,8 +45,8 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
     { key: 'k', what: 'Previous run', repeats: true, run: () => move(-1) },
     { key: 'down', what: 'Next run', repeats: true, run: () => move(1), when: () => place() !== -1 },
     { key: 'up', what: 'Previous run', repeats: true, run: () => move(-1), when: () => place() !== -1 },
-    { key: 'y', what: 'Allow what this run asks for, or open it', run: () => answer('y'), when: isAsked },
-    { key: 'n', what: 'Deny what this run asks for, or open it', run: () => answer('n'), when: isAsked },
+    { key: 'y', what: 'Allow the request of this run, or open it', run: () => answer('y'), when: isAsked },
+    { key: 'n', what: 'Deny the request of this run, or open it', run: () => answer('n'), when: isAsked },
     { key: 'n', what: 'Next failed run', repeats: true, run: () => moveToFailed(1) },
     { key: 'p', what: 'Previous failed run', repeats: true, run: () => moveToFailed(-1) },
     {

@@ -1,9 +1,9 @@
+import { visibleText } from '../../../../src/base/text.ts';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { askToCancel, askToRetry } from '../../../shell/run-action.tsx';
 import { card as cardOf } from '../../../state/live.ts';
 import { Button } from '../../../ui/button.tsx';
-import { harmless } from '../../../ui/harmless.ts';
 import { Status } from '../../../ui/status.tsx';
 import { statusStyle } from '../../../ui/status-style.ts';
 import { Ago, Duration } from '../../../ui/time.tsx';
@@ -22,7 +22,7 @@ export function RunRow({ id }: { id: string }) {
         <Status card={card} />
         <span class="run-role">{runName(card)}</span>
         <a class="run-title" href={`/r/${id}`}>
-          {harmless(card.title) || id}
+          {visibleText(card.title) || id}
         </a>
         <span class="run-engine soft" title={card.model ?? undefined}>
           {card.engine}
@@ -78,21 +78,21 @@ function SecondLine({ card, kept }: { card: RunCard; kept: ReturnType<typeof use
 
 function Words({ card }: { card: RunCard }) {
   if (card.error && card.endedAt !== null) {
-    const text = harmless(card.error.message.split('\n')[0] ?? '');
+    const text = visibleText(card.error.message.split('\n')[0] ?? '');
     return (
       <span class={TONES[card.need]} title={text}>
         {text}
       </span>
     );
   }
-  if (card.quiet) return <span class="tone-ask">{harmless(card.quiet.text)}</span>;
+  if (card.quiet) return <span class="tone-ask">{visibleText(card.quiet.text)}</span>;
   if (card.endedAt !== null) return <Ended card={card} endedAt={card.endedAt} />;
-  if (card.status === 'queued') return <>waits for a free place</>;
+  if (card.status === 'queued') return <>waiting for a free slot</>;
   if (card.activity) {
-    const text = harmless(card.activity.text);
+    const text = visibleText(card.activity.text);
     return <span title={text}>{text}</span>;
   }
-  return <>{card.status === 'waiting_review' ? 'waits for its review' : 'starting'}</>;
+  return <>{card.status === 'waiting_review' ? 'waiting for review' : 'starting'}</>;
 }
 
 const TONES: Partial<Record<RunCard['need'], string>> = { failed: 'tone-bad', needs_you: 'tone-ask' };
@@ -101,7 +101,7 @@ const VERDICTS = {
   verified: 'verified',
   claimed: 'claimed, not verified',
   empty: 'changed nothing',
-  contradicted: 'contradicted by what was seen',
+  contradicted: 'contradicted by the evidence',
 } as const;
 
 function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
@@ -112,7 +112,7 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
           {VERDICTS[card.verdict]} ·{' '}
         </span>
       )}
-      {card.branch && <code>{harmless(card.branch)}</code>}
+      {card.branch && <code>{visibleText(card.branch)}</code>}
       {card.branch && ' · '}
       <Ago at={endedAt} />
     </>
@@ -127,7 +127,7 @@ function RowButtons({ card }: { card: RunCard }) {
         tone="quiet"
         keyName="c"
         label={`Cancel ${card.title}`}
-        why={card.isStopping ? 'It is being stopped' : null}
+        why={card.isStopping ? 'Already stopping' : null}
         onClick={() => askToCancel(card)}
       >
         cancel

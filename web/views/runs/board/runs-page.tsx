@@ -3,6 +3,7 @@ import { computed } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
 import { useKeys } from '../../../keys.ts';
 import { showFailure } from '../../../shell/ask-first.tsx';
 import { openStart } from '../../../shell/overlays.tsx';
@@ -14,11 +15,11 @@ import { useParam, withQuery } from '../../../state/url-state.ts';
 import { workspace } from '../../../state/workspace.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { harmless } from '../../../ui/harmless.ts';
+import { plural } from '../../../ui/figures.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Problem } from '../../../ui/problem.tsx';
 import { NEEDS } from '../../../ui/status-style.ts';
-import { movesBetween, needsOf, strangeNeeds } from './board-order.ts';
+import { movesBetween, needsOf, unknownNeeds } from './board-order.ts';
 import { fitsOnOneLine } from './fits-on-one-line.ts';
 import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
@@ -61,7 +62,7 @@ function NoRuns({ filter }: { filter: BoardFilter }) {
   const isFiltered = filter.needs.length > 0 || filter.q || filter.squad || filter.workspace;
   if (isFiltered)
     return (
-      <Empty title={filter.q ? `No run has the words “${filter.q}”` : 'No run is like that now'}>
+      <Empty title={filter.q ? `No runs match “${filter.q}”` : 'No runs match this filter'}>
         <a href="/">Show all runs</a>
       </Empty>
     );
@@ -96,7 +97,7 @@ function SquadPicker({ ids }: { ids: readonly string[] }) {
         <option value="">all squads</option>
         {[...titles].map(([id, { title, runs }]) => (
           <option key={id} value={id}>
-            {harmless(title)}
+            {visibleText(title)}
             {runs > 1 ? ` (${runs})` : ''}
           </option>
         ))}
@@ -135,7 +136,7 @@ export function RunsPage() {
   const moves = movesBetween(held.ids, held.wantedIds);
   useKeys([
     ...rowKeys(held.list, route),
-    { key: 's', what: 'Put the list in order', run: held.apply, when: () => moves > 0 },
+    { key: 's', what: 'Sort the list', run: held.apply, when: () => moves > 0 },
   ]);
 
   return (
@@ -150,12 +151,12 @@ export function RunsPage() {
         <span class="runs-moves" aria-live="off">
           {moves > 0 && (
             <Button tone="quiet" keyName="s" onClick={held.apply}>
-              {moves === 1 ? '1 row has' : `${moves} rows have`} another place: sort
+              {plural(moves, 'row')} out of order: sort
             </Button>
           )}
         </span>
       </div>
-      <Strange words={strangeNeeds(need)} />
+      <Strange words={unknownNeeds(need)} />
       {board.error && <Problem error={board.error} onRetry={board.reload} />}
       {board.isAnswered && held.ids.length === 0 && <NoRuns filter={filter} />}
       {held.ids.length > 0 && <Columns />}
@@ -175,7 +176,7 @@ function Strange({ words }: { words: string[] }) {
   if (words.length === 0) return null;
   return (
     <p class="tone-ask" role="status">
-      No runs are called <b>{harmless(words.join(', '))}</b>: left out of the filter. There is{' '}
+      Unknown filter <b>{visibleText(words.join(', '))}</b>, ignored. Known filters:{' '}
       {NEEDS.map((need, index) => (
         <>
           {index > 0 && ', '}

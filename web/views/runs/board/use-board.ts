@@ -2,9 +2,9 @@ import { batch, computed, signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo } from 'preact/hooks';
 import type { Output } from '../../../../src/operations/operations.ts';
 import type { Need, RunCard } from '../../../../src/schema/run-card.ts';
-import { movesRuns, PAGE } from '../../../shell/summary.ts';
+import { changesBoard, PAGE } from '../../../shell/summary.ts';
 import { call } from '../../../state/api.ts';
-import { card, onChanges, seeCards } from '../../../state/live.ts';
+import { addCards, card, onChanges } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { boardOrder } from './board-order.ts';
 
@@ -27,7 +27,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     limit: PAGE,
   };
   const key = JSON.stringify(input);
-  const { data, isOf, error, isLoading, reload } = useQuery('list_board', input, { refreshOn: movesRuns });
+  const { data, isOf, error, isLoading, reload } = useQuery('list_board', input, { refreshOn: changesBoard });
   const pages = useMemo(() => new Pages(needs), [key]);
   useLayoutEffect(() => {
     if (data && isOf) pages.first(data);
@@ -92,7 +92,7 @@ class Pages {
   }
 
   #add(runs: RunCard[]): void {
-    seeCards(runs);
+    addCards(runs);
     if (runs.some(({ id }) => !this.#known.peek().has(id)))
       this.#known.value = new Set([...this.#known.peek(), ...runs.map(({ id }) => id)]);
   }

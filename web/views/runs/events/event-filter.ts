@@ -1,5 +1,36 @@
-import type { Event } from '../../../../src/schema/event.ts';
-import { EVENT_TYPES } from './event-types.ts';
+import type { Event, EventBody } from '../../../../src/schema/event.ts';
+
+/** All event types; the type checker requires new ones to be added here. */
+const TYPES: Record<EventBody['type'], true> = {
+  'run.queued': true,
+  'run.started': true,
+  'run.activity': true,
+  'run.quiet': true,
+  'run.budget': true,
+  'run.stopping': true,
+  'run.turn_ended': true,
+  'run.ended': true,
+  'squad.created': true,
+  'inbox.asked': true,
+  'inbox.settled': true,
+  'review.requested': true,
+  'review.closed': true,
+  'review.limit_changed': true,
+  'worktree.made': true,
+  'worktree.removed': true,
+  'worktree.kept': true,
+  'pull_request.opened': true,
+  'issues.created': true,
+  'branch.integrated': true,
+  'tool.called': true,
+  'setting.changed': true,
+  'runs.pruned': true,
+  'hub.started': true,
+  'hub.stopped': true,
+  'hub.recovered': true,
+  'database.restored': true,
+};
+export const EVENT_TYPES = Object.keys(TYPES);
 
 /** What of all events is shown; as in the address. */
 export interface EventFilter {

@@ -2,8 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../../keys.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
-import type { EventFilter } from './event-filter.ts';
-import { EVENT_TYPES } from './event-types.ts';
+import { EVENT_TYPES, type EventFilter } from './event-filter.ts';
 
 /** Which types and whose; the address has it all. */
 export function EventFilters({ filter: { types, run, squad } }: { filter: EventFilter }) {
@@ -13,7 +12,7 @@ export function EventFilters({ filter: { types, run, squad } }: { filter: EventF
   const [typed, setTyped] = useState(run ?? '');
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => setTyped(run ?? ''), [run]);
-  useKeys([{ key: '/', what: 'Events of one run', run: () => box.current?.focus() }]);
+  useKeys([{ key: '/', what: 'Filter events by run', run: () => box.current?.focus() }]);
   const left = EVENT_TYPES.filter(type => !types.includes(type));
   return (
     <form
@@ -24,7 +23,7 @@ export function EventFilters({ filter: { types, run, squad } }: { filter: EventF
       }}
     >
       <label>
-        <span class="unseen">Only of type</span>
+        <span class="unseen">Event type</span>
         <select
           value=""
           onChange={event => {
@@ -32,7 +31,7 @@ export function EventFilters({ filter: { types, run, squad } }: { filter: EventF
             if (chosen !== '') setType([...types, chosen].join(','));
           }}
         >
-          <option value="">{types.length === 0 ? 'every type' : 'also type…'}</option>
+          <option value="">{types.length === 0 ? 'all types' : 'add type…'}</option>
           {left.map(type => (
             <option key={type} value={type}>
               {type}
@@ -43,14 +42,14 @@ export function EventFilters({ filter: { types, run, squad } }: { filter: EventF
       {types.map(type => (
         <Button
           key={type}
-          label={`No longer only ${type}`}
+          label={`Remove filter ${type}`}
           onClick={() => setType(types.filter(other => other !== type).join(',') || null)}
         >
           {type} ×
         </Button>
       ))}
       <label>
-        <span class="unseen">Only of run</span>
+        <span class="unseen">Run id</span>
         <input
           ref={box}
           type="search"
@@ -63,12 +62,12 @@ export function EventFilters({ filter: { types, run, squad } }: { filter: EventF
         Filter
       </button>
       {run !== null && (
-        <Button label={`No longer only run ${run}`} onClick={() => setRun(null)}>
+        <Button label={`Remove filter ${run}`} onClick={() => setRun(null)}>
           {run} ×
         </Button>
       )}
       {squad !== null && (
-        <Button label={`No longer only squad ${squad}`} onClick={() => setSquad(null)}>
+        <Button label={`Remove filter ${squad}`} onClick={() => setSquad(null)}>
           {squad} ×
         </Button>
       )}

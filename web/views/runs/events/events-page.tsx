@@ -2,19 +2,20 @@ import '../../views.css';
 import './events.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
 import type { Event } from '../../../../src/schema/event.ts';
 import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { useKeys } from '../../../keys.ts';
-import { ApiError, call } from '../../../state/api.ts';
+import { type ApiError, asApiError, call } from '../../../state/api.ts';
 import { onChanges } from '../../../state/live.ts';
 import { useParam } from '../../../state/url-state.ts';
 import { Button } from '../../../ui/button.tsx';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command, Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { FIGURES } from '../../../ui/figures.ts';
-import { harmless } from '../../../ui/harmless.ts';
-import { Plain } from '../../../ui/plain.tsx';
+import { FIGURES, plural } from '../../../ui/figures.ts';
+import { PageHead } from '../../../ui/layout.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { type EventFilter, filterOf, matches, together } from './event-filter.ts';
 import { EventFilters } from './event-filters.tsx';
@@ -34,7 +35,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
           <time dateTime={new Date(at).toISOString()}>{clock.format(at)}</time>
           <b>{body.type}</b>
           <span class="event-words">
-            <Plain text={words} isBlock={false} />
+            <PlainLine text={words} />
           </span>
         </summary>
         {isOpen && (
@@ -51,7 +52,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
               {squadId !== null && <a href={`/s/${squadId}`}>{squadId}</a>}
               <Copy text={JSON.stringify(event)} label="event as JSON" />
             </p>
-            <pre>{harmless(JSON.stringify(event, null, 2))}</pre>
+            <pre>{visibleText(JSON.stringify(event, null, 2))}</pre>
           </div>
         )}
       </details>
@@ -70,17 +71,12 @@ export function EventsPage() {
   const key = JSON.stringify(filter);
   return (
     <div class="events">
-      <header class="page-head">
-        <h1>Events</h1>
-        <p class="soft">
-          Everything that happened, numbered and never changed.{' '}
-          <Copy
-            text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
-            label="command"
-            isShown
-          />
-        </p>
-      </header>
+      <PageHead title="Events">
+        Everything that happened, in order. Events are never changed.{' '}
+        <Command
+          text={`squad events${filter.run === null ? '' : ` --run ${shellWord(filter.run)}`} --follow`}
+        />
+      </PageHead>
       <EventFilters filter={filter} />
       <List filter={filter} key={key} />
     </div>
@@ -111,8 +107,7 @@ function List({ filter }: { filter: EventFilter }) {
       setEvents(known => together(page.events, before === null ? [] : (known ?? []), MAX_SHOWN));
       setNext(page.next);
     } catch (thrown) {
-      if (isThere.current)
-        setError(thrown instanceof ApiError ? thrown : new ApiError('PAGE_ERROR', String(thrown)));
+      if (isThere.current) setError(asApiError(thrown));
     } finally {
       if (isThere.current) setLoading(false);
     }
@@ -157,7 +152,7 @@ function List({ filter }: { filter: EventFilter }) {
       {waiting.length > 0 && (
         <p class="events-new">
           <Button tone="main" keyName="t" onClick={showWaiting}>
-            {waiting.length === 1 ? '1 new event' : `${waiting.length} new events`}
+            {plural(waiting.length, 'new event')}
           </Button>
         </p>
       )}
@@ -172,18 +167,12 @@ function List({ filter }: { filter: EventFilter }) {
       <div class="page-tools">
         {error && <Problem error={error} onRetry={() => void load(next)} />}
         {next !== null && !isFull && (
-          <Button
-            keyName="o"
-            onClick={() => void load(next)}
-            why={isLoading ? 'They are being loaded.' : null}
-          >
+          <Button keyName="o" onClick={() => void load(next)} why={isLoading ? 'Loading…' : null}>
             Older
           </Button>
         )}
         {isFull && (
-          <span class="soft">
-            {MAX_SHOWN} are shown, which is all this page keeps: narrow the filter to see older ones.
-          </span>
+          <span class="soft">Only {MAX_SHOWN} events can be shown. Narrow the filter to see older ones.</span>
         )}
       </div>
     </>
@@ -191,11 +180,10 @@ function List({ filter }: { filter: EventFilter }) {
 }
 
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered)
-    return <Empty title="No such event">Nothing like this has happened. Fewer filters find more.</Empty>;
+  if (isFiltered) return <Empty title="No matching events">Remove a filter to see more.</Empty>;
   return (
-    <Empty title="Nothing has happened yet" command={'squad run coder "Say hello"'}>
-      Every start, question, review and end of a run is told here.
+    <Empty title="No events yet" command={'squad run coder "Say hello"'}>
+      Starts, questions, reviews and ends of runs appear here.
     </Empty>
   );
 }

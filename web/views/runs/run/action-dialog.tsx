@@ -1,13 +1,14 @@
 import { useLocation } from 'preact-iso';
+import { visibleText } from '../../../../src/base/text.ts';
+import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { call } from '../../../state/api.ts';
 import { download } from '../../../state/download.ts';
 import { useDraft } from '../../../state/draft.ts';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command } from '../../../ui/copy.tsx';
 import { Confirm, Dialog } from '../../../ui/dialog.tsx';
-import { harmless } from '../../../ui/harmless.ts';
 import { commentCommand } from '../../evidence/comment-command.ts';
 import { LeftUnsent, SendAlong, useSendAlong } from '../../evidence/send-along.tsx';
-import { tell } from '../../notify-result.ts';
+import { notifyResult } from '../../notify-result.ts';
 import type { RunActionName, RunActionShown, ShownRun } from './shown-run.ts';
 
 interface ActionDialogProps {
@@ -30,9 +31,11 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
     return (
       <Dialog title={action.label} onClose={onClose}>
         <p>{action.effect}</p>
-        {action.byHand !== null && <p class="soft">Type it yourself: {harmless(action.byHand)}.</p>}
+        {action.byHand !== null && (
+          <p class="soft">Run the command yourself: {visibleText(action.byHand)}.</p>
+        )}
         <p class="twin">
-          <span>In a terminal</span> <Copy text={action.command} label="command" isShown />
+          <span>In a terminal</span> <Command text={action.command} />
         </p>
       </Dialog>
     );
@@ -50,7 +53,7 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
       onClose={onClose}
       onYes={async () => {
         await (isAlong
-          ? tell(along.send(words.trim()), () => 'Sent back with your comments.')
+          ? notifyResult(along.send(words.trim()), () => 'Sent back with your comments.')
           : form.carryOut({ run, words: words.trim(), route }));
         forget();
       }}
@@ -82,78 +85,78 @@ interface Form {
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
-  tell(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
+  notifyResult(call('steer_review', { run, action }, { waitSeconds: 15 }), () => said);
 
 const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedback: string) =>
-  tell(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
-    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your words.',
+  notifyResult(call('steer_review', { run, action: 'feedback', feedback, feedback_type }), () =>
+    feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.',
   );
 
 /** Those without one are for a terminal. */
 const FORMS: Partial<Record<RunActionName, Form>> = {
   cancel: {
-    yes: 'Stop it',
+    yes: 'Cancel the run',
     carryOut: ({ run }) =>
-      tell(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
+      notifyResult(call('cancel_run', { spawn_id: run.id }), ({ note }) =>
         ['Stopping.', note].filter(Boolean).join(' '),
       ),
   },
   retry: {
-    yes: 'Start it anew',
+    yes: 'Retry',
     isHarmless: true,
     carryOut: ({ run, route }) =>
-      tell(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
+      notifyResult(call('retry_runs', { id: run.id }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
-        return ['Started anew.', ...warnings].join(' ');
+        return ['Started again.', ...warnings].join(' ');
       }),
   },
   reply: {
     yes: 'Send',
-    asks: 'Your words',
+    asks: 'Message',
     isHarmless: true,
     carryOut: ({ run, words, route }) =>
-      tell(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
+      notifyResult(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
-        return ['It goes on.', ...warnings].join(' ');
+        return ['The run continues.', ...warnings].join(' ');
       }),
   },
   approve: {
     yes: 'Approve',
-    asks: 'Words to go with it, if any',
+    asks: 'Comment (optional)',
     isOptional: true,
     isHarmless: true,
     carryOut: ({ run, words }) => feedback(run.id, 'approved', words || 'Approved.'),
   },
   send_back: {
     yes: 'Send back',
-    asks: 'What is to be done',
+    asks: 'Requested changes',
     isHarmless: true,
     carryOut: ({ run, words }) => feedback(run.id, 'needs_work', words),
   },
   cancel_review: {
     yes: 'End the review',
-    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review is over.'),
+    carryOut: ({ run }) => steer(run.id, 'cancel', 'The review has ended.'),
   },
-  abandon: { yes: 'Give it up', carryOut: ({ run }) => steer(run.id, 'abandon', 'Given up.') },
+  abandon: { yes: 'Abandon', carryOut: ({ run }) => steer(run.id, 'abandon', 'Abandoned.') },
   attach: {
-    yes: 'Open it',
+    yes: 'Open terminal',
     isHarmless: true,
     carryOut: ({ run }) =>
-      tell(
+      notifyResult(
         call('open_terminal', { run: run.id }),
         ({ program, command }) => `Opened ${program.slice(program.lastIndexOf('/') + 1)} with ${command}.`,
       ),
   },
   export: {
-    yes: 'Save it',
+    yes: 'Save',
     isHarmless: true,
     carryOut: ({ run }) =>
-      tell(download({ purpose: 'export', run: run.id }), () => `Your browser saves squad-${run.id}.html.`),
+      notifyResult(download({ purpose: 'export', run: run.id }), () => `Downloading squad-${run.id}.html.`),
   },
   remove_worktree: {
-    yes: 'Remove it',
+    yes: 'Remove',
     carryOut: ({ run }) =>
-      tell(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
+      notifyResult(call('prune_worktrees', { ids: [run.id] }), ({ worktrees }) =>
         worktrees
           .map(({ path, removed, why }) => `${removed ? 'Removed' : 'Kept'} ${path}: ${why}`)
           .join('. '),
@@ -164,5 +167,5 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
 /** The command as it would be for these words, so that it can be copied. */
 function withWords(command: string, words: string): string {
   if (words.trim() === '') return command;
-  return command.replace('"…"', () => `'${words.trim().replaceAll("'", "'\\''")}'`);
+  return command.replace('"…"', () => shellWord(words.trim()));
 }

@@ -93,8 +93,8 @@ export function ActivityTab({ data }: { data: ShownRun }) {
       ) : (
         !isLoading &&
         !error && (
-          <Empty title="Nothing happened yet">
-            It is {run.status}. What it does is shown here as it happens.
+          <Empty title="No activity yet">
+            The run is {run.status}. Its activity appears here as it happens.
           </Empty>
         )
       )}
@@ -106,7 +106,7 @@ export function ActivityTab({ data }: { data: ShownRun }) {
           <Plain text={result.result} />
           {result.truncated && (
             <p class="soft">
-              Its middle is left out here; <a href={`/r/${run.id}/output`}>the output</a> has all of it.
+              The middle is left out here. See the <a href={`/r/${run.id}/output`}>output</a> for all of it.
             </p>
           )}
         </section>

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Section } from '../../../ui/layout.tsx';
+import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { Money, Tokens } from '../../../ui/usage.tsx';
-import { Fact, Part } from './details-parts.tsx';
+import { Fact } from './details-parts.tsx';
 import { How, Rules } from './how-it-runs.tsx';
 import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
@@ -14,7 +15,7 @@ import { Files, Turns } from './turns-and-files.tsx';
 function Ids({ data: { run, squad } }: { data: ShownRun }) {
   const { data: hub } = useQuery('hub_status', {});
   return (
-    <Part title="Ids and versions">
+    <Section title="IDs and versions">
       <dl>
         <Fact name="Run">
           <Copy text={run.id} label="run id" isShown />
@@ -32,13 +33,13 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
             <RunLink id={run.parentId} />
           </Fact>
         )}
-        <Fact name="Asked for by">{run.client ?? squad?.client ?? 'unknown'}</Fact>
-        <Fact name="Asked for">
+        <Fact name="Requested by">{run.client ?? squad?.client ?? 'unknown'}</Fact>
+        <Fact name="Requested">
           <Ago at={run.createdAt} />
         </Fact>
         {hub && <Fact name="Hub">version {hub.version}</Fact>}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
@@ -46,22 +47,22 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
 function Seen({ data: { run } }: { data: ShownRun }) {
   const { evidence, usage } = run;
   return (
-    <Part title="What Squad saw">
+    <Section title="Evidence">
       <dl>
-        <Fact name="Verdict">{evidence?.verdict ?? 'nobody has looked yet'}</Fact>
+        <Fact name="Verdict">{evidence?.verdict ?? 'not checked yet'}</Fact>
         {evidence && (
           <>
             <Fact name="Tool calls">
               {known(evidence.toolCalls)}, {known(evidence.toolFailures)} failed
             </Fact>
             <Fact name="Files changed">
-              {evidence.filesChanged === null ? 'cannot be told' : evidence.filesChanged.count}
+              {evidence.filesChanged === null ? 'unknown' : evidence.filesChanged.count}
               {evidence.filesChanged && evidence.filesChanged.files.length > 0 && (
                 <ul class="details-list">
                   {evidence.filesChanged.files.map(file => (
                     <li key={file}>
                       <code>
-                        <Plain text={file} isBlock={false} />
+                        <PlainLine text={file} />
                       </code>
                     </li>
                   ))}
@@ -69,12 +70,12 @@ function Seen({ data: { run } }: { data: ShownRun }) {
               )}
             </Fact>
             <Fact name="Commits">
-              {evidence.commits === null ? 'cannot be told' : evidence.commits.count}
+              {evidence.commits === null ? 'unknown' : evidence.commits.count}
               {evidence.commits && evidence.commits.newest.length > 0 && (
                 <ul class="details-list">
                   {evidence.commits.newest.map(({ id, subject }) => (
                     <li key={id}>
-                      <Copy text={id} label="commit" isShown /> <Plain text={subject} isBlock={false} />
+                      <Copy text={id} label="commit" isShown /> <PlainLine text={subject} />
                     </li>
                   ))}
                 </ul>
@@ -82,7 +83,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
             </Fact>
             {evidence.note && (
               <Fact name="Note">
-                <Plain text={evidence.note} isBlock={false} />
+                <PlainLine text={evidence.note} />
               </Fact>
             )}
           </>
@@ -95,11 +96,11 @@ function Seen({ data: { run } }: { data: ShownRun }) {
         </Fact>
         {run.notes.map(note => (
           <Fact key={note} name="Note">
-            <Plain text={note} isBlock={false} />
+            <PlainLine text={note} />
           </Fact>
         ))}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
@@ -108,9 +109,9 @@ const known = (count: number | null): string => (count === null ? 'unknown' : St
 /** Its folder, its branch, and the pull request that came of it. */
 function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   return (
-    <Part title="Where">
+    <Section title="Location">
       <dl>
-        <Fact name="Works in">
+        <Fact name="Folder">
           <Copy text={run.directory} label="folder" isShown />
         </Fact>
         <Fact name="Workspace">
@@ -125,12 +126,8 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
               <Copy text={work.base} label="commit" isShown />
             </Fact>
             <Fact name="Work tree">
-              {work.isThere === null
-                ? 'cannot be told'
-                : work.isThere
-                  ? 'is there'
-                  : 'is gone; the branch is not'}
-              {work.tip === null && ', its branch is gone'}
+              {work.isThere === null ? 'unknown' : work.isThere ? 'present' : 'removed, branch kept'}
+              {work.tip === null && ', branch deleted'}
             </Fact>
             {work.tip && (
               <Fact name="Tip">
@@ -150,14 +147,14 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
           </Fact>
         )}
       </dl>
-    </Part>
+    </Section>
   );
 }
 
 /** An address that somebody else gave: a link only where it leads to the web. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
-  if (!isWeb) return <Plain text={url} isBlock={false} />;
+  if (!isWeb) return <PlainLine text={url} />;
   return (
     <a href={url} rel="noreferrer noopener" target="_blank">
       {children} {url}
@@ -183,7 +180,7 @@ export function DetailsTab({ data }: { data: ShownRun }) {
 
 function Task({ data: { run } }: { data: ShownRun }) {
   return (
-    <Part title="Task">
+    <Section title="Task">
       <p>
         <Copy text={run.task} label="task" />
       </p>
@@ -191,6 +188,6 @@ function Task({ data: { run } }: { data: ShownRun }) {
       <div class="details-task" tabIndex={0}>
         <Plain text={run.task} />
       </div>
-    </Part>
+    </Section>
   );
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '../../../state/query.ts';
 import { AnsiText } from '../../../ui/ansi-text.tsx';
-import { Copy } from '../../../ui/copy.tsx';
+import { Command } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 const TAIL_BYTES = 4 * 1024;
@@ -30,17 +30,17 @@ export function FailureCard({ data }: { data: ShownRun }) {
   return (
     <section class="failure" aria-labelledby="failure-title">
       <h2 id="failure-title" class="tone-bad">
-        <Icon name="cross" /> {run.status === 'timeout' ? 'It ran out of time' : `It ended as ${run.status}`}
+        <Icon name="cross" /> {run.status === 'timeout' ? 'Timed out' : `Ended with status ${run.status}`}
       </h2>
       <p>
-        <Plain text={run.error?.message ?? ''} isBlock={false} /> <code class="faint">{run.error?.code}</code>
+        <PlainLine text={run.error?.message ?? ''} /> <code class="faint">{run.error?.code}</code>
       </p>
       <p class="soft">{howItEnded(last)}</p>
       {result.note && <Plain text={result.note} />}
       {tail ? (
         <figure class="tail">
           <figcaption class="soft">
-            The end of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>all of it</a>
+            End of stderr · <a href={`/r/${run.id}/output?stream=stderr`}>show all</a>
           </figcaption>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
           <pre tabIndex={0}>
@@ -48,12 +48,12 @@ export function FailureCard({ data }: { data: ShownRun }) {
           </pre>
         </figure>
       ) : (
-        stderr && <p class="soft">It wrote nothing to stderr.</p>
+        stderr && <p class="soft">Nothing was written to stderr.</p>
       )}
       <ul class="failure-next">
         {next.map(({ action, label, effect, command }) => (
           <li key={action}>
-            <b>{label}</b> <span class="soft">{effect}</span> <Copy text={command} label="command" isShown />
+            <b>{label}</b> <span class="soft">{effect}</span> <Command text={command} />
           </li>
         ))}
       </ul>
@@ -64,19 +64,19 @@ export function FailureCard({ data }: { data: ShownRun }) {
 const NEXT: readonly string[] = ['retry', 'reply', 'attach'];
 
 function howItEnded(turn: ShownRun['turns'][number] | undefined): string {
-  if (!turn) return 'It never started a process.';
+  if (!turn) return 'No process was started.';
   const { number, exitCode, stop, leftovers } = turn;
   const parts = [
     `Turn ${number}`,
     stop === null ? null : `stopped by Squad: ${stop.replaceAll('_', ' ')}`,
-    exitCode === null ? 'no exit code known' : exitWords(exitCode),
-    leftovers.length > 0 ? `${leftovers.length} processes were left behind and ended` : null,
+    exitCode === null ? 'exit code unknown' : describeExit(exitCode),
+    leftovers.length > 0 ? `${leftovers.length} leftover processes were ended` : null,
   ];
   return `${parts.filter(part => part !== null).join(', ')}.`;
 }
 
 /** A shell's way to say which signal it was. */
-function exitWords(code: number): string {
+function describeExit(code: number): string {
   const signal = code > 128 ? SIGNALS[code - 128] : undefined;
   return signal ? `exit ${code} (${signal})` : `exit ${code}`;
 }

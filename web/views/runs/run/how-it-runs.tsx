@@ -1,19 +1,20 @@
+import { visibleText } from '../../../../src/base/text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
-import { shownDuration, shownMoney } from '../../../ui/figures.ts';
-import { harmless } from '../../../ui/harmless.ts';
-import { Plain } from '../../../ui/plain.tsx';
-import { Fact, Part } from './details-parts.tsx';
+import { plural, shownDuration, shownMoney } from '../../../ui/figures.ts';
+import { Section } from '../../../ui/layout.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
+import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** Engine, environment, permission and limits. */
 export function How({ data: { run, setting } }: { data: ShownRun }) {
   const { options } = run;
   return (
-    <Part title="How">
+    <Section title="Configuration">
       <dl>
         {options.subagent === null ? (
-          <Fact name="Role">{run.roleId ?? 'none: a bare prompt'}</Fact>
+          <Fact name="Role">{run.roleId ?? 'none, only a prompt'}</Fact>
         ) : (
           <Fact name="Subagent">
             {options.subagent}
@@ -36,83 +37,80 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
           </Fact>
         )}
         {setting.command !== null && (
-          <Fact name="Started as">
+          <Fact name="Command line">
             <Copy text={setting.command.map(shellWord).join(' ')} label="command line" isShown />{' '}
-            <span class="soft">without secrets and prompt</span>
+            <span class="soft">without secrets and the prompt</span>
           </Fact>
         )}
         <Fact name="Environment">
           {setting.variables === null ? (
-            'not kept'
+            'not recorded'
           ) : (
             <details>
-              <summary>
-                {setting.variables.length} {setting.variables.length === 1 ? 'variable' : 'variables'}, by
-                name
-              </summary>
-              <code>{setting.variables.map(harmless).join(' ')}</code>
+              <summary>{plural(setting.variables.length, 'variable')}, by name</summary>
+              <code>{setting.variables.map(visibleText).join(' ')}</code>
             </details>
           )}
         </Fact>
-        <Fact name="May">{PERMISSIONS[options.permission]}</Fact>
+        <Fact name="Permission">{PERMISSIONS[options.permission]}</Fact>
         <Fact name="Tools">
-          {options.tools === null ? 'all its engine has' : options.tools.join(', ') || 'none'}
+          {options.tools === null ? 'all tools of its engine' : options.tools.join(', ') || 'none'}
         </Fact>
-        {options.mcp.length > 0 && <Fact name="Other servers">{options.mcp.join(', ')}</Fact>}
-        <Fact name="Starts others">{options.spawn ? 'yes' : 'no'}</Fact>
+        {options.mcp.length > 0 && <Fact name="MCP servers">{options.mcp.join(', ')}</Fact>}
+        <Fact name="May start runs">{options.spawn ? 'yes' : 'no'}</Fact>
         <Fact name="Time limit">{shownDuration(run.timeoutMs)}</Fact>
-        <Fact name="Without a sign">
+        <Fact name="Stall limit">
           {options.stallMs === null ? 'no limit' : `stopped after ${shownDuration(options.stallMs)}`}
         </Fact>
         <Fact name="Budget">
           {options.budgetUsd === null
             ? 'none'
-            : `${shownMoney(options.budgetUsd)}, ${options.stopAtBudget ? 'then it is stopped' : 'then it is told'}`}
+            : `${shownMoney(options.budgetUsd)}, ${options.stopAtBudget ? 'then the run is stopped' : 'then a warning is shown'}`}
         </Fact>
         <Fact name="Chat">
           {run.chatId === null ? (
             run.stateMode
           ) : (
             <>
-              <Copy text={run.chatId} label="chat id" isShown /> {run.chatIsNew ? 'its own' : 'gone on with'}
+              <Copy text={run.chatId} label="chat id" isShown /> {run.chatIsNew ? 'new' : 'resumed'}
             </>
           )}
         </Fact>
       </dl>
-    </Part>
+    </Section>
   );
 }
 
 const PERMISSIONS = {
-  read: 'look only',
+  read: 'read only',
   edit: 'change files and run commands in its folder',
-  full: 'anything at all',
+  full: 'unrestricted',
 } as const;
 
 /** Each limit with who holds it. */
 export function Rules({ data: { run } }: { data: ShownRun }) {
   if (run.policy.length === 0) return null;
   return (
-    <Part title="Rules, and who holds them">
+    <Section title="Rules and their enforcement">
       <ul class="details-list">
         {run.policy.map(({ rule, heldBy, note }, index) => (
           <li key={index}>
-            <Plain text={rule} isBlock={false} /> <span class="held">{HOLDERS[heldBy]}</span>
+            <PlainLine text={rule} /> <span class="held">{HOLDERS[heldBy]}</span>
             {note && (
               <span class="soft">
                 {' '}
-                <Plain text={note} isBlock={false} />
+                <PlainLine text={note} />
               </span>
             )}
           </li>
         ))}
       </ul>
-    </Part>
+    </Section>
   );
 }
 
 const HOLDERS = {
-  system: 'held by Squad',
-  engine: "held by the engine's own checks",
-  advisory: 'only in its instructions',
+  system: 'enforced by Squad',
+  engine: 'enforced by the engine',
+  advisory: 'only instructed',
 } as const;

@@ -1,16 +1,16 @@
 import '../../inbox/inbox.css';
 import { useRef } from 'preact/hooks';
+import { visibleText } from '../../../../src/base/text.ts';
 import type { InboxItem } from '../../../../src/schema/inbox.ts';
 import { useKeys } from '../../../keys.ts';
-import { settledItem } from '../../../state/closed-items.ts';
+import { closedItem } from '../../../state/closed-items.ts';
 import { inbox } from '../../../state/live.ts';
-import { harmless } from '../../../ui/harmless.ts';
 import { useHeldOrder } from '../../../ui/held-order.ts';
 import { Icon } from '../../../ui/icon.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { AnswerBox } from '../../inbox/answer-box.tsx';
 import { Asked } from '../../inbox/asked.tsx';
-import { SETTLED_LOOKS, settledOf } from '../../inbox/closed-text.ts';
+import { CLOSED_STYLES, closedState } from '../../inbox/closed-text.ts';
 import { answerKeys } from '../../inbox/item-keys.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { useSeen } from '../../inbox/use-seen.ts';
@@ -24,18 +24,13 @@ export function OpenQuestions({ runId }: { runId: string }) {
   useKeys(answerKeys(() => meant(held.list.current)));
   if (held.ids.length === 0) return null;
   return (
-    <section
-      class="open-questions"
-      aria-label="Questions that wait for an answer"
-      ref={held.list}
-      {...held.hold}
-    >
-      {held.ids.length > 1 && <p class="soft">The keys answer the one the focus is in.</p>}
+    <section class="open-questions" aria-label="Open questions" ref={held.list} {...held.hold}>
+      {held.ids.length > 1 && <p class="soft">Keyboard shortcuts answer the focused question.</p>}
       {held.ids.map(id => (
         <OpenQuestion
           key={id}
           item={known.current.get(id)!}
-          settled={open.some(item => item.id === id) ? null : (settledItem(id) ?? 'unknown')}
+          settled={open.some(item => item.id === id) ? null : (closedItem(id) ?? 'unknown')}
         />
       ))}
     </section>
@@ -53,21 +48,21 @@ function OpenQuestion({ item, settled }: OpenQuestionProps) {
   return (
     <div class="open-question" data-item={item.id} tabIndex={-1}>
       <p class="tone-ask">
-        <Icon name="hand" /> {item.kind === 'question' ? 'It asks' : 'It asks leave'}
-        {item.source && <> for {harmless(item.source)}</>} ·{' '}
+        <Icon name="hand" /> {item.kind === 'question' ? 'Question' : 'Permission request'}
+        {item.source && <> via {visibleText(item.source)}</>} ·{' '}
         {settled ? (
           <Outcome item={became} />
         ) : (
           <span class="soft">
             {item.default === null
-              ? 'goes on without an answer'
-              : `“${harmless(item.default)}” counts as the answer`}{' '}
+              ? 'continues without an answer'
+              : `default answer “${visibleText(item.default)}”`}{' '}
             <Ago at={item.deadlineAt} />
           </span>
         )}
       </p>
       <Asked {...{ item, seen }} />
-      <AnswerBox {...{ item, seen }} settled={settled && SETTLED_LOOKS[settledOf(became)].word} />
+      <AnswerBox {...{ item, seen }} settled={settled && CLOSED_STYLES[closedState(became)].word} />
     </div>
   );
 }

@@ -74,11 +74,19 @@ export function RunActions({ data }: { data: ShownRun }) {
     <>
       <div class="run-actions">
         {shown.map(action => (
-          <One key={action.action} action={action} onClick={() => choose(action)} />
+          <Button
+            key={action.action}
+            why={action.isPossible ? null : (action.why ?? 'Not available now')}
+            keyName={ACTION_KEYS[action.action]}
+            tone={action.action === 'cancel' || action.action === 'abandon' ? 'danger' : 'plain'}
+            onClick={() => choose(action)}
+          >
+            {action.label}
+          </Button>
         ))}
         {rest.length > 0 && (
           <details class="run-more">
-            <summary>Not now ({rest.length})</summary>
+            <summary>Not available ({rest.length})</summary>
             <ul>
               {rest.map(({ action, label, why }) => (
                 <li key={action}>
@@ -100,18 +108,5 @@ export function RunActions({ data }: { data: ShownRun }) {
         />
       )}
     </>
-  );
-}
-
-function One({ action, onClick }: { action: RunActionShown; onClick(): void }) {
-  return (
-    <Button
-      why={action.isPossible ? null : (action.why ?? 'not now')}
-      keyName={ACTION_KEYS[action.action]}
-      tone={action.action === 'cancel' || action.action === 'abandon' ? 'danger' : 'plain'}
-      onClick={onClick}
-    >
-      {action.label}
-    </Button>
   );
 }

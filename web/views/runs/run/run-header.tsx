@@ -6,7 +6,7 @@ import { card, inbox } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Status, StatusWord } from '../../../ui/status.tsx';
 import { Ago, Duration } from '../../../ui/time.tsx';
 import { Lines, Money, Tokens } from '../../../ui/usage.tsx';
@@ -34,14 +34,14 @@ function RunChildren({ id, squadId }: { id: string; squadId: string }) {
   const more = children.length - SHOWN;
   return (
     <div class="run-children">
-      <ul aria-label="Runs it started and reviewers of it">
+      <ul aria-label="Child runs and reviewers">
         {(isOpen ? children : children.slice(0, SHOWN)).map(run => (
           <Child key={run.id} id={run.id} known={run} />
         ))}
       </ul>
       {more > 0 && (
         <button type="button" class="button quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'fewer' : `and ${more} more`}
+          {isOpen ? 'show fewer' : `and ${more} more`}
         </button>
       )}
     </div>
@@ -54,7 +54,7 @@ function Child({ id, known }: { id: string; known: RunCard }) {
     <li>
       <Status card={shown} /> <a href={`/r/${id}`}>{runName(shown)}</a>{' '}
       <span class="soft">
-        <Plain text={shown.title} isBlock={false} />
+        <PlainLine text={shown.title} />
       </span>
     </li>
   );
@@ -69,7 +69,7 @@ function SquadLink({ id, squadId }: { id: string; squadId: string }) {
       {runs.length === 0 ? 'squad' : `squad of ${runs.length}`}
       {first && first.id !== id && (
         <>
-          : <Plain text={first.title} isBlock={false} />
+          : <PlainLine text={first.title} />
         </>
       )}
     </a>
@@ -83,7 +83,7 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
   return (
     <>
       {' '}
-      · {tries.of ? WORDS_BEFORE[tries.of.by] : 'goes on with'} <RunLink id={before} />
+      · {tries.of ? BEFORE_LABELS[tries.of.by] : 'continues'} <RunLink id={before} />
     </>
   );
 }
@@ -92,18 +92,18 @@ function TriesBefore({ data: { run, tries } }: { data: ShownRun }) {
 function TriesSince({ data: { tries } }: { data: ShownRun }) {
   if (tries.since.length === 0) return null;
   return (
-    <ul class="run-tries" aria-label="Runs that took it up again">
+    <ul class="run-tries" aria-label="Later attempts">
       {tries.since.map(({ runId, by, status }) => (
         <li key={runId}>
-          {WORDS_SINCE[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
+          {SINCE_LABELS[by]} <RunLink id={runId} /> {status && <StatusWord status={status} />}
         </li>
       ))}
     </ul>
   );
 }
 
-const WORDS_BEFORE = { retry: 'a retry of', reply: 'a reply to' } as const;
-const WORDS_SINCE = { retry: 'Retried as', reply: 'Gone on with as' } as const;
+const BEFORE_LABELS = { retry: 'retry of', reply: 'reply to' } as const;
+const SINCE_LABELS = { retry: 'Retried as', reply: 'Continued as' } as const;
 
 /** What it is, how it is and why, and what can be done about it. */
 export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {
@@ -145,7 +145,7 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <TriesBefore data={data} />
       </p>
       <h1>
-        <span class="run-role">{runName(run)}</span> <Plain text={runTitle(run)} isBlock={false} />
+        <span class="run-role">{runName(run)}</span> <PlainLine text={runTitle(run)} />
       </h1>
       <p class="run-facts">
         {isOver && asks === 0 && !isAtReviewLimit(run) ? (
@@ -164,7 +164,7 @@ export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: b
         <Money usd={usage?.costUsd ?? null} isEstimated={usage?.costIsEstimated} />
         <Lines lines={run.evidence?.diff ?? null} />
         <span class="soft">
-          {isOver ? 'ended ' : 'asked for '}
+          {isOver ? 'ended ' : 'requested '}
           <Ago at={run.endedAt ?? run.createdAt} />
         </span>
         <Copy text={run.id} label="run id" isShown />
@@ -182,14 +182,14 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (asks > 0)
     return (
       <p class="run-why tone-ask">
-        <Icon name="hand" /> {asks === 1 ? 'It waits for an answer' : `It waits for ${asks} answers`}:{' '}
+        <Icon name="hand" /> {asks === 1 ? 'Waiting for an answer' : `Waiting for ${asks} answers`}:{' '}
         <a href={`/r/${run.id}/activity`}>answer below</a> or in the <a href="/inbox">inbox</a>
       </p>
     );
   if (run.error)
     return (
       <p class={`run-why ${isAtReviewLimit(run) ? 'tone-ask' : 'tone-bad'}`}>
-        <Plain text={run.error.message} isBlock={false} /> <code class="faint">{run.error.code}</code>
+        <PlainLine text={run.error.message} /> <code class="faint">{run.error.code}</code>
       </p>
     );
   if (quiet)
@@ -201,13 +201,13 @@ function Why({ data, asks, activity }: { data: ShownRun; asks: number; activity:
   if (run.status === 'waiting_review' && data.review)
     return (
       <p class="run-why soft">
-        Waits for the review by <RunLink id={data.review.reviewerId} />
+        Waiting for the review by <RunLink id={data.review.reviewerId} />
       </p>
     );
   if (activity === null) return null;
   return (
     <p class="run-why soft">
-      <Plain text={activity} isBlock={false} />
+      <PlainLine text={activity} />
     </p>
   );
 }

@@ -9,6 +9,7 @@ import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
 import { useViewTitle } from '../../../state/view-title.ts';
 import { Empty } from '../../../ui/empty.tsx';
+import { Loading } from '../../../ui/layout.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { Tabs } from '../../../ui/tabs.tsx';
 import { ConversationTab } from '../../conversations/conversation-tab.tsx';
@@ -44,12 +45,7 @@ export function RunPage() {
   );
   lineage.current = data?.run.lineageId ?? null;
   if (error && !data) return <Problem error={error} onRetry={reload} />;
-  if (!data)
-    return (
-      <p class="page-wait" role="status">
-        Loading the run…
-      </p>
-    );
+  if (!data) return <Loading />;
   return <Shown data={data} tab={tabOf(params.tab)} isGone={error?.code === 'RUN_UNKNOWN'} />;
 }
 
@@ -90,9 +86,9 @@ function Shown({ data, tab, isGone }: ShownProps) {
     return (
       <div class="run-page">
         <RunHeader data={data} isGone />
-        <Empty title="This run is not there any more">
-          It was removed, with all it wrote, while this page was open: by <code>squad prune</code>, most
-          likely. Nothing can be done with it now. <a href={lastList.peek()}>Back to the runs</a>
+        <Empty title="This run was removed">
+          The run and its output were removed while this page was open, most likely by{' '}
+          <code>squad prune</code>. <a href={lastList.peek()}>Back to the runs</a>
         </Empty>
       </div>
     );

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { harmless } from '../../../ui/harmless.ts';
+import { visibleText } from '../../../../src/base/text.ts';
 import { Icon, type IconName } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import type { Step } from './steps.ts';
 
@@ -12,7 +12,7 @@ export function StepRow({ step }: { step: Step }) {
   switch (step.kind) {
     case 'said':
       return (
-        <Row icon="more" name="Says" at={step.at} count={step.count}>
+        <Row icon="more" name="Message" at={step.at} count={step.count}>
           <Plain text={step.text} />
         </Row>
       );
@@ -25,10 +25,10 @@ export function StepRow({ step }: { step: Step }) {
       return (
         <Row icon="eye" name={`Review, round ${step.iteration}`} at={step.at}>
           <a href={`/r/${step.reviewerId}`}>{step.reviewerId}</a>{' '}
-          {step.outcome === null ? 'is at it' : step.outcome.replaceAll('_', ' ')}
+          {step.outcome === null ? 'in progress' : step.outcome.replaceAll('_', ' ')}
           {step.reason && (
             <>
-              : <Plain text={step.reason} isBlock={false} />
+              : <PlainLine text={step.reason} />
             </>
           )}
         </Row>
@@ -56,7 +56,7 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
     <ul class="step-list">
       {texts.map((one, index) => (
         <li key={index}>
-          <Plain text={one.text} isBlock={false} />
+          <PlainLine text={one.text} />
           {one.count > 1 && <span class="soft"> ×{one.count}</span>}
         </li>
       ))}
@@ -69,7 +69,7 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
       ) : (
         <details>
           <summary>
-            <Plain text={last.text} isBlock={false} />
+            <PlainLine text={last.text} />
             <span class="soft"> and {texts.length - 1} before</span>
           </summary>
           {list}
@@ -81,21 +81,21 @@ function Folded({ step }: { step: Step & { kind: 'tools' | 'notes' } }) {
 
 function Question({ step: { item, at } }: { step: Step & { kind: 'question' } }) {
   const by = item.answeredBy;
-  const who = by === null ? null : by.who === 'default' ? 'its time was up' : `by ${by.via ?? by.who}`;
+  const who = by === null ? null : by.who === 'default' ? 'default' : `by ${by.via ?? by.who}`;
   return (
     <Row
       icon="hand"
-      name={item.kind === 'question' ? 'Asks' : 'Asks leave'}
+      name={item.kind === 'question' ? 'Question' : 'Permission request'}
       at={at}
       tone={item.state === 'open' ? 'ask' : 'plain'}
     >
-      <div class="plain">{harmless(item.question)}</div>
+      <div class="plain">{visibleText(item.question)}</div>
       {item.state !== 'open' && (
         <p class="soft">
           {item.state}
           {item.answer !== null && (
             <>
-              : <span class="plain-line">{harmless(item.answer)}</span>
+              : <span class="plain-line">{visibleText(item.answer)}</span>
             </>
           )}
           {who && ` (${who})`}
@@ -132,15 +132,15 @@ function Row({ icon, name, at, count = 1, tone = 'plain', children }: RowProps) 
 /** An address of the web in what Squad itself says is a link. */
 function Linked({ text }: { text: string }) {
   const url = /https?:\/\/\S+/.exec(text)?.[0];
-  if (!url || !URL.canParse(url)) return <Plain text={text} isBlock={false} />;
+  if (!url || !URL.canParse(url)) return <PlainLine text={text} />;
   const [before, after] = text.split(url, 2);
   return (
     <>
-      <Plain text={before ?? ''} isBlock={false} />
+      <PlainLine text={before ?? ''} />
       <a href={url} rel="noreferrer noopener" target="_blank">
         {url}
       </a>
-      <Plain text={after ?? ''} isBlock={false} />
+      <PlainLine text={after ?? ''} />
     </>
   );
 }

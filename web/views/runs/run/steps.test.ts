@@ -42,7 +42,7 @@ describe('steps', () => {
       activity('tool', 'Read a'),
     ]);
     expect(steps).toMatchObject([
-      { kind: 'notes', texts: [{ text: '7 more, too fast to be listed' }] },
+      { kind: 'notes', texts: [{ text: '7 more, not listed because they came too fast' }] },
       { kind: 'said', text: 'Done' },
       { kind: 'tools' },
     ]);

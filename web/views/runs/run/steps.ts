@@ -42,7 +42,8 @@ export function stepsOf(events: readonly Event[]): Step[] {
     const { seq: key, at, body } = event;
     if (body.type === 'run.activity') {
       const before = { ...event, seq: key - 0.5 };
-      if (body.skipped) addActivity(steps, before, 'note', `${body.skipped} more, too fast to be listed`);
+      if (body.skipped)
+        addActivity(steps, before, 'note', `${body.skipped} more, not listed because they came too fast`);
       addActivity(steps, event, body.kind, body.text);
     } else if (body.type === 'tool.called' && body.tool === 'ask_user' && body.ok) {
       // The question itself is a step.
@@ -99,7 +100,7 @@ const NAMES: Partial<Record<Event['body']['type'], string>> = {
   'run.queued': 'Queued',
   'run.started': 'Started',
   'run.budget': 'Budget',
-  'run.stopping': 'Being stopped',
+  'run.stopping': 'Stopping',
   'run.turn_ended': 'Turn ended',
   'review.limit_changed': 'Rounds',
   'worktree.made': 'Work tree made',
@@ -118,7 +119,7 @@ function markOf(event: Event): { name: string; text: string; tone: 'plain' | 'go
   const text = describeEvent(body, FIGURES);
   if (body.type === 'run.quiet')
     return body.state === null
-      ? { name: 'A sign again', text, tone: 'plain' }
+      ? { name: 'Active again', text, tone: 'plain' }
       : { name: 'Quiet', text, tone: 'ask' };
   if (body.type === 'run.ended')
     return { name: 'Ended', text, tone: ENDS[shownStatus(body)] ?? (body.error ? 'bad' : 'plain') };

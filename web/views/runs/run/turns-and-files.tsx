@@ -1,64 +1,53 @@
 import { shellWord } from '../../../../src/schema/shell-word.ts';
-import { Copy } from '../../../ui/copy.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { Command, Copy } from '../../../ui/copy.tsx';
+import { Section, Sheet } from '../../../ui/layout.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Ago, Duration } from '../../../ui/time.tsx';
-import { Fact, Part } from './details-parts.tsx';
+import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
 /** One process each. */
 export function Turns({ data: { run, turns } }: { data: ShownRun }) {
   if (turns.length === 0) return null;
   return (
-    <Part title="Turns">
-      <table class="sheet">
-        <thead>
-          <tr>
-            <th>Turn</th>
-            <th>Started</th>
-            <th>Took</th>
-            <th>Exit</th>
-            <th>Process</th>
-            <th>Left behind</th>
+    <Section title="Turns">
+      <Sheet columns={['Turn', 'Started', 'Duration', 'Exit', 'Process', 'Leftover processes']}>
+        {turns.map(turn => (
+          <tr key={turn.number}>
+            <td data-name="Turn">
+              <a href={`/r/${run.id}/output?turn=${turn.number}`}>{turn.number}</a>
+            </td>
+            <td data-name="Started">
+              <Ago at={turn.startedAt} />
+            </td>
+            <td data-name="Duration">
+              <Duration from={turn.startedAt} to={turn.endedAt} />
+            </td>
+            <td data-name="Exit">
+              {turn.exitCode ?? (turn.endedAt === null ? 'running' : 'unknown')}
+              {turn.stop && `, stopped: ${turn.stop.replaceAll('_', ' ')}`}
+            </td>
+            <td data-name="Process">{turn.pid ?? '–'}</td>
+            <td data-name="Leftover processes">
+              {turn.leftovers.length === 0
+                ? 'none'
+                : turn.leftovers.map(({ pid, command }) => (
+                    <div key={pid}>
+                      {pid} <PlainLine text={command} />
+                    </div>
+                  ))}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {turns.map(turn => (
-            <tr key={turn.number}>
-              <td data-name="Turn">
-                <a href={`/r/${run.id}/output?turn=${turn.number}`}>{turn.number}</a>
-              </td>
-              <td data-name="Started">
-                <Ago at={turn.startedAt} />
-              </td>
-              <td data-name="Took">
-                <Duration from={turn.startedAt} to={turn.endedAt} />
-              </td>
-              <td data-name="Exit">
-                {turn.exitCode ?? (turn.endedAt === null ? 'at work' : 'unknown')}
-                {turn.stop && `, stopped: ${turn.stop.replaceAll('_', ' ')}`}
-              </td>
-              <td data-name="Process">{turn.pid ?? '–'}</td>
-              <td data-name="Left behind">
-                {turn.leftovers.length === 0
-                  ? 'nothing'
-                  : turn.leftovers.map(({ pid, command }) => (
-                      <div key={pid}>
-                        {pid} <Plain text={command} isBlock={false} />
-                      </div>
-                    ))}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Part>
+        ))}
+      </Sheet>
+    </Section>
   );
 }
 
 /** What they wrote. */
 export function Files({ data: { run, files } }: { data: ShownRun }) {
   return (
-    <Part title="Files">
+    <Section title="Files">
       <dl>
         {(['stdout', 'stderr'] as const).map(stream => (
           <Fact key={stream} name={stream}>
@@ -66,10 +55,10 @@ export function Files({ data: { run, files } }: { data: ShownRun }) {
             <span class="soft num">{files[`${stream}Bytes`].toLocaleString()} bytes</span>
           </Fact>
         ))}
-        <Fact name="Read it">
-          <Copy text={`squad log ${shellWord(run.id)}`} label="command" isShown />
+        <Fact name="Command">
+          <Command text={`squad log ${shellWord(run.id)}`} />
         </Fact>
       </dl>
-    </Part>
+    </Section>
   );
 }

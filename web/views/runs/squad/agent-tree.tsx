@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { runName } from '../../../../src/schema/run-text.ts';
-import { shownCount } from '../../../ui/figures.ts';
+import { plural, shownCount } from '../../../ui/figures.ts';
 import { Icon } from '../../../ui/icon.tsx';
-import { Plain } from '../../../ui/plain.tsx';
+import { PlainLine } from '../../../ui/plain.tsx';
 import { Status } from '../../../ui/status.tsx';
 import { Money } from '../../../ui/usage.tsx';
 import { ownOf, type Total } from './totals.ts';
@@ -45,7 +45,7 @@ export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTre
         <span>Agent</span>
         <span class="num">tokens</span>
         <span class="num">own</span>
-        <span class="num">with below</span>
+        <span class="num">with children</span>
       </div>
       <div class="agent-tree" role="tree" aria-label="Agents" ref={tree} onKeyDown={onKeyDown}>
         {rows.map(row => (
@@ -113,7 +113,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
             <b>{runName(card)}</b>
           </span>
           <a class="agent-title" href={`/r/${card.id}/activity`} tabIndex={-1}>
-            <Plain text={card.title} isBlock={false} />
+            <PlainLine text={card.title} />
           </a>
         </span>
       </span>
@@ -126,7 +126,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
         <Money usd={own.costUsd} isEstimated={own.isEstimated} />
       </span>
       <span class="num">
-        <span class="unseen">with below </span>
+        <span class="unseen">with children </span>
         {hasChildren && total ? <TotalMoney total={total} /> : <span class="faint">–</span>}
       </span>
     </div>
@@ -140,10 +140,7 @@ export function TotalMoney({ total }: { total: Total }) {
     <>
       <Money usd={total.costUsd} isEstimated={total.isEstimated} />
       {missing && (
-        <span
-          class="faint"
-          title={`What ${total.unreported === 1 ? 'one of them' : `${total.unreported} of them`} cost is not known`}
-        >
+        <span class="faint" title={`Cost unknown for ${plural(total.unreported, 'run')}`}>
           {' '}
           + {total.unreported} unknown
         </span>

@@ -13,16 +13,16 @@ describe('squadActions', () => {
     );
     expect(cancel.why).toBeNull();
     expect(cancel.effect).toMatch(/^Stops 2 agents: coder, tester,/);
-    expect(of(card('completed')).cancel.why).toBe('Nobody of it is at work.');
+    expect(of(card('completed')).cancel.why).toBe('None of its runs is running.');
   });
 
   it('retries what did not complete, when all of it is over', () => {
     expect(of(card('error'), card('completed')).retry).toMatchObject({
       ...{ why: null, command: 'squad retry squad_a' },
     });
-    expect(of(card('error'), card('running')).retry.why).toMatch(/still at work/);
+    expect(of(card('error'), card('running')).retry.why).toMatch(/^Still running/);
     expect(of(card('completed')).retry.why).toBe('Every run completed.');
-    expect(of(card('error', { reviewOf: 'run_x' })).retry.why).toMatch(/reviewer/);
+    expect(of(card('error', { reviewOf: 'run_x' })).retry.why).toMatch(/reviewers/i);
   });
 
   it('merges only where there are branches', () => {

@@ -1,8 +1,9 @@
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
+import { plural } from '../../../ui/figures.ts';
 
-export interface SquadAction {
+interface SquadAction {
   /** What it will do, said before. */
   effect: string;
   /** The same in a terminal. */
@@ -23,30 +24,28 @@ export function squadActions(
   const withBranch = cards.filter(({ branch, reviewOf }) => branch !== null && reviewOf === null);
   return {
     cancel: {
-      effect: `Stops ${count(atWork.length, 'agent')}: ${names(atWork)}, and whatever they started. What they wrote and their work trees stay.`,
+      effect: `Stops ${plural(atWork.length, 'agent')}: ${names(atWork)}, and the runs they started. Their output and work trees are kept.`,
       command: `squad cancel ${shellWord(squadId)}`,
-      why: ownAtWork.length === 0 ? 'Nobody of it is at work.' : null,
+      why: ownAtWork.length === 0 ? 'None of its runs is running.' : null,
     },
     retry: {
-      effect: `Starts ${count(failed.length, 'run')} anew with the same task, as a new squad: ${names(failed)}. These here stay as they are.`,
+      effect: `Starts ${plural(failed.length, 'run')} again with the same task, as a new squad: ${names(failed)}. The existing runs are kept.`,
       command: `squad retry ${shellWord(squadId)}`,
       why: own.some(({ reviewOf }) => reviewOf !== null)
-        ? 'Its coder starts a reviewer: ask for another review instead.'
+        ? 'Reviewers are started by their coder: request another review instead.'
         : ownAtWork.length > 0
-          ? `${names(ownAtWork)} still at work: wait, or cancel first.`
+          ? `Still running: ${names(ownAtWork)}. Wait, or cancel first.`
           : failed.length === 0
             ? 'Every run completed.'
             : null,
     },
     integrate: {
-      effect: 'Merges in a trial and shows what would come of it. No branch is changed.',
+      effect: 'Runs a trial merge and shows the result. No branch is changed.',
       command: `squad integrate ${shellWord(squadId)}`,
-      why: withBranch.length === 0 ? 'None of its runs has a branch of its own.' : null,
+      why: withBranch.length === 0 ? 'None of its runs has its own branch.' : null,
     },
   };
 }
-
-const count = (many: number, what: string) => `${many} ${what}${many === 1 ? '' : 's'}`;
 
 const MAX_NAMES = 4;
 

@@ -5,7 +5,7 @@ import { useLocation, useRoute } from 'preact-iso';
 import type { Output } from '../../../../src/operations/operations.ts';
 import { useKeys } from '../../../keys.ts';
 import { call } from '../../../state/api.ts';
-import { type Changes, connection, seeCards } from '../../../state/live.ts';
+import { addCards, type Changes, connection } from '../../../state/live.ts';
 import { useQuery } from '../../../state/query.ts';
 import { saved } from '../../../state/saved.ts';
 import { useViewTitle } from '../../../state/view-title.ts';
@@ -13,14 +13,15 @@ import { Button } from '../../../ui/button.tsx';
 import { now } from '../../../ui/clock.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { Confirm } from '../../../ui/dialog.tsx';
-import { shownCount } from '../../../ui/figures.ts';
+import { plural, shownCount } from '../../../ui/figures.ts';
+import { Loading } from '../../../ui/layout.tsx';
 import { Problem } from '../../../ui/problem.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import { MergeChecklist } from '../../integration/merge-checklist.tsx';
-import { tell } from '../../notify-result.ts';
+import { notifyResult } from '../../notify-result.ts';
 import { AgentTree, TotalMoney } from './agent-tree.tsx';
 import { useShownCards } from './shown-cards.ts';
-import { type SquadAction, squadActions } from './squad-actions.ts';
+import { squadActions } from './squad-actions.ts';
 import { Timeline } from './timeline.tsx';
 import { sumOf, totalsOf } from './totals.ts';
 import { treeOf, visibleRows } from './tree.ts';
@@ -39,15 +40,10 @@ export function SquadPage() {
   useEffect(() => {
     if (!data) return;
     ids.current = new Set(data.runs.map(({ id }) => id as string));
-    seeCards(data.runs);
+    addCards(data.runs);
   }, [data]);
   if (error && !data) return <Problem error={error} onRetry={reload} />;
-  if (!data)
-    return (
-      <p class="page-wait" role="status">
-        Loading the squad…
-      </p>
-    );
+  if (!data) return <Loading />;
   return <ShownSquad data={data} />;
 }
 
@@ -70,25 +66,11 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const actions = squadActions(squad.id, cards);
 
   const canAct = saved === null;
+  const can = (action: keyof typeof actions) => canAct && actions[action].why === null;
   useKeys([
-    {
-      key: 'c',
-      what: 'Cancel this squad',
-      run: () => setAsks('cancel'),
-      when: () => canAct && !actions.cancel.why,
-    },
-    {
-      key: 'r',
-      what: 'Retry what failed',
-      run: () => setAsks('retry'),
-      when: () => canAct && !actions.retry.why,
-    },
-    {
-      key: 'i',
-      what: 'Merge its branches',
-      run: () => setMerging(true),
-      when: () => canAct && !actions.integrate.why,
-    },
+    { key: 'c', what: 'Cancel this squad', run: () => setAsks('cancel'), when: () => can('cancel') },
+    { key: 'r', what: 'Retry failed runs', run: () => setAsks('retry'), when: () => can('retry') },
+    { key: 'i', what: 'Merge its branches', run: () => setMerging(true), when: () => can('integrate') },
   ]);
 
   const turn = (id: string, isOpen: boolean) => {
@@ -99,12 +81,10 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   };
   const carryOut = (what: 'cancel' | 'retry') =>
     what === 'cancel'
-      ? tell(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
-          [`Stopping ${runs.length === 1 ? '1 run' : `${runs.length} runs`}.`, note]
-            .filter(Boolean)
-            .join(' '),
+      ? notifyResult(call('cancel_run', { squad_id: squad.id }), ({ runs, note }) =>
+          [`Stopping ${plural(runs.length, 'run')}.`, note].filter(Boolean).join(' '),
         )
-      : tell(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
+      : notifyResult(call('retry_runs', { id: squad.id }, { workspace: squad.workspace }), started => {
           route(`/s/${started.squadId}`);
           return ['Started.', ...started.warnings].join(' ');
         });
@@ -113,8 +93,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
     <div class="squad-page">
       <header class="page-head">
         <h1>
-          Squad of {cards.length === 1 ? '1 run' : `${cards.length} runs`}{' '}
-          <Copy text={squad.id} label="squad id" isShown />
+          Squad of {plural(cards.length, 'run')} <Copy text={squad.id} label="squad id" isShown />
         </h1>
         <p class="soft">
           started <Ago at={squad.createdAt} />
@@ -124,15 +103,15 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
         </p>
         {canAct && (
           <p class="actions">
-            <Act action={actions.cancel} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
+            <Button why={actions.cancel.why} keyName="c" tone="danger" onClick={() => setAsks('cancel')}>
               Cancel squad
-            </Act>
-            <Act action={actions.retry} keyName="r" onClick={() => setAsks('retry')}>
+            </Button>
+            <Button why={actions.retry.why} keyName="r" onClick={() => setAsks('retry')}>
               Retry failed
-            </Act>
-            <Act action={actions.integrate} keyName="i" onClick={() => setMerging(true)}>
+            </Button>
+            <Button why={actions.integrate.why} keyName="i" onClick={() => setMerging(true)}>
               Merge…
-            </Act>
+            </Button>
           </p>
         )}
       </header>
@@ -145,32 +124,16 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
       </div>
       {asks && (
         <Confirm
-          title={asks === 'cancel' ? 'Cancel this squad' : 'Retry what did not complete'}
+          title={asks === 'cancel' ? 'Cancel this squad' : 'Retry failed runs'}
           effect={actions[asks].effect}
           command={actions[asks].command}
-          yes={asks === 'cancel' ? 'Stop them' : 'Start anew'}
+          yes={asks === 'cancel' ? 'Cancel squad' : 'Retry'}
           tone={asks === 'cancel' ? 'danger' : 'main'}
           onYes={() => carryOut(asks)}
           onClose={() => setAsks(null)}
         />
       )}
     </div>
-  );
-}
-
-interface ActProps {
-  action: SquadAction;
-  keyName: string;
-  tone?: 'danger';
-  onClick(): void;
-  children: string;
-}
-
-function Act({ action, keyName, tone, onClick, children }: ActProps) {
-  return (
-    <Button why={action.why} keyName={keyName} tone={tone ?? 'plain'} onClick={onClick}>
-      {children}
-    </Button>
   );
 }
 

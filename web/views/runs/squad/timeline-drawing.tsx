@@ -73,7 +73,7 @@ export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: 
   const box = boxOf(span, width, { from, to });
   if (!box) return null;
   const thickness = piece.kind === 'turn' ? 14 : 4;
-  const look = piece.kind === 'turn' ? turnLook(piece, isStopped) : piece.kind;
+  const look = piece.kind === 'turn' ? turnStyle(piece, isStopped) : piece.kind;
   return (
     <rect
       class={`bar bar-${look}`}
@@ -82,7 +82,7 @@ export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: 
   );
 }
 
-function turnLook({ isOpen, exitCode }: Piece, isStopped: boolean): 'open' | 'off' | 'ok' | 'bad' {
+function turnStyle({ isOpen, exitCode }: Piece, isStopped: boolean): 'open' | 'off' | 'ok' | 'bad' {
   if (isOpen) return 'open';
   if (isStopped) return 'off';
   return exitCode === 0 ? 'ok' : 'bad';

@@ -23,7 +23,7 @@ describe('itemsOf', () => {
       ],
     ]);
     expect(items[0]!.words).toMatch(/^coder: turn 1, \d\d:\d\d:\d\d to \d\d:\d\d:\d\d, 2s, exit 0$/);
-    expect(items.at(-1)!.words).toMatch(/^coder: turn 1, \d\d:\d\d:\d\d still going on, 6s$/);
+    expect(items.at(-1)!.words).toMatch(/^coder: turn 1, \d\d:\d\d:\d\d still running, 6s$/);
     expect(items[3]!.words).toMatch(/^coder: review at \d\d:\d\d:\d\d\. round 1$/);
   });
 

@@ -1,7 +1,7 @@
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import { runName } from '../../../../src/schema/run-text.ts';
 import { shownDuration } from '../../../ui/figures.ts';
-import { type Mark, markWords } from './timeline-marks.tsx';
+import { type Mark, markName } from './timeline-marks.tsx';
 import { type Piece, piecesOf, type ShownTurn } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
@@ -31,7 +31,7 @@ export function itemsOf(
       ...{
         from: piece.from,
         to: piece.to,
-        words: pieceWords(card, piece),
+        words: describePiece(card, piece),
         isStopped: isStopped(card, piece),
       },
     })),
@@ -46,14 +46,14 @@ export function itemsOf(
         to: mark.at,
         isStopped: false,
       },
-      words: `${runName(card)}: ${markWords(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
+      words: `${runName(card)}: ${markName(mark.kind)} at ${clockTime(mark.at)}. ${mark.text}`,
     })),
   ]);
 }
 
-function pieceWords(card: RunCard, { kind, number, from, to, isOpen, exitCode }: Piece): string {
+function describePiece(card: RunCard, { kind, number, from, to, isOpen, exitCode }: Piece): string {
   const what = kind === 'turn' ? `turn ${number}` : kind === 'queued' ? 'queued' : 'waiting';
-  const until = isOpen ? 'still going on' : `to ${clockTime(to)}`;
+  const until = isOpen ? 'still running' : `to ${clockTime(to)}`;
   const exit = kind !== 'turn' || isOpen ? '' : `, exit ${exitCode ?? 'unknown'}`;
   return `${runName(card)}: ${what}, ${clockTime(from)} ${until}, ${shownDuration(to - from)}${exit}`;
 }

@@ -23,7 +23,7 @@ const WORDS: Record<Mark['kind'], string> = {
   stop: 'stop',
 };
 
-export const markWords = (kind: Mark['kind']): string => WORDS[kind];
+export const markName = (kind: Mark['kind']): string => WORDS[kind];
 
 export function MarkShape({ kind, x, y }: { kind: Mark['kind']; x: number; y: number }) {
   return <path class={`mark mark-${kind}`} d={SHAPES[kind]} transform={`translate(${x} ${y})`} />;

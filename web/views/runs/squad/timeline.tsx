@@ -97,7 +97,7 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
     setZoom(zoomed(whole, from - room, to + room));
   };
   useKeys([
-    { key: 'z', what: 'Zoom to the chosen run', run: zoomToRun, when: () => chosen.length > 0 },
+    { key: 'z', what: 'Zoom to the selected run', run: zoomToRun, when: () => chosen.length > 0 },
     { key: '0', what: 'Show the whole timeline', run: () => setZoom(null), when: () => zoom !== null },
   ]);
 
@@ -105,16 +105,16 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
     <section class="timeline" aria-label="Timeline">
       <div class="timeline-bar">
         <p class="timeline-words" aria-live="off">
-          {shown?.words ?? 'Point at a bar for its times; drag to zoom.'}
+          {shown?.words ?? 'Hover over a bar for its times; drag to zoom.'}
         </p>
         <Button
           keyName="z"
           onClick={zoomToRun}
-          why={chosen.length === 0 ? 'Choose a run in the tree first.' : null}
+          why={chosen.length === 0 ? 'Select a run in the tree first.' : null}
         >
           Zoom to run
         </Button>
-        <Button keyName="0" onClick={() => setZoom(null)} why={zoom ? null : 'All of it is shown.'}>
+        <Button keyName="0" onClick={() => setZoom(null)} why={zoom ? null : 'The whole timeline is shown.'}>
           Reset zoom
         </Button>
       </div>

@@ -1,12 +1,12 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PageFixture } from './testing/page-fixture.ts';
+import { WebFixture } from './testing/web-fixture.ts';
 
-let page: PageFixture;
+let web: WebFixture;
 
 beforeAll(async () => {
-  page = await PageFixture.start({
+  web = await WebFixture.start({
     files: {
       'index.html': '<!doctype html>the page',
       'assets/main-abc.js': 'script',
@@ -14,13 +14,13 @@ beforeAll(async () => {
       'icon.svg': '<svg/>',
     },
   });
-  writeFileSync(join(page.folder, 'secret.js'), 'secret');
-  symlinkSync('/etc', join(page.folder, 'web', 'etc'));
+  writeFileSync(join(web.folder, 'secret.js'), 'secret');
+  symlinkSync('/etc', join(web.folder, 'web', 'etc'));
 });
-afterAll(() => page[Symbol.asyncDispose]());
+afterAll(() => web[Symbol.asyncDispose]());
 
 /** Not fetch, which tidies a path before it sends it. */
-const raw = (path: string, method = 'GET') => page.ask(path, { method });
+const raw = (path: string, method = 'GET') => web.ask(path, { method });
 
 test.each(['/', '/inbox', '/r/run_0123456789/output', '/s/squad_0123456789', '/?w=/home/x.js'])(
   '%s is the page, without a token, and is not kept',
@@ -64,7 +64,7 @@ test('it may load nothing from elsewhere, be framed by nobody, and is told to no
   for (const path of ['/', '/assets/main-abc.js', '/missing.js']) {
     const { headers } = await raw(path);
     expect(headers['content-security-policy']).toBe(
-      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ws://${page.pageHost}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ws://${web.webHost}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -92,17 +92,17 @@ test.each([
   '/constructor.js',
 ])('no name leads out of its folder, or is another name for a file: %s', async path => {
   const { status, text: body } = await raw(path);
-  expect([status, body]).toEqual([404, 'There is no such file\n']);
+  expect([status, body]).toEqual([404, 'File not found\n']);
 });
 
 test('a build that came meanwhile is served once its page is opened', async () => {
-  writeFileSync(join(page.folder, 'web', 'assets', 'new-def.js'), 'new');
+  writeFileSync(join(web.folder, 'web', 'assets', 'new-def.js'), 'new');
   await raw('/');
   expect((await raw('/assets/new-def.js')).text).toBe('new');
 });
 
 test('a build without a page says so', async () => {
-  await using empty = await PageFixture.start();
+  await using empty = await WebFixture.start();
   const { status, text } = await empty.ask('/');
   expect([status, text]).toEqual([404, expect.stringContaining('npm run build')]);
 });

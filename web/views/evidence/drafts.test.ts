@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepDraft, keptDrafts } from './saved-drafts.ts';
+import { loadDrafts, saveDraft } from './saved-comments.ts';
 
 function storage() {
   const values = new Map<string, string>();
@@ -16,21 +16,21 @@ const other = { path: 'a.ts', line: 1, side: 'old' as const };
 
 test('each line has its own words, those typed last come last, and none leave nothing', () => {
   const kept = storage();
-  keepDraft('run_1', one, 'ha', kept);
-  keepDraft('run_1', other, 'left', kept);
-  keepDraft('run_1', one, 'half', kept);
-  expect(keptDrafts('run_1', kept)).toEqual([
+  saveDraft('run_1', one, 'ha', kept);
+  saveDraft('run_1', other, 'left', kept);
+  saveDraft('run_1', one, 'half', kept);
+  expect(loadDrafts('run_1', kept)).toEqual([
     { ...other, text: 'left' },
     { ...one, text: 'half' },
   ]);
-  expect(keptDrafts('run_2', kept)).toEqual([]);
-  keepDraft('run_1', one, '', kept);
-  keepDraft('run_1', other, '', kept);
+  expect(loadDrafts('run_2', kept)).toEqual([]);
+  saveDraft('run_1', one, '', kept);
+  saveDraft('run_1', other, '', kept);
   expect(kept.values.size).toBe(0);
 });
 
 test.each(['{', '5', '[null, 3, {"path": "a"}]'])('what is not ours is not taken for words: %s', text => {
   const kept = storage();
   kept.values.set('squad-drafts:run_1', text);
-  expect(keptDrafts('run_1', kept)).toEqual([]);
+  expect(loadDrafts('run_1', kept)).toEqual([]);
 });

@@ -15,21 +15,21 @@ import { createRunFiles } from '../../process/output/run-files.ts';
 import { asSquadError } from '../../schema/error.ts';
 import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
-import { type LiveMessage, PageMessage } from '../../schema/live.ts';
+import { ClientMessage, type LiveMessage } from '../../schema/live.ts';
 import type { Run } from '../../schema/run.ts';
 import type { RunCard } from '../../schema/run-card.ts';
 import { openStore } from '../../store/open.ts';
 import type { LiveTimes } from '../live-socket.ts';
-import { type PageServer, servePage } from '../serve-web.ts';
+import { serveWeb, type WebServer } from '../serve-web.ts';
 
 export const TOKEN = 'the-token-of-the-user';
 
-export interface PageFixtureOptions {
+export interface WebFixtureOptions {
   operations?: Operation[];
   times?: Partial<LiveTimes>;
   files?: Record<string, string>;
-  mostBodyBytes?: number;
-  /** Whether connections are taken for the user's own; as it is unless said. */
+  maxBodyBytes?: number;
+  /** Overrides the check whether a connection is the user's own. */
   isOwnPeer?: boolean;
 }
 
@@ -40,26 +40,26 @@ interface AskOptions {
   body?: string;
 }
 
-/** The page's server behind the real guard, on a real port, over a real store. */
-export class PageFixture {
+/** The web server behind the real guard, on a real port, with a real store. */
+export class WebFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'squad-page-'));
   readonly live = new Map<RunId, Run>();
   readonly errors: unknown[] = [];
-  /** How many are let in just now. */
+  /** Number of open requests. */
   open = 0;
   now = 1_000_000;
   isOwnPeer: boolean | null = null;
-  /** Who asks, by the token shown; the user's is always known. */
+  /** Callers by token; the user's is always known. */
   readonly callers = new Map<string, Caller>();
   store!: Awaited<ReturnType<typeof openStore>>;
   files = createRunFiles<RunId>({ runsDir: join(this.folder, 'runs'), chatsDir: join(this.folder, 'chats') });
   readonly sessions = new Sessions();
   private server!: HttpServer;
-  private pageServer!: PageServer;
+  private webServer!: WebServer;
   private readonly sockets: WebSocket[] = [];
 
-  static async start(options: PageFixtureOptions = {}): Promise<PageFixture> {
-    const fixture = new PageFixture();
+  static async start(options: WebFixtureOptions = {}): Promise<WebFixture> {
+    const fixture = new WebFixture();
     fixture.isOwnPeer = options.isOwnPeer ?? null;
     await fixture.serve(options);
     return fixture;
@@ -74,19 +74,19 @@ export class PageFixture {
   }
 
   /** `Host` of the web UI. */
-  get pageHost(): string {
+  get webHost(): string {
     return this.server.hosts.page;
   }
 
   /** For one browser, at the web UI or another host. */
-  key(host = this.pageHost): string {
-    return this.pageServer.key(host);
+  key(host = this.webHost): string {
+    return this.webServer.key(host);
   }
 
-  /** As a browser asks that resolves the name of the web UI; fetch would not let us set the Host. */
+  /** Requests with the host name of the web UI; fetch does not allow setting Host. */
   ask(
     path: string,
-    { host = this.pageHost, method = 'GET', headers = {}, body = '' }: AskOptions = {},
+    { host = this.webHost, method = 'GET', headers = {}, body = '' }: AskOptions = {},
   ): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
     return new Promise((settle, reject) => {
       const options = { host: '127.0.0.1', port: this.port, path, method, headers: { host, ...headers } };
@@ -127,14 +127,14 @@ export class PageFixture {
     return ((await (await this.post('/api/ticket', body)).json()) as { ticket: string }).ticket;
   }
 
-  /** A page that is open, and everything it is told. */
-  async page(after?: number): Promise<OpenPage> {
+  /** An open web UI and every message it receives. */
+  async openClient(after?: number): Promise<OpenClient> {
     const query = after === undefined ? '' : `&after=${after}`;
     const socket = new WebSocket(
       `ws://127.0.0.1:${this.port}/api/live?ticket=${await this.ticket()}${query}`,
     );
     this.sockets.push(socket);
-    return new OpenPage(socket);
+    return new OpenClient(socket);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -148,7 +148,7 @@ export class PageFixture {
     return this.server.close();
   }
 
-  private async serve({ operations = [], times, files = {}, mostBodyBytes = 1024 }: PageFixtureOptions) {
+  private async serve({ operations = [], times, files = {}, maxBodyBytes = 1024 }: WebFixtureOptions) {
     this.store = await openStore({ file: join(this.folder, 'squad.db'), version: '1' });
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(join(this.folder, 'web', name, '..'), { recursive: true });
@@ -168,9 +168,9 @@ export class PageFixture {
     const user: Caller = { client: null, cwd: null, workspace: null, env: {}, parent: null };
     const asking = new WeakMap<IncomingMessage, Caller>();
     const sessionOf = new WeakMap<IncomingMessage, string>();
-    this.pageServer = servePage(
+    this.webServer = serveWeb(
       {
-        ...{ services, operations, dispatch, mostBodyBytes },
+        ...{ services, operations, dispatch, maxBodyBytes },
         version: '1.2.3',
         sessions: {
           open: host => this.sessions.open(host),
@@ -181,7 +181,7 @@ export class PageFixture {
         webFolder: join(this.folder, 'web'),
         errorOf: thrown => asSquadError(thrown).toShape(),
         schemaOf: (type, io) => z.toJSONSchema(type, { io }) as Record<string, unknown>,
-        pageMessage: words => PageMessage.safeParse(words).data ?? null,
+        parseMessage: value => ClientMessage.safeParse(value).data ?? null,
         savedRun: async data => ({ name: 'saved.html', page: JSON.stringify(data) }),
         touchedRuns: events => touchedRuns(services, events),
         cardsOf: async runs => runs.map(({ id, status }) => ({ id, status }) as RunCard),
@@ -202,7 +202,7 @@ export class PageFixture {
         return caller !== undefined;
       },
       mcp: { handle: async () => {}, close: async () => {} },
-      page: this.pageServer,
+      page: this.webServer,
       onOpen: count => {
         this.open = count;
       },
@@ -211,14 +211,14 @@ export class PageFixture {
   }
 }
 
-export class OpenPage {
+export class OpenClient {
   readonly socket: WebSocket;
-  readonly told: LiveMessage[] = [];
+  readonly received: LiveMessage[] = [];
   readonly closed: Promise<{ code: number; why: string }>;
 
   constructor(socket: WebSocket) {
     this.socket = socket;
-    socket.on('message', data => this.told.push(JSON.parse(String(data)) as LiveMessage));
+    socket.on('message', data => this.received.push(JSON.parse(String(data)) as LiveMessage));
     socket.on('error', () => {});
     this.closed = new Promise(settle =>
       socket.once('close', (code, why) => settle({ code, why: String(why) })),
@@ -226,19 +226,25 @@ export class OpenPage {
   }
 
   ofType<T extends LiveMessage['type']>(type: T): Extract<LiveMessage, { type: T }>[] {
-    return this.told.filter((message): message is Extract<LiveMessage, { type: T }> => message.type === type);
+    return this.received.filter(
+      (message): message is Extract<LiveMessage, { type: T }> => message.type === type,
+    );
   }
 
-  /** Settles with the nth message of this type. */
-  async hears<T extends LiveMessage['type']>(type: T, count = 1): Promise<Extract<LiveMessage, { type: T }>> {
+  /** Resolves with the nth message of this type. */
+  async receives<T extends LiveMessage['type']>(
+    type: T,
+    count = 1,
+  ): Promise<Extract<LiveMessage, { type: T }>> {
     for (const end = Date.now() + 10_000; this.ofType(type).length < count; ) {
-      if (Date.now() > end) throw new Error(`No ${type} came: ${JSON.stringify(this.told).slice(0, 2_000)}`);
+      if (Date.now() > end)
+        throw new Error(`No ${type} came: ${JSON.stringify(this.received).slice(0, 2_000)}`);
       await new Promise(wake => setTimeout(wake, 5));
     }
     return this.ofType(type)[count - 1]!;
   }
 
-  say(words: unknown): void {
-    this.socket.send(typeof words === 'string' ? words : JSON.stringify(words));
+  send(message: unknown): void {
+    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 }
