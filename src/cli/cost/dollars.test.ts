@@ -7,6 +7,9 @@ test('money is a number of dollars, with or without their sign', () => {
 
 test.each(['', ' ', '0', '-1', 'much', 'Infinity', '1,5'])('%j is no money', text => {
   expect(() => dollars('--budget', text)).toThrow(
-    expect.objectContaining({ code: 'INVALID_INPUT', suggestions: ['In US dollars: --budget 0.50'] }),
+    expect.objectContaining({
+      code: 'INVALID_INPUT',
+      suggestions: ['Use an amount in US dollars above 0: --budget 0.50'],
+    }),
   );
 });

@@ -38,7 +38,7 @@ const text = (given: Partial<IntegrationPlan> = {}) => integrationLines(plan(giv
 test('nothing to do is said plainly, with what was left out and why', () => {
   const leftOut = [{ runId: 'run_bbbbbbbbbb' as RunId, why: 'it has not ended' }];
   expect(text({ branches: [], leftOut })).toBe(
-    'There is nothing to integrate.\nleft out  run_bbbbbbbbbb: it has not ended',
+    'Nothing to integrate.\nskipped  run_bbbbbbbbbb: it has not ended',
   );
 });
 
@@ -55,7 +55,7 @@ test('branches in their order, each with what is to be known of it', () => {
   expect(shown).toMatch(/^Into main at f{10}, checked out at \/repo:/);
   expect(shown).toMatch(/1 {2}run_aaaaaaaaaa .* 2 {2}merges/);
   expect(shown).toMatch(/2 {2}run_bbbbbbbbbb .* – {2}conflict/);
-  expect(shown).toContain('run_aaaaaaaaaa: what it left uncommitted is committed to its branch first');
+  expect(shown).toContain('run_aaaaaaaaaa: its uncommitted changes are committed to its branch first');
   expect(shown).toContain(
     'run_bbbbbbbbbb: conflicts in a b.txt\n   run_bbbbbbbbbb: CONFLICT (modify/delete): x\n   run_bbbbbbbbbb: shares files with #1',
   );

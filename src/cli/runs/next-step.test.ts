@@ -9,13 +9,13 @@ test('who is not logged in is told how, where the set-up is described, and how t
     'Run `claude` and log in. Set-up: docs/guides/engines/claude.md. Then: squad retry run_1',
   );
   expect(nextStep(failed('ENGINE_NOT_LOGGED_IN', 'mine'), logins)).toBe(
-    'Log in to it, or give its key to whoever asks. Then: squad retry run_1',
+    'Log in to this engine, or set its API key. Then: squad retry run_1',
   );
 });
 
 test.each([
   ['ENGINE_RATE_LIMITED', 'squad retry run_1'],
-  ['BUDGET_EXCEEDED', 'docs/guides/money.md'],
+  ['BUDGET_EXCEEDED', 'docs/guides/cost.md'],
   ['STALLED', '`stall`'],
   ['OUTPUT_MISMATCH', 'squad show run_1'],
   ['CHAT_UNKNOWN', 'chat'],

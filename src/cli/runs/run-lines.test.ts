@@ -112,7 +112,7 @@ test('that a run is quiet is told with what is known of it, and so is its next s
   expect(displayWidth(narrow)).toBe(60);
   expect(narrow).toMatch(/quiet {6}stalled: word .*…$/);
   expect(tell(id(1), { type: 'run.quiet', state: null, text: 'At work.' })).toBe(
-    '12:04:01  qa  awake      gives signs again',
+    '12:04:01  qa  awake      active again',
   );
 });
 
@@ -203,7 +203,7 @@ test('the block has a line for each agent at work and one for the whole', () => 
   const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
   expect(statusLines(views.list(), now(), screen, plain)).toEqual([
     expect.stringMatching(/^ . developer {2}Edit src\/auth\/refresh\.ts {35}2m27s$/u),
-    expect.stringMatching(/^ . qa {9}at work {52}2m27s$/u),
+    expect.stringMatching(/^ . qa {9}running {52}2m27s$/u),
     ' running 2 · queued 1 · done 1                      2m27s · 41k tokens · $0.61',
   ]);
 });
@@ -258,8 +258,8 @@ test('the summary says what to do about a failure, once for all runs that share 
   expect(lines.slice(lines.indexOf('failed 3') + 1)).toEqual([
     '  Run `claude` and log in. Set-up:',
     '  docs/guides/engines/claude.md. Then: squad retry RUN',
-    '  Wait, then: squad retry run_0000000003. Fewer at once:',
-    '  squad config set limits.concurrency N',
+    '  Wait, then: squad retry run_0000000003. To run fewer',
+    '  agents at once: squad config set limits.concurrency N',
     '  squad log run_0000000001  why coder failed (ENGINE_NOT_LO…',
     '  squad log run_0000000002  why coder 2 failed (ENGINE_NOT_…',
     '  squad log run_0000000003  why qa failed (ENGINE_RATE_LIMI…',
@@ -296,7 +296,7 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
       ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
     );
     const filesChanged = { count: files, files: [] };
-    views.see({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
   };
   seen(1, 'verified', 2);
   seen(2, 'claimed', 0);
@@ -318,12 +318,12 @@ test('the summary says which branch has the changes, and how to see and merge th
     queue(number, 'coder');
     tell(id(number), ended({}));
     const evidence = { verdict: 'verified', filesChanged: { count: files, files: [] } };
-    views.see({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
+    views.addFacts({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
   };
   done(1, 2, { branch: 'squad/coder/run_1', baseBranch: 'main' });
   const ofOne = summaryLines(views.list(), 80, plain);
   expect(ofOne.slice(ofOne.indexOf('done 1') + 1)).toEqual([
-    '  The changes of coder are on the branch squad/coder/run_1.',
+    '  The changes of coder are on branch squad/coder/run_1.',
     '  squad show run_0000000001       what coder reported',
     '  squad diff run_0000000001       what changed while coder worked',
     '  squad integrate run_0000000001  merge the changes of coder into main',
@@ -331,12 +331,12 @@ test('the summary says which branch has the changes, and how to see and merge th
   done(2, 0, { branch: 'squad/coder/run_2', baseBranch: 'main' });
   done(3, 1, null);
   const all = summaryLines(views.list(), 80, plain).join('\n');
-  expect(all.match(/are on the branch .*/g)).toEqual(['are on the branch squad/coder/run_1.']);
+  expect(all.match(/are on branch .*/g)).toEqual(['are on branch squad/coder/run_1.']);
   expect(all).toContain('squad integrate run_0000000001');
   for (const number of [4, 5, 6, 7])
     done(number, 1, { branch: `squad/coder/run_${number}`, baseBranch: null });
   const many = summaryLines(views.list(), 120, plain).join('\n');
-  expect(many).toContain('The changes of 5 runs are on branches of their own: squad worktrees lists them.');
+  expect(many).toContain('The changes of 5 runs are on separate branches: squad worktrees lists them.');
   expect(many).toContain('squad integrate RUN');
 });
 
@@ -347,12 +347,12 @@ test('the summary does not claim that a branch has changes that nobody committed
   const worktree = { branch: 'squad/coder/run_1', baseBranch: 'main' };
   const filesChanged = { count: 1, files: [] };
   const commits = { count: 0, newest: [] };
-  views.see({
+  views.addFacts({
     ...{ id: id(1), notes: [], worktree },
     evidence: { verdict: 'verified', filesChanged, commits },
   } as unknown as Run);
   expect(summaryLines(views.list(), 120, plain)).toContain(
-    '  The changes of coder are not committed yet, in the work tree of the branch squad/coder/run_1.',
+    '  The changes of coder are in the work tree of branch squad/coder/run_1, not committed yet.',
   );
 });
 
@@ -365,7 +365,7 @@ test('the summary says what there is to note of the runs, what they share once',
       'The MCP server gone was not available: no\u001b[31m',
       ...(number === 1 ? ['Only here.'] : []),
     ];
-    views.see({ id: id(number), evidence: null, notes } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: null, notes } as unknown as Run);
   }
   const lines = summaryLines(views.list(), 80, plain);
   expect(lines.filter(line => line.includes('gone'))).toEqual([

@@ -26,11 +26,11 @@ interface Check {
 
 const LITTLE_SPACE = 1024 ** 3;
 
-/** `squad doctor`: looks at everything a run depends on and says what to do about what is wrong. Exit code 1 if anything failed. */
+/** `squad doctor`: checks everything that runs depend on, with a fix for each problem. Exit code 1 if a check failed. */
 export async function doctorCommand(context: CliContext): Promise<number> {
   const homeCheck = await check('home', home);
   const hubCheck = await check('hub', hub);
-  // It is the hub that looks at the workspace and for agent CLIs.
+  // The hub inspects the workspace and finds agent CLIs.
   const hubIsThere = hubCheck.state !== 'failed';
   const [ofWorkspace, found] = await Promise.all([
     hubIsThere ? workspace(context) : { checks: [], inspected: null },
@@ -45,13 +45,8 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     ...(hubIsThere ? [await check('database', database)] : []),
     ...ofWorkspace.checks,
     ...(Array.isArray(found) ? [] : [found]),
-    await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
-    await program(
-      'tmux',
-      ['-V'],
-      'warning',
-      'Only for watching a run in a tmux window: install tmux if you want that.',
-    ),
+    await program('git', ['--version'], 'failed', 'Install git: work trees, diffs and reviews need it.'),
+    await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
     await check('sandbox', sandbox),
     await check('processes', processes),
   ];
@@ -79,15 +74,15 @@ function home(): Check {
       name: 'home',
       state: 'warning',
       detail,
-      next: ['Free some space; `squad prune` removes old runs.'],
+      next: ['Free some disk space; `squad prune` deletes old runs.'],
     };
   return ok('home', detail);
 }
 
-/** What agents of clients get that hand down almost nothing. */
+/** The environment for agents of clients that pass on almost none. */
 function savedEnvironment(): Check {
   const file = environmentFilePath(homeFolder(process.env));
-  if (!existsSync(file)) return ok('env', `${file} is not there: \`squad install\` writes it`);
+  if (!existsSync(file)) return ok('env', `${file} does not exist yet; \`squad install\` creates it`);
   const names = Object.keys(parseEnvironmentFile(readFileSync(file, 'utf8'), file));
   return ok('env', `${file}, ${names.length} ${names.length === 1 ? 'variable' : 'variables'}`);
 }
@@ -100,11 +95,11 @@ async function hub(): Promise<Check> {
     name: 'hub',
     state: 'warning',
     detail: `${detail}, no HTTP`,
-    next: ['Agents cannot call Squad, and HTTP clients cannot connect: `squad hub log` says why.'],
+    next: ['Agents cannot call Squad and HTTP clients cannot connect. `squad hub log` shows why.'],
   };
 }
 
-/** Says what was restored since the hub started, and where damaged files are kept. */
+/** Reports what was restored since the hub started, and where damaged databases are kept. */
 async function database(): Promise<Check> {
   const status = await HubClient.ask({}, 'hub_status');
   const folder = dirname(status.database);
@@ -114,10 +109,10 @@ async function database(): Promise<Check> {
   return {
     name: 'database',
     state: 'warning',
-    detail: status.restored ?? `damaged before and rebuilt; kept: ${kept.join(', ')}`,
+    detail: status.restored ?? `was damaged and rebuilt; kept: ${kept.join(', ')}`,
     next: kept.map(
       name =>
-        `${join(folder, name)} is a damaged database that was replaced. Delete it once you miss nothing.`,
+        `${join(folder, name)} is a damaged database that was replaced. Delete it if nothing is missing.`,
     ),
   };
 }
@@ -157,7 +152,7 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
   }
 }
 
-/** What the workspace's file of other MCP servers amounts to; nothing where there is none. */
+/** Checks the MCP configuration of the workspace; nothing without one. */
 async function otherServers(root: string): Promise<Check[]> {
   const read = await readMcpConfig(root);
   const before = { config: null, text: null };
@@ -169,19 +164,19 @@ async function otherServers(root: string): Promise<Check[]> {
   );
   const count = Object.keys(config?.servers ?? {}).length;
   if (state === 'none' || (count === 0 && warnings.length === 0)) return [];
-  const detail = `${count} in force, ${file}`;
+  const detail = `${count} active, ${file}`;
   const worst = warnings.length === 0 ? 'ok' : state === 'invalid' ? 'failed' : 'warning';
   return [{ name: 'servers', state: worst, detail, next: warnings }];
 }
 
-/** It runs when nobody is looking, so a missing program would go unseen. */
+/** A hook runs in the background, where a missing program would go unnoticed. */
 function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   const setting = settingOf(inspected, name);
   if (!setting?.value) return [];
   const argv = setting.value as string[];
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
   if (fault === null) return [ok(name, argv.join(' '))];
-  const next = [`It is set in ${setting.source}. A full path is found from everywhere.`];
+  const next = [`It is set in ${setting.source}. Use an absolute path.`];
   return [{ name, state: 'warning', detail: fault, next }];
 }
 
@@ -204,32 +199,32 @@ async function program(
   }
 }
 
-/** Only subagents with code mode need it. */
+/** Only subagents with code mode need a sandbox. */
 async function sandbox(): Promise<Check> {
   const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
   const found = await findSandbox(process.env);
   if ('missing' in found)
     return { name: 'sandbox', state: 'warning', detail: found.missing, next: found.suggestions };
-  return ok('sandbox', `${found.bubblewrap}, and a program runs in it: subagents can have code mode`);
+  return ok('sandbox', `${found.bubblewrap} works: subagents can use code mode`);
 }
 
 function processes(): Check {
   if (existsSync('/proc/self/environ'))
     return ok(
       'processes',
-      'what an agent starts is found by process group, session, parentage, its tag in /proc and the output it holds; a daemon that sheds all of these can outlive its run',
+      'child processes of agents are found by process group, session, parent, their tag in /proc and their open output; a daemon that drops all of these can outlive its run',
     );
   return {
     name: 'processes',
     state: 'warning',
-    detail: 'no /proc: what an agent starts is found by parentage and process group',
-    next: ['A program that leaves both behind can outlive its run.'],
+    detail: 'no /proc: child processes of agents are found by parent and process group only',
+    next: ['A program that changes both can outlive its run.'],
   };
 }
 
-async function check(name: string, look: () => Check | Promise<Check>): Promise<Check> {
+async function check(name: string, run: () => Check | Promise<Check>): Promise<Check> {
   try {
-    return await look();
+    return await run();
   } catch (thrown) {
     return bad(name, thrown);
   }

@@ -39,7 +39,7 @@ describe('squad mcp add', () => {
       agentServers: { coder: ['files'], reviewer: ['files'] },
       shared: ['docs'],
     });
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
   });
 
   test('replaces nothing unless told to, and says so about roles that are not there', async () => {
@@ -100,7 +100,7 @@ describe('squad mcp add', () => {
     for (const given of await Promise.all(trusts)) expect(given).toMatchObject({ code: 0, stderr: '' });
     const record = JSON.parse(readFileSync(join(squad.home, 'trust.json'), 'utf8')) as { files: object };
     expect(Object.keys(record.files).sort()).toEqual([join(squad.workspace, FILE), ...files].sort());
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
     expect(readdirSync(squad.home).filter(name => /^(trust\.json|mcp-config)\.lock/.test(name))).toEqual([]);
   });
 
@@ -146,7 +146,7 @@ describe('squad mcp remove', () => {
     expect(removed.stdout).toMatch(/^one is out of .*\n.*coder\.md still names it under mcp\.\n$/);
     const { servers, agentServers, shared } = configOf(squad);
     expect([Object.keys(servers), agentServers, shared]).toEqual([['two'], { coder: ['two'] }, []]);
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
   });
 });
 
@@ -319,7 +319,7 @@ describe('what came with a repository', () => {
     expect(asked.code).toBe(3);
     expect(asked.stdout).toContain(
       [
-        'Once trusted, for agents at work here it',
+        'Once trusted, this file',
         '  starts  db: npx -y "db server"',
         '  reaches docs: https://docs.example/mcp',
         '  reads   DB_URL, KEY of your environment',

@@ -199,7 +199,10 @@ describe('squad install', () => {
     expect((await squad.run(['install', 'cursor', '--yes'])).stdout).toContain('already has Squad');
 
     const both = await squad.run(['install', 'cursor', '--undo', '--dry-run']);
-    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--undo has no --dry-run') });
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--undo and --dry-run cannot be combined'),
+    });
     expect(readFileSync(file, 'utf8')).toBe(after);
 
     const undone = await squad.run(['install', 'cursor', '--undo']);
@@ -264,7 +267,7 @@ describe('squad demo', () => {
     const { code, stdout, stderr } = await squad.run(['demo'], { env: { TMPDIR: squad.root } });
     expect(stderr).toBe('');
     expect(code).toBe(0);
-    expect(stdout).toContain('these agents are scripted. No model is called');
+    expect(stdout).toContain('the agents follow a script, without a model');
     expect(stdout).toMatch(/qa-engineer\n {4}One of two tests fails/);
     expect(stdout).toContain('  src/slug.js\n  test/slug.test.js\n');
     expect(stdout).toMatch(
@@ -319,7 +322,7 @@ describe('help', () => {
     const { error } = await squad.json<{ error: { code: string; message: string } }>(['nosuch']);
     expect(error).toMatchObject({ code: 'INVALID_INPUT', message: "unknown command 'nosuch'" });
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
-      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   says what it takes\n",
+      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   shows the usage\n",
     });
     expect((await squad.run(['rnu'])).stderr).toContain('\n  Did you mean run?\n');
     expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  squad config help set   ');

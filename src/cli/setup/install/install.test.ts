@@ -263,7 +263,7 @@ test('undo keeps a table of servers that was there before, and folders that some
   apply(plan('cursor', context), backups);
   write('.cursor/other.json', '{}');
   expect(undo('cursor', backups).message).toContain(
-    `Kept the folder ${join(home, '.cursor')}, which other programs use by now.`,
+    `Kept the folder ${join(home, '.cursor')}, which is not empty.`,
   );
   expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
 });

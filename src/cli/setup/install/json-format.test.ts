@@ -106,7 +106,7 @@ test('fields the user added to the entry stay, ours are brought up to date', () 
 test.each([
   ['{\n  "a": 1\n  "b": 2\n}', /^line 3, column 3: not valid JSON \(comma expected\)/],
   ['{ "mcpServers": {', /^line 1, column \d+: not valid JSON/],
-  ['[]', /^line 1, column 1: the file should hold a JSON object/],
+  ['[]', /^line 1, column 1: the file should contain a JSON object/],
   ['{\n "mcpServers": null }', /^line 2, column 16: "mcpServers" should be an object/],
 ])('%j is refused with line and column', (text, message) => {
   expect(() => put(text)).toThrow(message);

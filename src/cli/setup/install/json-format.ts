@@ -19,7 +19,7 @@ import {
 
 type Json = EntryValue | { [name: string]: Json };
 
-/** JSON with comments and trailing commas, as these clients read it. */
+/** JSON with comments and trailing commas, which these clients accept. */
 export const jsonFormat: ConfigFormat = {
   put(text, path, entry) {
     const start = text.trim() === '' ? `{}${lineEnding(text)}` : text;
@@ -54,13 +54,17 @@ function parse(text: string): Node {
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first)
-    throw configInvalid(text, first.offset, `not valid JSON (${words(printParseErrorCode(first.error))})`);
+    throw configInvalid(
+      text,
+      first.offset,
+      `not valid JSON (${separateWords(printParseErrorCode(first.error))})`,
+    );
   if (root?.type !== 'object')
-    throw configInvalid(text, root?.offset ?? 0, 'the file should hold a JSON object');
+    throw configInvalid(text, root?.offset ?? 0, 'the file should contain a JSON object');
   return root;
 }
 
-/** The entry's fields one by one, and a table's (the environment) one deeper: what the user added beside them stays. */
+/** The fields of an entry, and of a nested table (the environment): each is set alone, so that fields of the user stay. */
 function leaves(entry: Record<string, EntryValue>): [string[], EntryValue][] {
   return Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
     typeof value === 'object' && !Array.isArray(value)
@@ -113,7 +117,7 @@ function insert(text: string, object: Node, key: string, value: Json): string {
     { at, text: text.slice(at, close).includes('\n') ? property : `${property}${eol}${outer}` },
   ];
   if (!last || comma !== null) return applyEdits(text, edits);
-  // A comment behind the last property stays with it: the comma goes before, the new property after.
+  // A comment after the last property stays with it: the comma goes before it, the new property after it.
   if (at === after) return applyEdits(text, [{ at, text: `,${edits[0]?.text}` }]);
   return applyEdits(text, [...edits, { at: after, text: ',' }]);
 }
@@ -132,7 +136,7 @@ const literal = (text: string, value: Json, indent: string) =>
     ? JSON.stringify(value)
     : JSON.stringify(value, null, indentUnit(text)).replaceAll('\n', lineEnding(text) + indent);
 
-/** Between two nodes there is only space, comments and at most one comma. */
+/** Between two nodes there are only spaces, comments and at most one comma. */
 function commaIn(text: string, from: number, to: number): number | null {
   for (const token of tokens(text, from, to)) if (token[0] === ',') return from + token.index;
   return null;
@@ -147,4 +151,5 @@ const tokens = (text: string, from: number, to: number) => [
   ...text.slice(from, to).matchAll(/\/\/[^\r\n]*|\/\*[\s\S]*?\*\/|,/g),
 ];
 
-const words = (name: string) => name.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter}`).toLowerCase();
+const separateWords = (name: string) =>
+  name.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter}`).toLowerCase();
