@@ -44,80 +44,51 @@ export function eventToLine(
   columns = Number.POSITIVE_INFINITY,
 ): string | null {
   const { body } = event;
-  const line = (name: string, state: string, detail: string) =>
-    [style.dim(formatClock(event.at)), name, state, detail].join(GAP).trimEnd();
-  const plain = (name: string, state: string, detail: string) =>
-    line(padEnd(name, width), padEnd(state, STATE_WIDTH), detail);
-
-  if (body.type === 'hub.stopped') return plain('hub', 'stopped', visibleLine(body.reason));
-  if (body.type === 'hub.recovered') return plain('hub', 'recovered', recovery(body));
+  const name = run ? style.role(run.roleId, padEnd(truncate(run.label, width), width)) : padEnd('hub', width);
+  const line = (state: string, detail: string, paint = (text: string) => text) =>
+    [style.dim(formatClock(event.at)), name, paint(padEnd(state, STATE_WIDTH)), detail].join(GAP).trimEnd();
+  if (body.type === 'hub.stopped') return line('stopped', visibleLine(body.reason));
+  if (body.type === 'hub.recovered') return line('recovered', recovery(body));
   if (!run) return null;
 
-  const name = style.role(run.roleId, padEnd(truncate(run.label, width), width));
   const room = columns - width - CLOCK_WIDTH - STATE_WIDTH - 3 * GAP.length;
+  const cut = (text: string) => truncate(text, Math.max(MIN_REASON_LENGTH, room));
   const whole = `${run.engine} · ${run.id}`;
   const origin = style.dim(displayWidth(whole) <= room ? whole : run.id);
   switch (body.type) {
     case 'run.queued':
-      return line(name, style.dim(padEnd('queued', STATE_WIDTH)), origin);
+      return line('queued', origin, style.dim);
     case 'run.started':
-      return line(
-        name,
-        padEnd('started', STATE_WIDTH),
-        body.turn > 1 ? `${origin} · turn ${body.turn}` : origin,
-      );
+      return line('started', body.turn > 1 ? `${origin} · turn ${body.turn}` : origin);
     case 'run.quiet':
-      if (body.state === null) return line(name, padEnd('awake', STATE_WIDTH), 'active again');
-      return line(
-        name,
-        style.yellow(padEnd('quiet', STATE_WIDTH)),
-        truncate(`${STALL_TEXT[body.state]}: ${visibleLine(body.text)}`, Math.max(MIN_REASON_LENGTH, room)),
-      );
-    case 'run.budget':
-      return line(
-        name,
-        style.yellow(padEnd('budget', STATE_WIDTH)),
-        `${formatCost(body.spentUsd)} of ${formatCost(body.budgetUsd)} for the ${body.scope}`,
-      );
+      if (body.state === null) return line('awake', 'active again');
+      return line('quiet', cut(`${STALL_TEXT[body.state]}: ${visibleLine(body.text)}`), style.yellow);
+    case 'run.budget': {
+      const spent = `${formatCost(body.spentUsd)} of ${formatCost(body.budgetUsd)} for the ${body.scope}`;
+      return line('budget', spent, style.yellow);
+    }
     case 'run.stopping':
-      return line(name, style.yellow(padEnd('stopping', STATE_WIDTH)), STOPPING[body.reason]);
+      return line('stopping', STOPPING[body.reason], style.yellow);
     case 'inbox.asked':
-      return line(
-        name,
-        style.yellow(padEnd(askState(body.item), STATE_WIDTH)),
-        askLine(body.item, room, style),
-      );
+      return line(askState(body.item), askLine(body.item, room, style), style.yellow);
     case 'inbox.settled':
-      return line(name, padEnd(body.item.state, STATE_WIDTH), closedLine(body.item, room));
+      return line(body.item.state, closedLine(body.item, room));
     case 'review.requested':
-      return line(
-        name,
-        style.yellow(padEnd('in review', STATE_WIDTH)),
-        `round ${body.iteration} · ${body.reviewerId}`,
-      );
-    case 'review.closed':
-      return line(
-        name,
-        padEnd('reviewed', STATE_WIDTH),
-        truncate(
-          [outcomeText(body.outcome, style), `round ${body.iteration}`, visibleLine(body.reason ?? '')]
-            .filter(Boolean)
-            .join(' · '),
-          Math.max(MIN_REASON_LENGTH, room),
-        ),
-      );
+      return line('in review', `round ${body.iteration} · ${body.reviewerId}`, style.yellow);
+    case 'review.closed': {
+      const parts = [
+        outcomeText(body.outcome, style),
+        `round ${body.iteration}`,
+        visibleLine(body.reason ?? ''),
+      ];
+      return line('reviewed', cut(parts.filter(Boolean).join(' · ')));
+    }
     case 'pull_request.opened':
-      return line(
-        name,
-        style.green(padEnd('proposed', STATE_WIDTH)),
-        `#${body.number} ${visibleLine(body.url)}`,
-      );
-    case 'run.ended':
-      return line(
-        name,
-        paintStatus(shownStatus(body), style, padEnd(statusText(shownStatus(body)), STATE_WIDTH)),
-        ending(run, columns - width, style),
-      );
+      return line('proposed', `#${body.number} ${visibleLine(body.url)}`, style.green);
+    case 'run.ended': {
+      const status = shownStatus(body);
+      return line(statusText(status), ending(run, room, style), text => paintStatus(status, style, text));
+    }
     default:
       return null;
   }
@@ -135,9 +106,8 @@ export function reasonOf({ exitCode, error }: Pick<RunView, 'exitCode' | 'error'
   return [truncate(reason, Math.max(0, room - code.length - 1)), code].filter(part => part !== '').join(' ');
 }
 
-function ending(run: RunView, columns: number, style: Style): string {
+function ending(run: RunView, room: number, style: Style): string {
   if (isFailure(run.status)) {
-    const room = columns - CLOCK_WIDTH - STATE_WIDTH - 3 * GAP.length;
     const next = `${whyCommand(run.engine)} ${run.id}`;
     const left = room - next.length - GAP.length;
     // The summary repeats the next command; the full reason stands nowhere else.

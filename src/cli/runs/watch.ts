@@ -86,20 +86,13 @@ export async function readWatchStart(
   };
 }
 
-interface PrintOptions {
-  reporter: RunReporter;
-  views: RunViews;
-  context: CliContext;
-  isQuiet: boolean;
-}
-
 /** Prints the runs that exist and their open questions. */
 function printStart(
   { where, asks, last }: WatchStart,
-  { reporter, views, context, isQuiet }: PrintOptions,
+  reporter: RunReporter,
+  { context, isQuiet }: { context: CliContext; isQuiet: boolean },
 ): void {
   const { out, json, style } = context;
-  for (const item of asks) views.ask(item);
   const shown = reporter.shown();
   if (json) {
     const runs = shown.map(({ id: runId, roleId, engine, status }) => ({ runId, roleId, engine, status }));
@@ -150,11 +143,12 @@ export async function watchCommand(
   try {
     const start = await readWatchStart(client, ids, workspace);
     const views = new RunViews(start.runs);
+    for (const item of start.asks) views.ask(item);
     const reporter = new RunReporter(views, context, options);
     const isOver = () => ids.length > 0 && views.list().every(run => isEnd(run.status));
     try {
       reporter.origin = await webOrigin(client, context);
-      printStart(start, { reporter, views, context, isQuiet: options.quiet === true });
+      printStart(start, reporter, { context, isQuiet: options.quiet === true });
       if (!isOver()) await watch();
     } finally {
       reporter.close();

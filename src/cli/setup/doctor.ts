@@ -69,14 +69,9 @@ function home(): Check {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const detail = `${folder}, ${(free / 1e9).toFixed(1)} GB free`;
-  if (free < LITTLE_SPACE)
-    return {
-      name: 'home',
-      state: 'warning',
-      detail,
-      next: ['Free some disk space; `squad prune` deletes old runs.'],
-    };
-  return ok('home', detail);
+  return free < LITTLE_SPACE
+    ? warning('home', detail, ['Free some disk space; `squad prune` deletes old runs.'])
+    : ok('home', detail);
 }
 
 /** The environment for agents of clients that pass on almost none. */
@@ -91,12 +86,9 @@ async function hub(): Promise<Check> {
   const status = await HubClient.ask({}, 'hub_status');
   const detail = `version ${status.version}, pid ${status.pid}, database ${status.database}`;
   if (status.url !== null) return ok('hub', `${detail}, ${status.url}`);
-  return {
-    name: 'hub',
-    state: 'warning',
-    detail: `${detail}, no HTTP`,
-    next: ['Agents cannot call Squad and HTTP clients cannot connect. `squad hub log` shows why.'],
-  };
+  return warning('hub', `${detail}, no HTTP`, [
+    'Agents cannot call Squad and HTTP clients cannot connect. `squad hub log` shows why.',
+  ]);
 }
 
 /** Reports what was restored since the hub started, and where damaged databases are kept. */
@@ -106,15 +98,14 @@ async function database(): Promise<Check> {
   const start = `${basename(status.database)}.damaged-`;
   const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
   if (kept.length === 0 && (status.restored ?? null) === null) return ok('database', status.database);
-  return {
-    name: 'database',
-    state: 'warning',
-    detail: status.restored ?? `was damaged and rebuilt; kept: ${kept.join(', ')}`,
-    next: kept.map(
+  return warning(
+    'database',
+    status.restored ?? `was damaged and rebuilt; kept: ${kept.join(', ')}`,
+    kept.map(
       name =>
         `${join(folder, name)} is a damaged database that was replaced. Delete it if nothing is missing.`,
     ),
-  };
+  );
 }
 
 async function workspace(context: CliContext): Promise<{ checks: Check[]; inspected: Inspected | null }> {
@@ -134,13 +125,10 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
       engine.problem === null
         ? { ...ok('engine', `${engine.id}${whyThisEngine(inspected)}`), next: engine.notes }
         : { name: 'engine', state: 'failed', detail: engine.problem, next: engine.suggestions },
-      ...ignored.map(
-        ({ file, key, reason }): Check => ({
-          name: 'trust',
-          state: 'warning',
-          detail: `${key} in ${file} is ignored: ${reason}`,
-          next: ['Read the file, then run `squad trust`.'],
-        }),
+      ...ignored.map(({ file, key, reason }) =>
+        warning('trust', `${key} in ${file} is ignored: ${reason}`, [
+          'Read the file, then run `squad trust`.',
+        ]),
       ),
       ...(await otherServers(root)),
       ...hookOf(inspected, 'onEnd'),
@@ -176,8 +164,7 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   const argv = setting.value as string[];
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
   if (fault === null) return [ok(name, argv.join(' '))];
-  const next = [`It is set in ${setting.source}. Use an absolute path.`];
-  return [{ name, state: 'warning', detail: fault, next }];
+  return [warning(name, fault, [`It is set in ${setting.source}. Use an absolute path.`])];
 }
 
 const VERSION_TIMEOUT_MS = 10_000;
@@ -203,8 +190,7 @@ async function program(
 async function sandbox(): Promise<Check> {
   const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
   const found = await findSandbox(process.env);
-  if ('missing' in found)
-    return { name: 'sandbox', state: 'warning', detail: found.missing, next: found.suggestions };
+  if ('missing' in found) return warning('sandbox', found.missing, found.suggestions);
   return ok('sandbox', `${found.bubblewrap} works: subagents can use code mode`);
 }
 
@@ -214,12 +200,11 @@ function processes(): Check {
       'processes',
       'child processes of agents are found by process group, session, parent, their tag in /proc and their open output; a daemon that drops all of these can outlive its run',
     );
-  return {
-    name: 'processes',
-    state: 'warning',
-    detail: 'no /proc: child processes of agents are found by parent and process group only',
-    next: ['A program that changes both can outlive its run.'],
-  };
+  return warning(
+    'processes',
+    'no /proc: child processes of agents are found by parent and process group only',
+    ['A program that changes both can outlive its run.'],
+  );
 }
 
 async function check(name: string, run: () => Check | Promise<Check>): Promise<Check> {
@@ -231,6 +216,13 @@ async function check(name: string, run: () => Check | Promise<Check>): Promise<C
 }
 
 const ok = (name: string, detail: string): Check => ({ name, state: 'ok', detail, next: [] });
+
+const warning = (name: string, detail: string, next: string[]): Check => ({
+  name,
+  state: 'warning',
+  detail,
+  next,
+});
 
 function bad(name: string, thrown: unknown): Check {
   const { code, message, suggestions } = asSquadError(thrown);

@@ -522,7 +522,9 @@ test('squad mcp with a word that means nothing says which ones do; alone it is t
   await using squad = new TestSquad();
   const wrong = await squad.run(['mcp', 'nosuch']);
   expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('(INVALID_INPUT)') });
-  expect(wrong.stderr).toContain('squad mcp knows: serve, add, remove, import, lint, status, tools, approve');
+  expect(wrong.stderr).toContain(
+    'Subcommands of squad mcp: serve, add, remove, import, lint, status, tools, approve',
+  );
   const { stderr } = await squad.run(['mcp', '--help']);
   expect(stderr).toContain('squad mcp add | remove | import | lint | status | tools | approve');
 });

@@ -297,14 +297,14 @@ describe('help', () => {
     await using squad = new TestSquad();
     const { code, stdout, stderr } = await squad.run(['help']);
     expect([code, stderr]).toEqual([0, '']);
-    const commands = [...stdout.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run watch ls search events cost show log attach wait reply retry diff comment export cancel conversation inbox answer worktrees review overlap integrate roles context team decisions backlog init trust doctor prune install demo config open up audit hub mcp completion help'.split(
+      'run watch ls show log attach wait reply retry cancel diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help'.split(
         ' ',
       ),
     );
     expect(stdout).toMatch(
-      /Exit codes: 0 done · 1 a run did not complete.* · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time \(squad wait\) · 130 interrupted/,
+      /Exit codes: 0 success · 1 a run did not complete.* · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 `squad wait` timed out · 130 interrupted/,
     );
     expect(await squad.run(['--help'])).toMatchObject({ code: 0, stdout });
     expect((await squad.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -1,5 +1,5 @@
 import { SquadError } from '../../../schema/error.ts';
-import type { Entry } from './clients.ts';
+import type { Entry, EntryValue } from './clients.ts';
 
 /**
  * Edits a foreign file: every byte that is not ours stays. `text` may be empty (a new file).
@@ -16,6 +16,18 @@ export interface ConfigFormat {
 
 /** The line ending of the file; LF for a new one. */
 export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] === '\r\n' ? '\r\n' : '\n');
+
+/** Indentation of the line at this offset. */
+export const indentAt = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
+
+/** The fields of an entry, and of a nested table (the environment): each is set alone, so that fields of the user stay. */
+export const leaves = (entry: Entry): [keys: string[], value: EntryValue][] =>
+  Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
+    typeof value === 'object' && !Array.isArray(value)
+      ? Object.entries(value).map(([name, inner]) => [[key, name], inner])
+      : [[[key], value]],
+  );
 
 export interface Edit {
   at: number;

@@ -13,6 +13,8 @@ import {
   type ConfigFormat,
   configInvalid,
   type Edit,
+  indentAt,
+  leaves,
   lineEnding,
   wholeLines,
 } from './config-format.ts';
@@ -64,22 +66,13 @@ function parse(text: string): Node {
   return root;
 }
 
-/** The fields of an entry, and of a nested table (the environment): each is set alone, so that fields of the user stay. */
-function leaves(entry: Record<string, EntryValue>): [string[], EntryValue][] {
-  return Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
-    typeof value === 'object' && !Array.isArray(value)
-      ? Object.entries(value).map(([name, inner]) => [[key, name], inner])
-      : [[[key], value]],
-  );
-}
-
 function set(text: string, path: string[], value: Json): string {
   const root = parse(text);
   const node = findNodeAtLocation(root, path);
   if (node && isDeepStrictEqual(getNodeValue(node), value)) return text;
   if (node)
     return applyEdits(text, [
-      { at: node.offset, cut: node.length, text: literal(text, value, lineIndent(text, node.offset)) },
+      { at: node.offset, cut: node.length, text: literal(text, value, indentAt(text, node.offset)) },
     ]);
 
   let depth = path.length - 1;
@@ -107,8 +100,8 @@ function insert(text: string, object: Node, key: string, value: Json): string {
     ]);
   }
 
-  const outer = lineIndent(text, object.offset);
-  const inner = first ? lineIndent(text, first.offset) : outer + indentUnit(text);
+  const outer = indentAt(text, object.offset);
+  const inner = first ? indentAt(text, first.offset) : outer + indentUnit(text);
   const after = last ? endOf(last) : object.offset + 1;
   const comma = last ? commaIn(text, after, close) : null;
   const at = lastTokenEnd(text, after, close);
@@ -125,9 +118,6 @@ function insert(text: string, object: Node, key: string, value: Json): string {
 const endOf = (node: Node) => node.offset + node.length;
 
 const isOneLine = (text: string, object: Node) => object.parent !== undefined && !text.trim().includes('\n');
-
-const lineIndent = (text: string, offset: number) =>
-  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 
 const indentUnit = (text: string) => /^(?:\t| +)(?=["/}])/m.exec(text)?.[0] ?? '  ';
 

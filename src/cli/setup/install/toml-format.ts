@@ -1,5 +1,13 @@
 import type { EntryValue } from './clients.ts';
-import { applyEdits, type ConfigFormat, configInvalid, lineEnding, wholeLines } from './config-format.ts';
+import {
+  applyEdits,
+  type ConfigFormat,
+  configInvalid,
+  indentAt,
+  leaves,
+  lineEnding,
+  wholeLines,
+} from './config-format.ts';
 
 /** `[a.b]` and the keys below it. The first section is the top of the file, before any header. */
 interface TomlSection {
@@ -141,12 +149,10 @@ function plainKey(key: string): string {
 
 export const tomlFormat: ConfigFormat = {
   put(text, path, entry) {
-    const values = Object.entries(entry).flatMap(([key, value]): [string[], string][] =>
-      typeof value === 'object' && !Array.isArray(value)
-        ? Object.entries(value).map(([name, inner]) => [[...path, key, name], literal(inner)])
-        : [[[...path, key], literal(value)]],
+    return leaves(entry).reduce(
+      (result, [keys, value]) => set(result, [...path, ...keys], literal(value)),
+      text,
     );
-    return values.reduce((result, [keys, value]) => set(result, keys, value), text);
   },
 
   remove(text, path) {
@@ -235,8 +241,6 @@ const isSame = (a: string[], b: string[]) => a.length === b.length && isUnder(a,
 
 const lineEnd = (text: string, offset: number) =>
   offset + (/^[^\r\n]*/.exec(text.slice(offset))?.[0].length ?? 0);
-const indentAt = (text: string, offset: number) =>
-  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 
 const keyText = (path: string[]) =>
   path.map(key => (/^[A-Za-z0-9_-]+$/.test(key) ? key : quoted(key))).join('.');
