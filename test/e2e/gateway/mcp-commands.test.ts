@@ -313,7 +313,7 @@ describe('what came with a repository', () => {
     await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
     const file = squad.write(FILE, THEIRS);
     const doctor = await squad.run(['doctor']);
-    expect(doctor.stdout).toMatch(/^warning {2}servers {4}0 in force/m);
+    expect(doctor.stdout).toMatch(/^warning {2}servers {4}0 active/m);
     expect(doctor.stdout).toContain('has no effect until you trust it');
     const asked = await squad.run(['trust']);
     expect(asked.code).toBe(3);
@@ -329,7 +329,7 @@ describe('what came with a repository', () => {
     );
     const { files } = await squad.json<{ files: { file: string; trusted: boolean }[] }>(['trust', '--yes']);
     expect(files).toEqual([{ file, trusted: true }]);
-    expect((await squad.run(['doctor'])).stdout).toMatch(/2 in force/);
+    expect((await squad.run(['doctor'])).stdout).toMatch(/2 active/);
   });
 });
 

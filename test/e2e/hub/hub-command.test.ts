@@ -107,7 +107,7 @@ test('a stop says how many calls of subagents end with it, beside the runs that 
 test('hub log shows the end of the log, as much as asked for', async () => {
   await using squad = new TestSquad();
   const file = join(squad.home, 'hub.log');
-  expect(await squad.run(['hub', 'log'])).toMatchObject({ code: 0, stdout: `Nothing in ${file} yet.\n` });
+  expect(await squad.run(['hub', 'log'])).toMatchObject({ code: 0, stdout: `${file} is empty.\n` });
   const pid = await squad.hubPid();
   await squad.run(['hub', 'stop']);
   const all = await squad.json<{ file: string; lines: string[] }>(['hub', 'log']);
@@ -230,7 +230,7 @@ test('a hub that does not answer is told with its pid, and ends only by force', 
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(new RegExp(`failed +hub +HUB_UNREACHABLE: The hub \\(pid ${pid}\\)`));
   expect(stop.code).toBe(1);
-  expect(stop.stdout).toContain(`The hub (pid ${pid}) is still there`);
+  expect(stop.stdout).toContain(`The hub (pid ${pid}) is still running`);
   expect(stop.stdout).toContain('squad hub stop --force');
   expect(isAlive(pid)).toBe(true);
 

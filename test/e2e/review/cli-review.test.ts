@@ -55,7 +55,7 @@ describe('squad review', () => {
       '--type',
       'suggestions',
     ]);
-    expect(said.stdout).toMatch(/has the feedback \(commit [0-9a-f]{12}\)/);
+    expect(said.stdout).toMatch(/feedback sent \(commit [0-9a-f]{12}\)/);
     await squad.run(['wait', id]);
     expect((await shown(id)).run).toMatchObject({ status: 'completed', turn: 2 });
     await until('it has ended', async () => (await shown(reviewerId)).run.status === 'terminated');

@@ -192,7 +192,7 @@ describe('squad cancel', () => {
     expect(await squad.run(['cancel', first!])).toMatchObject({ code: 0, stdout: `${first}  cancelled\n` });
     expect(await squad.run(['cancel', first!])).toMatchObject({
       code: 0,
-      stdout: `${first}  was already over: cancelled\n`,
+      stdout: `${first}  had already ended: cancelled\n`,
     });
     const { run } = await squad.json<{ run: { squadId: string } }>(['show', second!]);
     expect((await squad.run(['cancel', run.squadId])).stdout).toBe(`${second}  cancelled\n`);

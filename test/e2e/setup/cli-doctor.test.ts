@@ -110,7 +110,7 @@ test("lists engines of one's own, and warns of a hook whose program is not there
     JSON.stringify({ engines: own, onEnd: ['no-such-hook', 'x'], onAsk: ['neither-this'] }),
   );
   const { stdout } = await squad.run(['doctor'], { env });
-  expect(stdout).toContain(`\nEngines of your own (${file})\n  mine, with events like those of claude\n`);
+  expect(stdout).toContain(`\nCustom engines (${file})\n  mine, with events in the format of claude\n`);
   expect(stdout).toMatch(/^warning {2}onEnd {6}no-such-hook was not found$/m);
   expect(stdout).toMatch(/^warning {2}onAsk {6}neither-this was not found$/m);
   expect(await squad.json(['doctor'], { env })).toMatchObject({ ok: true, ownEngines: own });
