@@ -138,7 +138,7 @@ export async function demoCommand(context: CliContext): Promise<number> {
     style.bold('Now with your own agents'),
     '  squad doctor                    shows which agent CLIs Squad finds here',
     '  squad run coder "Fix the test"  starts one in your project',
-    '  squad install claude-code       adds Squad to an MCP client',
+    '  squad install claude-code       adds it to an MCP client',
   ]);
   return code;
 }
