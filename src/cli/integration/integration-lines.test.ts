@@ -35,14 +35,14 @@ const plan = (given: Partial<IntegrationPlan> = {}): IntegrationPlan => ({
 });
 const text = (given: Partial<IntegrationPlan> = {}) => integrationLines(plan(given), look).join('\n');
 
-test('nothing to do is said plainly, with what was left out and why', () => {
+test('without anything to merge, skipped runs are listed with the reason', () => {
   const leftOut = [{ runId: 'run_bbbbbbbbbb' as RunId, why: 'it has not ended' }];
   expect(text({ branches: [], leftOut })).toBe(
     'Nothing to integrate.\nskipped  run_bbbbbbbbbb: it has not ended',
   );
 });
 
-test('branches in their order, each with what is to be known of it', () => {
+test('branches are listed in merge order with their details', () => {
   const conflict = branch({
     runId: 'run_bbbbbbbbbb' as RunId,
     outcome: 'conflict',
@@ -62,7 +62,7 @@ test('branches in their order, each with what is to be known of it', () => {
   expect(shown.match(/a b\.txt/g)).toHaveLength(1);
 });
 
-test('a check that said no is shown with the end of its words, which do nothing to the terminal', () => {
+test('a failed check shows the end of its output, without control sequences', () => {
   const output = `${Array.from({ length: 50 }, (_, line) => `line ${line}`).join('\n')}\n\u001b[2Jred\u001b[31m\n`;
   const check = {
     command: ['/bin/sh', '-c', 'npm test'],

@@ -52,7 +52,7 @@ function newStory() {
   return { views, tell, queue, start, now: () => at };
 }
 
-test('a run is told in aligned lines: time, role, word, detail', () => {
+test('events of a run are aligned lines: time, role, state, detail', () => {
   const { tell, queue, start } = newStory();
   queue(2, 'architect');
   expect([
@@ -93,7 +93,7 @@ test.each([
   expect(tell(id(1), ended({ ...fields, status }))).toBe(`12:04:01  qa  ${text}`);
 });
 
-test('that a run is being stopped says why', () => {
+test('a stopping run shows the reason', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(1), { type: 'run.stopping', reason: 'timeout' })).toBe(
@@ -101,7 +101,7 @@ test('that a run is being stopped says why', () => {
   );
 });
 
-test('that a run is quiet is told with what is known of it, and so is its next sign', () => {
+test('a silent run is reported with details, and its next activity too', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   const text = 'Not a word since it started 31 s ago.';
@@ -116,7 +116,7 @@ test('that a run is quiet is told with what is known of it, and so is its next s
   );
 });
 
-test('money that runs low is told with how much of whose budget is gone', () => {
+test('a budget warning names the amount, the limit and the scope', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(1), { type: 'run.budget', spentUsd: 0.82, budgetUsd: 1, scope: 'squad' })).toBe(
@@ -124,7 +124,7 @@ test('money that runs low is told with how much of whose budget is gone', () => 
   );
 });
 
-test('the live line of a quiet run says so until it does something', () => {
+test('the status line of a silent run says so until the next activity', () => {
   const { tell, queue, start, views, now } = newStory();
   queue(1, 'qa');
   start(1);
@@ -140,7 +140,7 @@ test('the live line of a quiet run says so until it does something', () => {
   expect(live()).toMatch(/qa {2}stopping +0s$/);
 });
 
-test('a long reason is cut so that its code stays whole; the command gives way to it', () => {
+test('a long reason is cut before its code, and the command is omitted', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'word '.repeat(100) };
@@ -153,7 +153,7 @@ test('a long reason is cut so that its code stays whole; the command gives way t
   );
 });
 
-test('what an agent says cannot reach the terminal as a command', () => {
+test('text of an agent cannot send control sequences to the terminal', () => {
   const { tell, queue, views, now } = newStory();
   queue(1, 'q\u001b[31ma', 'cl\u0007aude');
   tell(id(1), { type: 'run.started', turn: 1, pid: 1 });
@@ -166,7 +166,7 @@ test('what an agent says cannot reach the terminal as a command', () => {
   expect([...status, line, ...summaryLines(views.list(), 80, plain)].join('')).not.toMatch(/\p{Cc}/u);
 });
 
-test('events about no run of ours and small talk are no lines', () => {
+test('events of unknown runs and minor events print nothing', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(9), { type: 'run.started', turn: 1, pid: 1 })).toBeNull();
@@ -174,7 +174,7 @@ test('events about no run of ours and small talk are no lines', () => {
   expect(tell(null, { type: 'squad.created', members: 2 })).toBeNull();
 });
 
-test('that the hub stopped or came back is told', () => {
+test('stop and recovery of the hub are reported', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa-engineer');
   expect(tell(null, { type: 'hub.stopped', reason: 'newer version' })).toBe(
@@ -193,7 +193,7 @@ test('the second run of a role has a number', () => {
   expect(views.list().map(run => run.label)).toEqual(['coder', 'coder 2']);
 });
 
-test('the block has a line for each agent at work and one for the whole', () => {
+test('the block has a line for each running agent and one for the totals', () => {
   const { tell, queue, start, views, now } = newStory();
   for (const [number, role] of ['architect', 'developer', 'qa', 'reviewer'].entries())
     queue(number + 1, role);
@@ -223,7 +223,7 @@ test('the block is never more than eight agents and one line, nor taller than th
     expect(() => statusLines(views.list(), now(), { ...screen, columns }, plain)).not.toThrow();
 });
 
-test('the summary has every run, the whole, and what to type next', () => {
+test('the summary has every run, the totals and the next commands', () => {
   const { tell, queue, start, views } = newStory();
   queue(1, 'architect');
   queue(2, 'reviewer');
@@ -245,7 +245,7 @@ test('the summary has every run, the whole, and what to type next', () => {
   expect(summaryLines([], 100, plain)).toEqual([]);
 });
 
-test('the summary says what to do about a failure, once for all runs that share it', () => {
+test('the summary names the next step of a failure once for all runs that share it', () => {
   const { tell, queue, views } = newStory();
   const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'Please run /login' };
   for (const number of [1, 2]) {
@@ -266,7 +266,7 @@ test('the summary says what to do about a failure, once for all runs that share 
   ]);
 });
 
-test('commands that would be too many are told once for all runs, and no run is left out', () => {
+test('too many commands are merged into one per kind', () => {
   const { tell, queue, views } = newStory();
   for (const number of [1, 2, 3, 4]) {
     queue(number, `r${number}`);
@@ -278,7 +278,7 @@ test('commands that would be too many are told once for all runs, and no run is 
   ]);
 });
 
-test('runs that were there before are known with their state', () => {
+test('existing runs are shown with their state', () => {
   const run = {
     ...{ id: id(1), roleId: 'coder', engine: 'codex', status: 'completed', error: null, usage: null },
     ...{ startedAt: START, endedAt: START + 20_000 },
@@ -287,7 +287,7 @@ test('runs that were there before are known with their state', () => {
   expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
 });
 
-test('the summary says what Squad saw, in a column that gives way on a narrow screen', () => {
+test('the summary shows the evidence, in a column that shrinks on a narrow screen', () => {
   const { tell, queue, views } = newStory();
   const seen = (number: number, verdict: 'verified' | 'claimed', files: number) => {
     queue(number, number === 1 ? 'coder' : 'reviewer');
@@ -312,7 +312,7 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
     expect(displayWidth(line)).toBeLessThanOrEqual(60);
 });
 
-test('the summary says which branch has the changes, and how to see and merge them', () => {
+test('the summary names the branch with the changes, and how to view and merge it', () => {
   const { tell, queue, views } = newStory();
   const done = (number: number, files: number, worktree: Partial<Worktree> | null) => {
     queue(number, 'coder');
@@ -340,7 +340,7 @@ test('the summary says which branch has the changes, and how to see and merge th
   expect(many).toContain('squad integrate RUN');
 });
 
-test('the summary does not claim that a branch has changes that nobody committed', () => {
+test('the summary says if changes of a branch are not committed', () => {
   const { tell, queue, views } = newStory();
   queue(1, 'coder');
   tell(id(1), ended({}));
@@ -356,7 +356,7 @@ test('the summary does not claim that a branch has changes that nobody committed
   );
 });
 
-test('the summary says what there is to note of the runs, what they share once', () => {
+test('the summary prints notes of runs, shared ones once', () => {
   const { tell, queue, views } = newStory();
   for (const number of [1, 2]) {
     queue(number, number === 1 ? 'coder' : 'reviewer');

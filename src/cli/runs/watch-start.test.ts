@@ -26,7 +26,7 @@ const item = (number: number, owner: string) => ({
 const hub = (answers: Record<string, unknown>) =>
   ({ call: async (operation: string) => answers[operation] }) as unknown as HubClient;
 
-test('runs come in the order they were asked for, with what they want of the user and nobody else', async () => {
+test('runs are in the order of their start, with their questions for the user only', async () => {
   const { runs, asks, last } = await readWatchStart(
     hub({
       list_board: { runs: [run(3, 'running'), run(1, 'running')], last: 10 },
@@ -40,7 +40,7 @@ test('runs come in the order they were asked for, with what they want of the use
   expect(last).toBe(10);
 });
 
-test('what it already tells is known, though the events of it come after', async () => {
+test('events that the start already includes are recognised', async () => {
   const { includes, knows, hadEnded } = await readWatchStart(
     hub({
       list_board: { runs: [], last: 10 },

@@ -4,7 +4,7 @@ import { withWebLinks } from './run-reporter.ts';
 const at = 'http://127.0.0.1:4873';
 const link = (path: string, id: string) => `\u001b]8;;${at}/${path}/${id}\u001b\\${id}\u001b]8;;\u001b\\`;
 
-test('ids of runs and squads lead to their pages, whatever else is on the line', () => {
+test('ids of runs and squads become links', () => {
   expect(withWebLinks('qa  started  codex · run_0123456789', at)).toBe(
     `qa  started  codex · ${link('r', 'run_0123456789')}`,
   );
@@ -20,6 +20,6 @@ test.each(['run_012345678…', 'run_01234567890', 'my_run_0123456789', 'ask_0123
   },
 );
 
-test('without a page a line stays as it is', () => {
+test('without a web UI a line stays unchanged', () => {
   expect(withWebLinks('run_0123456789', null)).toBe('run_0123456789');
 });

@@ -154,7 +154,7 @@ describe('what came with a repository and names a command', () => {
     expect(await squad.run(['trust', 'nope.md'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /^squad: There is no file \/.*nope\.md \(INVALID_INPUT\)\n {2}squad trust /,
+        /^squad: \/.*nope\.md does not exist \(INVALID_INPUT\)\n {2}squad trust /,
       ),
     });
     expect(await squad.run(['trust', '--yes'])).toMatchObject({ code: 0 });
