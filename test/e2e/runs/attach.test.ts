@@ -258,7 +258,7 @@ test('take-over is refused, and the run goes on, where it cannot be', async () =
 
   const claude = await claudeAtWork();
   const piped = await squad.run(['attach', claude.id, '--take-over', '--yes']);
-  expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('needs a terminal')]);
+  expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('needs an interactive terminal')]);
   const strange = await claudeAtWork({ FAKE_CHAT: '--yolo' });
   await until('it names its chat', async () => (await shown(strange.id)).chatId === '--yolo');
   const unknown = await squad.run(['attach', strange.id, '--take-over', '--yes']);
