@@ -1,6 +1,6 @@
 /**
- * Writes docs/reference from what the programs themselves say, the command line's help and the tool list, and the JSON Schemas
- * that editors use for a configuration of other MCP servers and for subagents' files.
+ * Generates docs/reference from the help of the command line and the tool list, and the JSON Schemas that editors use for MCP
+ * configurations and subagent files.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ export function referenceDocuments(): Record<string, string> {
   };
 }
 
-/** In the dialect that every editor knows. */
+/** In draft 7, which every editor supports. */
 function editorSchema(form: z.ZodType, title: string, more: { $id?: string } = {}): string {
   const { $schema, ...rest } = z.toJSONSchema(form, { io: 'input', target: 'draft-7' });
   return `${JSON.stringify({ $schema, ...more, title, ...rest }, null, 2)}\n`;
@@ -39,39 +39,39 @@ function editorSchema(form: z.ZodType, title: string, more: { $id?: string } = {
 
 function cliReference(): string {
   const sections = commandsFrom([]).map(words => section(`squad ${words.join(' ')}`.trim(), helpOf(words)));
-  return `${NOTE}\n\n# Command line\n\nThe same text as \`squad help COMMAND\`.\n\n${sections.join('\n')}`;
+  return `${NOTE}\n\n# Command line\n\nThis is the text of \`squad help COMMAND\`.\n\n${sections.join('\n')}`;
 }
 
 function section(title: string, help: string): string {
   return `## ${title}\n\n\`\`\`text\n${help}\n\`\`\`\n`;
 }
 
-/** The command itself, then each one below it, in the order help lists them. */
+/** The command itself, then each of its subcommands, in the order of its help. */
 function commandsFrom(words: string[]): string[][] {
-  // Alone it is the relay, which knows nothing of the commands under it.
+  // `squad mcp` alone is the relay, which does not know the subcommands.
   const help = words.join(' ') === 'mcp' ? helpFrom(['help', 'mcp']) : helpOf(words);
-  const list = help.split(/^Commands:\n/m)[1]?.split('\n\n')[0] ?? '';
-  const below = [...list.matchAll(/^ {2}([a-z-]+)/gm)]
-    .map(([, name]) => name!)
+  const lists = help.split('\n\n').filter(part => /^.*commands:\n/i.test(part));
+  const below = lists
+    .flatMap(list => [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name!))
     .filter(name => name !== 'help');
   return [words, ...below.flatMap(name => commandsFrom([...words, name]))];
 }
 
 const helpOf = (words: string[]): string => helpFrom([...words, '--help']);
 
-/** Each is asked for twice, and a process is not free. */
-const asked = new Map<string, string>();
+/** Each help text is needed twice, and each needs a process. */
+const helpTexts = new Map<string, string>();
 
 function helpFrom(words: string[]): string {
   const key = words.join(' ');
-  const help = asked.get(key) ?? printed(words);
-  asked.set(key, help);
+  const help = helpTexts.get(key) ?? printed(words);
+  helpTexts.set(key, help);
   return help;
 }
 
 function printed(words: string[]): string {
   const program = [join(root, 'bin', 'squad.cjs'), ...words];
-  // The relay speaks to people on standard error, because its standard output belongs to the protocol.
+  // The relay prints its help to standard error, because standard output belongs to the protocol.
   const run = execFileSync('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', process.execPath, ...program], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, NO_COLOR: '1', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
@@ -118,29 +118,29 @@ function toolSection(operation: Operation): string {
 }
 
 const ABOUT: Record<Toolset, string> = {
-  core: 'What every client gets unless it asks for something else.',
-  team: 'Where things stand.',
+  core: 'Clients get these by default.',
+  team: 'The state of the team.',
   templates:
-    'Agent templates as tools: `run_tests`, `review_code` and `analyze_deps`, those in `.squad/templates/` of the workspace, once trusted, and your own. ' +
-    'Each takes the arguments its file names, and `async`; the result is that of `spawn_agent`.',
+    'Agent templates as tools: `run_tests`, `review_code` and `analyze_deps`, trusted templates in `.squad/templates/` of the workspace, and your own. ' +
+    'Each takes the arguments of its file, and `async`; the result is that of `spawn_agent`.',
 };
 
 const FOR_AGENTS =
-  'What an agent has by the `type` of its role, about its own run or the one it reviews: see the guides to review loops and pull requests. ' +
-  'A refusal is one level: `{ error, code, message, instance_id, tool_name, suggestions? }`, with whatever else belongs to it.';
+  'Agents get these by the `type` of their role, for their own run or the one they review: see the guides to review loops and pull requests. ' +
+  'An error is a flat object: `{ error, code, message, instance_id, tool_name, suggestions? }`, with further fields for some errors.';
 
 const INTRODUCTION =
-  'What tools take and return, as tables; `tools/list` says less of some results, because every client pays for it. ' +
-  'Toolsets are chosen with `squad mcp --toolsets core,templates`, `SQUAD_TOOLSETS` or the HTTP header `Squad-Toolsets`. Each result comes as structured content and as one text block with the same JSON; Gemini CLI and Qwen Code get errors as structured content alone, because they would show them twice. ' +
-  'A refusal is a result with `isError: true` and `{ error: { code, kind, message, tool_name, instance_id?, suggestions? } }`. ' +
-  'The result of runs that have all ended and of which none succeeded has `isError: true` too, if one of them failed, timed out or was lost. ' +
+  'Inputs and results of all tools. `tools/list` describes some results in less detail, because it costs every client context. ' +
+  'Choose toolsets with `squad mcp --toolsets core,templates`, `SQUAD_TOOLSETS` or the HTTP header `Squad-Toolsets`. Each result comes as structured content and as one text block with the same JSON. Gemini CLI and Qwen Code get errors only as structured content, because they would show them twice. ' +
+  'An error is a result with `isError: true` and `{ error: { code, kind, message, tool_name, instance_id?, suggestions? } }`. ' +
+  'A result also has `isError: true` if all its runs have ended, none succeeded, and at least one failed, timed out or was lost. ' +
   'Fields marked *stateful* exist only where `STATE_MODE` is `stateful`.';
 
 function table(schema: Schema, stateful: Schema): string {
   const always = new Set(fields(schema).map(({ path }) => path));
   const rows = fields(stateful).map(({ path, type, required, description }) => {
-    const words = [always.has(path) ? '' : '*stateful*', description].filter(Boolean).join('; ');
-    return `| \`${path}\` | ${type} | ${required ? 'yes' : ''} | ${words} |`;
+    const notes = [always.has(path) ? '' : '*stateful*', description].filter(Boolean).join('; ');
+    return `| \`${path}\` | ${type} | ${required ? 'yes' : ''} | ${notes} |`;
   });
   if (rows.length === 0) return 'Nothing.';
   return ['| Field | Type | Always | |', '| --- | --- | --- | --- |', ...rows].join('\n');
@@ -160,11 +160,11 @@ function fields({ properties = {}, required = [] }: Schema, prefix = ''): Field[
     const field = { path, type: typeOf(schema), required: required.includes(name) };
     const inner = schema.items ?? schema.anyOf?.find(({ properties: has }) => has) ?? schema;
     const below = fields(inner, `${path}${schema.items ? '[]' : ''}.`);
-    return [{ ...field, description: wordsOf(schema) }, ...below];
+    return [{ ...field, description: describe(schema) }, ...below];
   });
 }
 
-function wordsOf({ description, default: value, minimum, maximum }: Schema): string {
+function describe({ description, default: value, minimum, maximum }: Schema): string {
   const range = minimum === undefined || maximum === undefined ? null : `${minimum} to ${maximum}`;
   const preset = value === undefined ? null : `default \`${[value].flat().join(', ')}\``;
   return [description, range, preset].filter(Boolean).join('; ');

@@ -1,4 +1,4 @@
-/** Pictures of every view of the page for docs/guides/page.md, in both themes, with a scripted team at work; or only those that are named. */
+/** Pictures of every view of the page for docs/guides/hub/web-ui.md, in both themes, with a scripted team at work; or only those that are named. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';

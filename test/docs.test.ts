@@ -31,7 +31,7 @@ test('the reference is what the programs say now (npm run docs writes it)', () =
 }, 240_000);
 
 describe('the troubleshooting guide', () => {
-  const rows = [...read('docs/guides/troubleshooting.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
+  const rows = [...read('docs/guides/setup/troubleshooting.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
   const codes = [...read('src/schema/error.ts').matchAll(/^ {2}([A-Z_]+): \{ kind:/gm)].map(
     ([, code]) => code!,
   );
@@ -56,13 +56,13 @@ describe('what people look up', () => {
   });
 
   test('every key of a role file is in the roles guide', () => {
-    const guide = read('docs/guides/roles.md');
+    const guide = read('docs/guides/roles/roles.md');
     for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
   });
 });
 
 describe('the guide for other servers', () => {
-  const guide = read('docs/guides/mcp-servers.md');
+  const guide = read('docs/guides/gateway/mcp-servers.md');
 
   test('has an example that editors and Squad both take', () => {
     const example = JSON.parse(/```json\n([\s\S]*?)```/.exec(guide)![1]!);
@@ -117,7 +117,7 @@ test('the instructions a client gets fit into 2 KB and name every tool', () => {
 });
 
 test('the guide for clients says how to deny a client its own sub-agents', () => {
-  expect(read('docs/guides/clients.md')).toContain('"deny": ["Agent"]');
+  expect(read('docs/guides/setup/clients.md')).toContain('"deny": ["Agent"]');
 });
 
 test('every link between documents leads somewhere', () => {

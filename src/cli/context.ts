@@ -1,16 +1,20 @@
-import { visibleExceptColours } from '../base/text.ts';
+import { visibleExceptColours, visibleLine, visibleText } from '../base/text.ts';
+import { exitCodeOf, type SquadError } from '../schema/error.ts';
+import { EXIT } from './exit-codes.ts';
+import { printJson } from './terminal/json.ts';
 import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
+import { wrap } from './terminal/width.ts';
 
-/** What every command is given: where results go, where progress goes, and how to colour them. */
+/** Every command gets one: where to print and how. */
 export interface CliContext {
-  /** Results: data for people or, with --json, for programs. */
+  /** Results: text for people or, with --json, data for programs. */
   out: Terminal;
   /** Progress and errors. */
   err: Terminal;
   style: Style;
   json: boolean;
-  /** `--workspace`, when given. */
+  /** Value of `--workspace`. */
   workspace: string | undefined;
 }
 
@@ -25,7 +29,38 @@ export function openContext({ json = false, workspace }: { json?: boolean; works
   };
 }
 
-/** Of control sequences only colours are ours: any other came with somebody's text and is shown. */
+/** Only colours are our own control sequences: any other came with foreign text and is made visible. */
 export function print(context: CliContext, lines: string[]): void {
   context.out.write(lines.map(line => `${visibleExceptColours(line)}\n`).join(''));
+}
+
+/** Prints the result of a command, as JSON or as lines, and returns exit code 0. */
+export function printResult(context: CliContext, result: unknown, lines: () => string[]): number {
+  if (context.json) printJson(context.out, result);
+  else print(context, lines());
+  return EXIT.done;
+}
+
+/** Prints remarks to standard error, wrapped. */
+export function printNotes(
+  { err }: CliContext,
+  notes: readonly string[],
+  color: 'yellow' | 'dim' = 'yellow',
+): void {
+  const paint = createStyle(err.color)[color];
+  for (const line of notes.flatMap(note => wrap(visibleLine(note), err.columns)))
+    err.write(`${paint(line)}\n`);
+}
+
+/** Prints an error: for people to standard error, for programs as JSON to standard output. Returns its exit code. */
+export function reportError(error: SquadError, json: boolean): number {
+  const { out, err } = openContext({ json });
+  const style = createStyle(err.color);
+  if (json) printJson(out, { error: error.toShape() });
+  else {
+    const head = `${style.red('squad:')} ${visibleLine(error.message)} ${style.dim(`(${error.code})`)}`;
+    const next = error.suggestions.flatMap(line => wrap(visibleText(line), err.columns - 2));
+    err.write(`${[...wrap(head, err.columns), ...next.map(line => `  ${line}`)].join('\n')}\n`);
+  }
+  return exitCodeOf(error.code);
 }

@@ -20,55 +20,74 @@ export interface CallOptions {
 
 interface Open extends CallOptions {
   request: ControlRequest;
-  /** False once it is known that the hub never got it: it was closing when we wrote. */
+  /** False once a failed write shows that the hub never got the request. */
   isSent: boolean;
   resolve(result: unknown): void;
   reject(error: Error): void;
 }
 
-/** Thrown at every open call when the hub goes away; runs go on, so a reader may connect again and resume. */
+/** Every open call is rejected with it when the hub exits. Runs continue, so a reader may connect again and resume. */
 export class HubGone extends SquadError {
   constructor() {
-    super('HUB_RESTARTED', 'The hub went away', { suggestions: ['Runs go on. Ask again: `squad ls`.'] });
+    super('HUB_RESTARTED', 'The hub stopped', {
+      suggestions: ['Runs continue. Check them with: squad ls'],
+    });
   }
 }
 
-/** Hubs in a row that end before they have answered anything. */
-export const MAX_FAILED_CONNECTS = 5;
+/** Hubs in a row that exit before they have answered anything. */
+const MAX_FAILED_CONNECTS = 5;
 const BACK_OFF_MS = 20;
-/** A newer hub that was promised and does not come: then one is started. */
+/** How long to wait for a newer hub that was announced, before starting one. */
 const HANDOVER_MS = 5_000;
 const SOCKET_RESTORED_MS = 4_000;
 const KNOCK_MS = 100;
+/** A hub that lived this long did not exit because of our request. */
+const STEADY_MS = 5_000;
 
-/** Twice as long after each further closed door. */
-export const backOff = (closedDoors: number): Promise<void> =>
-  new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** closedDoors));
+const backOff = (failedConnects: number): Promise<void> =>
+  new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** failedConnects));
 
-export const failedConnect = () =>
-  new SquadError(
-    'HUB_UNREACHABLE',
-    'The hub ends, or closes the connection, before it has answered anything',
-    { suggestions: ['`squad hub log` shows why. Runs go on.'] },
-  );
+const failedConnect = () =>
+  new SquadError('HUB_UNREACHABLE', 'The hub exits, or closes the connection, before it answers', {
+    suggestions: ['`squad hub log` shows why. Runs continue.'],
+  });
 
-/** The input may be left out where nothing in it is required. */
+/** Limits how often a client that lost its hub connects to the next one. */
+export class ReconnectLimit {
+  private failedConnects = 0;
+  private connectedAt = 0;
+
+  connected(): void {
+    this.connectedAt = performance.now();
+  }
+
+  /** Waits longer after each hub that was of no use; throws HUB_UNREACHABLE after too many of them. */
+  async lost(wasUseful = false): Promise<void> {
+    const isSteady = wasUseful || performance.now() - this.connectedAt > STEADY_MS;
+    this.failedConnects = isSteady ? 0 : this.failedConnects + 1;
+    if (this.failedConnects > MAX_FAILED_CONNECTS) throw failedConnect();
+    if (this.failedConnects > 0) await backOff(this.failedConnects - 1);
+  }
+}
+
+/** The input may be omitted where nothing in it is required. */
 type Given<N extends OperationName> =
   Record<never, never> extends Input<N>
     ? [input?: Input<N>, options?: CallOptions]
     : [input: Input<N>, options?: CallOptions];
 
-/** The terminal's end of the hub's socket. */
+/** Client of the hub's socket. */
 export class HubClient {
   private readonly hello: Handshake;
   private readonly open = new Map<number, Open>();
   private socket: Socket | null = null;
   private lastId = 0;
-  /** What the last hub said at the end, if anything. */
+  /** Goodbye of the last hub, if it sent one. */
   private bye: Bye | null = null;
   private hubVersion: string | null = null;
   private isClosed = false;
-  /** False: when its hub goes, that is told, and no other is looked for or started. */
+  /** False: when the hub exits, open calls fail, and the client looks for no other hub. */
   private staysConnected = true;
   /** The hub that was started for this client, until it has answered something. */
   private launched: LaunchedHub | null = null;
@@ -77,19 +96,19 @@ export class HubClient {
     this.hello = { ...handshakeFor('control'), ...hello };
   }
 
-  /** Connects, starting the hub if it is not there. */
+  /** Connects, and starts the hub unless it is running. */
   static async start(hello: Partial<Handshake> = {}): Promise<HubClient> {
     const client = new HubClient(hello);
     await client.connect();
     return client;
   }
 
-  /** Connects to a hub that is there, or null. */
+  /** Connects to a running hub; null without one. */
   static find(hello: Partial<Handshake> = {}, helloMs = HELLO_MS): Promise<HubClient | null> {
     return new HubClient(hello).join(helloMs);
   }
 
-  /** The same for as long as that hub is there: this program must not be what starts the next one. */
+  /** The same, but stays with that hub: this program must not start the next one. */
   static findOnly(helloMs = HELLO_MS): Promise<HubClient | null> {
     const client = new HubClient({ startsHub: undefined });
     client.staysConnected = false;
@@ -99,11 +118,11 @@ export class HubClient {
   private async join(helloMs: number): Promise<HubClient | null> {
     const home = homeFolder(process.env);
     const socket = await connect(socketPath(home));
-    if (socket) return (await this.greet(socket, helloMs)) ? this : null;
-    // A living hub whose socket was removed makes another one within a second or two.
+    if (socket) return (await this.handshake(socket, helloMs)) ? this : null;
+    // A running hub whose socket was removed creates another one within a second or two.
     for (const until = performance.now() + SOCKET_RESTORED_MS; hubPid(home) !== null; ) {
       const restored = await knock(home, KNOCK_MS);
-      if (restored) return (await this.greet(restored, helloMs)) ? this : null;
+      if (restored) return (await this.handshake(restored, helloMs)) ? this : null;
       if (performance.now() > until) throw asHubError(noAnswer(home));
     }
     const fault = homeFault(home);
@@ -111,14 +130,14 @@ export class HubClient {
     return null;
   }
 
-  /** Connects, asks one thing and leaves. */
+  /** Connects, makes one call and disconnects. */
   static async ask<N extends OperationName>(
     hello: Partial<Handshake>,
     operation: N,
     ...given: Given<N>
   ): Promise<Output<N>> {
-    const client = await HubClient.start(hello);
-    return client.call(operation, ...given).finally(() => client.close());
+    using client = await HubClient.start(hello);
+    return await client.call(operation, ...given);
   }
 
   call<N extends OperationName>(operation: N, ...[input, options = {}]: Given<N>): Promise<Output<N>> {
@@ -135,7 +154,7 @@ export class HubClient {
     });
   }
 
-  /** Settles when the hub that is connected now goes: with what it said at the end, or null if it could say nothing. */
+  /** Resolves when the connected hub exits: with its goodbye, or null if it could send none. */
   async untilGone(): Promise<Bye['bye'] | null> {
     const { socket } = this;
     if (socket && !socket.closed) await new Promise(settle => socket.once('close', settle));
@@ -147,7 +166,11 @@ export class HubClient {
     this.socket?.destroy();
   }
 
-  /** A hub that closes instead of greeting is on its way out: the next one is asked. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** A hub that closes the connection during the handshake is exiting: try the next one. */
   private async connect(): Promise<void> {
     const onLaunch = (hub: LaunchedHub) => {
       this.launched = hub;
@@ -155,7 +178,7 @@ export class HubClient {
     const home = homeFolder(process.env);
     const options = { home, env: process.env, program: hubProgram, onLaunch };
     for (let tries = 0; tries < MAX_FAILED_CONNECTS; tries++) {
-      // A hub that made way did so for a later client, which starts the next one.
+      // A hub that hands over does so for a newer client, which starts the next hub.
       const isAwaited = this.bye?.bye === 'handover' && !this.isHeir;
       const successor = isAwaited ? await knock(home, HANDOVER_MS) : null;
       const socket =
@@ -163,47 +186,47 @@ export class HubClient {
         (await connectOrStart(options).catch(thrown => {
           throw asHubError(thrown);
         }));
-      if (await this.greet(socket)) return;
+      if (await this.handshake(socket)) return;
       await backOff(tries);
     }
-    throw (await this.lastWords()) ?? failedConnect();
+    throw (await this.startError()) ?? failedConnect();
   }
 
-  /** False when the connection is over before it began. */
-  private greet(socket: Socket, helloMs = HELLO_MS): Promise<boolean> {
-    let isGreeted = false;
+  /** False when the hub closes the connection first. */
+  private handshake(socket: Socket, helloMs = HELLO_MS): Promise<boolean> {
+    let isConnected = false;
     const proof = new Proof();
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         reject(asHubError(noAnswer(homeFolder(process.env))));
         socket.destroy();
       }, helloMs);
       const lines = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY });
-      lines.on('error', () => {}); // it repeats the socket's
       lines.on('line', line => {
-        clearTimeout(patience);
-        const words = JSON.parse(line) as Challenge | HandshakeReply | Bye | ControlReply;
-        if ('bye' in words) this.bye = words;
-        else if (!('squad' in words)) this.hear(words);
-        else if (proof.answers(words) || !('ok' in words)) return;
-        else if (!words.ok) reject(asHubError(Object.assign(new Error(words.error.message), words.error)));
+        clearTimeout(timeout);
+        const message = JSON.parse(line) as Challenge | HandshakeReply | Bye | ControlReply;
+        if ('bye' in message) this.bye = message;
+        else if (!('squad' in message)) this.receive(message);
+        else if (proof.answers(message) || !('ok' in message)) return;
+        else if (!message.ok)
+          reject(asHubError(Object.assign(new Error(message.error.message), message.error)));
         else {
-          isGreeted = true;
+          isConnected = true;
           proof.release();
-          this.hubVersion = words.version;
+          this.hubVersion = message.version;
           this.socket = socket;
           this.bye = null;
-          for (const warning of words.warnings ?? [])
+          for (const warning of message.warnings ?? [])
             process.stderr.write(`squad: ${visibleLine(warning)}\n`);
           resolve(true);
         }
       });
-      for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows
+      for (const end of [socket, lines]) end.on('error', () => {}); // 'close' follows; the reader repeats the socket's error
       socket.on('close', () => {
-        clearTimeout(patience);
+        clearTimeout(timeout);
         proof.release();
         resolve(false);
-        if (isGreeted) void this.parted();
+        if (isConnected) void this.disconnected();
       });
       socket.write(`${JSON.stringify(this.hello)}\n`);
     });
@@ -211,20 +234,20 @@ export class HubClient {
 
   private send(open: Open): void {
     open.isSent = this.socket?.destroyed !== true;
-    if (!open.isSent) return void this.parted();
+    if (!open.isSent) return void this.disconnected();
     this.socket?.write(controlLine(open.request), error => {
       if (error) open.isSent = false;
     });
   }
 
   /**
-   * What a hub that parted idle did not take is asked of the next one. A goodbye can be lost when we wrote into a
-   * connection that was closing; then the failed write says as much.
+   * Sends the calls that an idle hub did not accept before it exited to the next one. Its goodbye can be lost when we wrote into
+   * a connection that was closing; then the failed write shows that the call was not accepted.
    */
-  private async parted(): Promise<void> {
-    const isUntaken = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
-    if (!isUntaken || this.isClosed || !this.staysConnected)
-      return this.drop((await this.lastWords()) ?? new HubGone());
+  private async disconnected(): Promise<void> {
+    const isUnaccepted = this.bye?.idle || [...this.open.values()].every(open => !open.isSent);
+    if (!isUnaccepted || this.isClosed || !this.staysConnected)
+      return this.drop((await this.startError()) ?? new HubGone());
     if (this.open.size === 0 && !(this.bye?.bye === 'handover' && this.isHeir)) return;
     this.socket = null;
     try {
@@ -235,32 +258,30 @@ export class HubClient {
     }
   }
 
-  /** The last hub is older: if it makes way, it is for this client, or for one like it. */
+  /** The last hub is older: if it hands over, then to this client or to one like it. */
   private get isHeir(): boolean {
     return (
       this.hello.startsHub === true && isNewer(this.hello.version, this.hubVersion ?? this.hello.version)
     );
   }
 
-  /** Why the hub that was started for this client ended, if it did so before it answered anything, and said why. */
-  private async lastWords(): Promise<SquadError | null> {
-    const words = this.isClosed ? null : await this.launched?.lastWords();
-    return words ? asHubError(words) : null;
+  /** Why the hub that was started for this client exited before it answered anything, if it said why. */
+  private async startError(): Promise<SquadError | null> {
+    const error = this.isClosed ? null : await this.launched?.lastWords();
+    return error ? asHubError(error) : null;
   }
 
-  private hear(reply: ControlReply): void {
+  private receive(reply: ControlReply): void {
     this.launched = null;
     const open = this.open.get(reply.id);
     if (!open) return;
     if ('item' in reply) open.onItem?.(reply.item);
     else if ('progress' in reply) open.onProgress?.(reply.progress);
-    else this.finish(open, reply);
-  }
-
-  private finish(open: Open, reply: Extract<ControlReply, { result: unknown } | { error: unknown }>): void {
-    this.open.delete(reply.id);
-    if ('error' in reply) open.reject(SquadError.from(reply.error));
-    else open.resolve(reply.result);
+    else {
+      this.open.delete(reply.id);
+      if ('error' in reply) open.reject(SquadError.from(reply.error));
+      else open.resolve(reply.result);
+    }
   }
 
   private drop(error: SquadError): void {

@@ -2,42 +2,52 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../link/program.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { commandMaker } from './arguments.ts';
+import { reportError } from './context.ts';
 import { addConversationCommands } from './conversations/commands.ts';
-import { EXIT, reportError } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
 import { addMcpCommands } from './gateway/commands.ts';
 import { addHubCommands } from './hub/commands.ts';
 import { addWorkCommands } from './review/commands.ts';
 import { addRunCommands } from './runs/commands.ts';
 import { addProjectCommands } from './settings/commands.ts';
-import { addShellCommands } from './setup/completion.ts';
+import { addSetupCommands } from './setup/commands.ts';
 
-const EXIT_CODES = `
-Exit codes: 0 done · 1 a run did not complete, or the machine refused · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time (squad wait) · 130 interrupted
-Every command but mcp alone takes --json. Guides and reference: README.md and docs/.`;
+const FOOTER = `
+Exit codes: 0 success · 1 a run did not complete, or an operation failed · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 \`squad wait\` timed out · 130 interrupted
+Every command except \`squad mcp\` takes --json. Guides and reference: README.md and docs/.`;
 
-/** The whole command line. Returns the exit code; never throws. */
+/** Runs the command line. Returns the exit code; never throws. */
 export async function main(argv: string[]): Promise<number> {
   let code: number = EXIT.done;
   const program = new Command('squad')
     .description('Run a team of role-specialised coding agents.')
-    .version(version, '-V, --version')
-    .addHelpText('after', EXIT_CODES)
-    .configureHelp({ showGlobalOptions: true })
+    .version(version, '-V, --version', 'Show the version')
+    .helpOption('-h, --help', 'Show this help')
+    .helpCommand('help [command]', 'Show the help of a command')
+    .addHelpText('after', FOOTER)
+    .configureHelp({ subcommandTerm: command => command.name() })
     .enablePositionalOptions()
-    // What it would say is said below, in the form of every other error.
+    // Errors are printed below, in the same form as every other error.
     .configureOutput({ outputError: () => {} })
     .exitOverride();
 
   const maker = commandMaker(exit => {
     code = exit;
   });
+  program.commandsGroup('Run commands:');
   addRunCommands(program, maker);
   addConversationCommands(program, maker);
+  program.commandsGroup('Review commands:');
   addWorkCommands(program, maker);
+  program.commandsGroup('Project commands:');
   addProjectCommands(program, maker);
+  program.commandsGroup('Hub and web UI commands:');
   addHubCommands(program, maker);
+  program.commandsGroup('Setup commands:');
+  addSetupCommands(program, maker);
   addMcpCommands(program, maker);
-  addShellCommands(program, maker);
+  // Again, so that it is listed in the last group; subcommands keep the first one.
+  program.helpCommand('help [command]', 'Show the help of a command');
 
   try {
     await program.parseAsync(argv);
@@ -46,26 +56,26 @@ export async function main(argv: string[]): Promise<number> {
     const json = argv.includes('--json');
     if (!(thrown instanceof CommanderError)) return reportError(asSquadError(thrown), json);
     if (thrown.exitCode === 0) return EXIT.done;
-    // It has shown its help instead.
+    // Commander printed the help of a command that was given without its subcommand.
     if (thrown.code === 'commander.help' && !json) return EXIT.usage;
-    return reportError(wrongUse(thrown, program, argv.slice(2)), json);
+    return reportError(usageError(thrown, program, argv.slice(2)), json);
   }
 }
 
-function wrongUse({ message }: CommanderError, program: Command, words: string[]): SquadError {
-  const [first, second] = words;
+function usageError({ message }: CommanderError, program: Command, args: string[]): SquadError {
+  const [first, second] = args;
   const command = program.commands.find(each => each.name() === first);
   const inner = command?.commands.find(each => each.name() === second);
   const help = inner ? `${first} help ${second}` : command ? `help ${first}` : 'help';
-  // Its own second line guesses what was meant.
-  const [what = '', ...guess] = message.replace(/^error: /, '').split('\n');
-  return new SquadError('INVALID_INPUT', what, {
+  // Commander's second line is a guess: "(Did you mean log?)".
+  const [problem = '', ...guess] = message.replace(/^error: /, '').split('\n');
+  return new SquadError('INVALID_INPUT', problem, {
     suggestions: [
       ...guess.map(line => line.replace(/^\((.*)\)$/, '$1')),
       ...(command && command.commands.length > 0 && !inner
-        ? [`squad ${first} knows: ${command.commands.map(each => each.name()).join(', ')}`]
+        ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
-      `squad ${help}   says what it takes`,
+      `squad ${help}   shows the usage`,
     ],
   });
 }

@@ -2,15 +2,17 @@ import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 
 /** Folders that are on PATH for one shell or one project only. */
-const PASSING = /fnm_multishells|node_modules/;
+const TEMPORARY = /fnm_multishells|node_modules/;
 
 /**
- * The name on PATH of the Node that runs us. A version manager's own path changes with each upgrade and would leave
- * clients with a dead command; the link on PATH moves along.
+ * The path on PATH of the Node that runs this program. A version manager's own path changes with each upgrade, which would
+ * break the command in client configurations; the link on PATH stays valid.
  */
 export function nodeOnPath(execPath: string, path: string | undefined): string {
   const real = realPath(execPath);
-  const folders = (path ?? '').split(delimiter).filter(folder => isAbsolute(folder) && !PASSING.test(folder));
+  const folders = (path ?? '')
+    .split(delimiter)
+    .filter(folder => isAbsolute(folder) && !TEMPORARY.test(folder));
   const stable = folders.map(folder => join(folder, 'node')).find(candidate => realPath(candidate) === real);
   return stable ?? execPath;
 }
@@ -23,10 +25,10 @@ function realPath(path: string): string | null {
   }
 }
 
-/** The package as it lies on disk; the bundle is in its `dist` folder. */
+/** Root of the package; the bundle is in its `dist` folder. */
 const root = join(__dirname, '..');
 
-/** How another program starts Squad. Both paths are absolute: a client started from a dock has no useful PATH. */
+/** How other programs start Squad. Both paths are absolute, because a client started from a dock has no useful PATH. */
 export const squadProgram = (): { node: string; script: string } => ({
   node: nodeOnPath(process.execPath, process.env.PATH),
   script: join(root, 'bin', 'squad.cjs'),
@@ -34,5 +36,5 @@ export const squadProgram = (): { node: string; script: string } => ({
 export const shippedRoles = join(root, 'roles');
 export const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
 export const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
-/** The page of a saved run: `saved.js` and `saved.css`. */
+/** Assets of an exported run: `saved.js` and `saved.css`. */
 export const savedPageFolder = join(root, 'dist', 'web-saved');

@@ -3,7 +3,7 @@ import { SquadError } from '../schema/error.ts';
 import type { Backend, ColumnTypes } from './backend.ts';
 import type { Tables } from './tables.ts';
 
-/** The tables under the names that programs written for an MCP coordination server query. Read-only; see docs/guides/watching.md. */
+/** The tables under the names that programs written for an MCP coordination server query. Read-only; see docs/guides/runs/watching.md. */
 async function coordinationViews(db: Kysely<Tables>, { jsonField }: ColumnTypes): Promise<void> {
   const view = (name: string, select: string) => sql.raw(`create view ${name} as ${select}`).execute(db);
 

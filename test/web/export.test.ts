@@ -174,7 +174,7 @@ test('a file that is there is not written over unless that is asked for', async 
   writeFileSync(file.replace('.html', '.txt'), 'mine');
   const refused = await squad.run(['export', run, file.replace('.html', '.txt')]);
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toMatch(/There is a file .*--force/s);
+  expect(refused.stderr).toMatch(/already exists.*--force/s);
   expect(readFileSync(file.replace('.html', '.txt'), 'utf8')).toBe('mine');
   const forced = await squad.json<{ file: string; bytes: number }>([
     'export',

@@ -1,12 +1,10 @@
 import { type Command, Option } from 'commander';
 import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { type CommandMaker, wholeNumber, workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CommandMaker, limitOption, workspaceFilter } from '../arguments.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
 import { type ExportOptions, exportConversation } from './export.ts';
@@ -17,32 +15,31 @@ type Listed = Output<'list_conversations'>;
 interface ListOptions {
   all?: boolean;
   subagent?: string;
-  limit?: string;
+  limit: number;
 }
 
-/** `squad conversation list`: what models were asked and said in this workspace, run by run. */
+/** `squad conversation list`: lists stored conversations, newest first. */
 async function listConversationsCommand(
-  { all = false, subagent, limit }: ListOptions,
+  { all, subagent, limit }: ListOptions,
   context: CliContext,
 ): Promise<number> {
-  const most = wholeNumber('--limit', limit ?? '50', 1, 500);
   const listed = await HubClient.ask({ workspace: context.workspace }, 'list_conversations', {
-    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    ...workspaceFilter(all, context),
     subagent,
-    limit: most,
+    limit,
   });
-  if (context.json) printJson(context.out, listed);
-  else if (listed.conversations.length === 0)
-    print(context, [
-      all
-        ? 'No conversation is stored yet.'
-        : 'No conversation of this workspace is stored yet; squad conversation list --all has every workspace.',
-      context.style.dim(
-        'Those of subagents are, and of runs with --engine native; of other runs squad log RUN shows what they wrote.',
-      ),
-    ]);
-  else print(context, table(listed, context));
-  return EXIT.done;
+  return printResult(context, listed, () =>
+    listed.conversations.length > 0
+      ? table(listed, context)
+      : [
+          all
+            ? 'No conversations yet.'
+            : 'No conversations in this workspace yet; squad conversation list --all lists every workspace.',
+          context.style.dim(
+            'Squad stores conversations of subagents and of runs with --engine native. For other runs: squad log RUN',
+          ),
+        ],
+  );
 }
 
 function table({ conversations, next }: Listed, { out, style }: CliContext): string[] {
@@ -57,18 +54,18 @@ function table({ conversations, next }: Listed, { out, style }: CliContext): str
   return [
     ...formatTable(
       [
-        { title: 'RUN' },
-        { title: 'SUBAGENT', shrinkTo: 8 },
-        { title: 'BEGAN' },
-        { title: 'MESSAGES', align: 'right' },
-        { title: 'STATUS' },
-        { title: 'TASK', shrinkTo: 12 },
+        { title: 'run' },
+        { title: 'subagent', shrinkTo: 8 },
+        { title: 'started' },
+        { title: 'messages', align: 'right' },
+        { title: 'state' },
+        { title: 'task', shrinkTo: 12 },
       ],
       rows,
       out.columns,
       style,
     ),
-    ...(next === null ? [] : [style.dim('There are more: --limit N shows up to 500')]),
+    ...(next === null ? [] : [style.dim('There are more: --limit N lists up to 500')]),
   ];
 }
 
@@ -76,16 +73,16 @@ function table({ conversations, next }: Listed, { out, style }: CliContext): str
 export function addConversationCommands(program: Command, { command, does }: CommandMaker): void {
   const conversation = program
     .command('conversation')
-    .description("what was said in runs of Squad's own agent: subagents, and --engine native")
+    .description('Show conversations of subagents and of native runs')
     .exitOverride();
-  command(conversation, 'list', 'conversations of this workspace, newest first')
-    .option('-a, --all', 'of every workspace')
-    .option('--subagent <name>', 'only of this subagent')
-    .option('-n, --limit <n>', 'how many', '50')
+  command(conversation, 'list', 'List conversations, newest first')
+    .option('-a, --all', 'Include every workspace')
+    .option('--subagent <name>', 'Only conversations of this subagent')
+    .addOption(limitOption('Maximum number of conversations', 50, 500))
     .action(does((context, options: ListOptions) => listConversationsCommand(options, context)));
-  command(conversation, 'print <run>', 'one of them, to read; a run or a label')
+  command(conversation, 'print <run>', 'Print a conversation, by run or label')
     .addOption(
-      new Option('--tools <how>', 'how much of what tools were given and gave back')
+      new Option('--tools <how>', 'How much of tool inputs and results to print')
         .choices(['full', 'short'])
         .default('short'),
     )
@@ -94,13 +91,13 @@ export function addConversationCommands(program: Command, { command, does }: Com
         printConversation(run, options, context),
       ),
     );
-  command(conversation, 'export <run>', 'one of them, whole, for other programs')
+  command(conversation, 'export <run>', 'Export a complete conversation for other programs')
     .addOption(
-      new Option('--format <format>', 'messages as JSON lines, or a document')
+      new Option('--format <format>', 'Output format: JSON lines or Markdown')
         .choices(['jsonl', 'md'])
         .default('jsonl'),
     )
-    .option('-o, --output <file>', 'into this file, which must not be there yet')
+    .option('-o, --output <file>', 'Write to this new file instead of stdout')
     .action(
       does((context, run: string, options: ExportOptions) => exportConversation(run, options, context)),
     );

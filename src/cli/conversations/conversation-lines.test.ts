@@ -22,7 +22,7 @@ function turn(n: number): StoredMessage[] {
   ];
 }
 
-test('what a program called stands below its own call, also where calls are numbered anew in each turn', () => {
+test('calls of a program stand below its own call, even if call ids restart in each turn', () => {
   const messages = [...turn(1), ...turn(2)];
   const look = { columns: 80, style: createStyle(false), isFull: false };
   const lines = new ConversationLines(messages, [], look);

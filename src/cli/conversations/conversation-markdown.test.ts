@@ -5,7 +5,7 @@ import { messageMarkdown } from './export.ts';
 test.each([
   { what: 'one longer than all of its ticks', text: 'a ```` b `c`', fence: '`````' },
   { what: 'also of a text with very many ticks', text: '`a` '.repeat(200_000), fence: '```' },
-])('what anybody said is in a fence: $what', ({ text, fence }) => {
+])('foreign text is fenced: $what', ({ text, fence }) => {
   const content = [{ type: 'text' as const, text }];
   const message = { id: 'm', parentId: null, role: 'assistant', at: 0, content } as unknown as StoredMessage;
   const [head, ...rest] = messageMarkdown(message).split('\n');

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { longestRepeat, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
@@ -6,12 +5,13 @@ import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
 import { moreCalls } from '../../schema/conversation-view.ts';
 import { SquadError } from '../../schema/error.ts';
 import { valueText } from '../../schema/run-text.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { jsonLine, printJson } from '../terminal/json.ts';
+import { writePrivateFile } from '../output/export.ts';
+import { jsonLine } from '../terminal/json.ts';
 
-/** One message as Markdown. What anybody said is in fences: none of it can become a heading or a link of the document. */
+/** One message as Markdown. Foreign text is fenced, so none of it can become a heading or a link. */
 export function messageMarkdown({ role, at, content }: StoredMessage): string {
   const parts = content.map(partMarkdown);
   return [`## ${role}, ${new Date(at).toISOString()}`, ...parts].join('\n\n');
@@ -34,7 +34,7 @@ function partMarkdown(part: TracePart): string {
   }
 }
 
-/** Of a program there are many at once, so each is known by its number as well. */
+/** A program makes many calls at once, so each is named with its id. */
 const called = ({ id, name, within }: TracePart & { type: 'tool_call' | 'tool_result' }): string =>
   within === undefined ? code(name) : `${code(name)} (${code(id)})`;
 
@@ -54,7 +54,7 @@ const longestTicks = (text: string): number => longestRepeat(text, /`+/g);
 
 type ConversationPage = Output<'get_conversation'>;
 
-/** Every message of a run, however many pages that takes. */
+/** Reads all messages of a run, page by page. */
 export async function wholeConversation(client: HubClient, run: string): Promise<ConversationPage> {
   const ask = (after: number) => client.call('get_conversation', { run, after, isWhole: true });
   const first = await ask(0);
@@ -71,16 +71,16 @@ export interface ExportOptions {
   output?: string;
 }
 
-/** `squad conversation export RUN`: the same for other programs, to standard output or into a new file. */
+/** `squad conversation export RUN`: writes a conversation for other programs, to stdout or to a new file. */
 export async function exportConversation(
   run: string,
   { format, output }: ExportOptions,
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const conversation = await wholeConversation(client, run).finally(() => client.close());
+  using client = await HubClient.start({ workspace: context.workspace });
+  const conversation = await wholeConversation(client, run);
   if (conversation.note !== null)
-    throw new SquadError('INVALID_INPUT', `There is no conversation of ${conversation.run} to export`, {
+    throw new SquadError('INVALID_INPUT', `${conversation.run} has no conversation to export`, {
       suggestions: [conversation.note],
     });
   const text = format === 'md' ? markdown(conversation) : conversation.messages.map(jsonLine).join('');
@@ -89,26 +89,10 @@ export async function exportConversation(
     return EXIT.done;
   }
   const file = resolve(output);
-  await writeNew(file, text);
-  const facts = { run: conversation.run, file, format, messages: conversation.messages.length };
-  if (context.json) printJson(context.out, facts);
-  else print(context, [file]);
-  return EXIT.done;
+  await writePrivateFile(file, text, 'delete it first');
+  const { run: id, messages } = conversation;
+  return printResult(context, { run: id, file, format, messages: messages.length }, () => [file]);
 }
 
 const markdown = ({ label, messages }: ConversationPage): string =>
   `${[`# ${visibleLine(label)}`, ...messages.map(messageMarkdown)].join('\n\n')}\n`;
-
-async function writeNew(path: string, content: string): Promise<void> {
-  try {
-    // It holds what an agent was told and saw: for the user's eyes until they pass it on.
-    await writeFile(path, content, { flag: 'wx', mode: 0o600 });
-  } catch (thrown) {
-    const { code, message } = thrown as NodeJS.ErrnoException;
-    const isThere = code === 'EEXIST';
-    throw new SquadError('INVALID_INPUT', isThere ? `There is a file ${path}` : `${path}: ${message}`, {
-      suggestions: [isThere ? 'Give another name: nothing is written over.' : 'Give another file.'],
-      cause: thrown,
-    });
-  }
-}

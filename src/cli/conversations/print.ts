@@ -12,41 +12,39 @@ import {
 } from '../../schema/conversation-view.ts';
 import { valueText } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { truncate, wrap } from '../terminal/width.ts';
 import { wholeConversation } from './export.ts';
 
-interface ConversationLook {
+interface PrintOptions {
   columns: number;
   style: Style;
-  /** Tools with all they were given and gave back. */
+  /** Print complete tool inputs and results. */
   isFull: boolean;
 }
 
-/** Of what a tool gave back. */
-const SHORT_LINES = 6;
-/** The same in a program, which calls many. */
-const SHORTER_LINES = 2;
-const SHORT_LINE = 400;
+/** Lines of a tool result. */
+const MAX_RESULT_LINES = 6;
+/** The same inside a program, which makes many calls. */
+const MAX_NESTED_RESULT_LINES = 2;
+const MAX_LINE_COLUMNS = 400;
 const INDENT = '  ';
 
-/** Messages of one conversation, for a terminal: who spoke, what they said below it, what tools were called with and gave back. */
+/** Prints messages of one conversation: the role, its text, and tool calls with their results. */
 export class ConversationLines {
-  private readonly look: ConversationLook;
+  private readonly options: PrintOptions;
   private readonly runs: ReadonlyMap<string, readonly NestedRun[]>;
   private readonly programs: ReadonlyMap<string, MadeCalls<TracePart>>;
   private readonly calls: ReadonlySet<string>;
   private before: string | null = null;
 
-  /** With all that was said, because what a call started is known by when it ended. */
-  constructor(messages: readonly StoredMessage[], nested: readonly NestedRun[], look: ConversationLook) {
-    this.look = look;
+  /** Needs all messages, because the runs that a call started are found by the time it ended. */
+  constructor(messages: readonly StoredMessage[], nested: readonly NestedRun[], options: PrintOptions) {
+    this.options = options;
     this.runs = runsByCall(messages, nested);
     this.programs = madeCalls(messages);
     this.calls = new Set(
@@ -54,9 +52,9 @@ export class ConversationLines {
     );
   }
 
-  /** Of the next message. What a program called stands below the call that ran it. */
+  /** Lines of the next message. The calls of a program stand below the call that ran it. */
   of(message: StoredMessage): string[] {
-    const { style } = this.look;
+    const { style } = this.options;
     const isProgram = message.role === 'program';
     if (isProgram && message.content.every(part => this.calls.has(callKey(message, programOf(part)))))
       return [];
@@ -71,12 +69,12 @@ export class ConversationLines {
   }
 
   private part(message: StoredMessage, part: ShownPart): string[] {
-    const { style } = this.look;
+    const { style } = this.options;
     switch (part.type) {
       case 'text':
-        return this.words(part.text);
+        return this.text(part.text);
       case 'reasoning':
-        return [style.dim(`${INDENT}thinks`), ...this.words(part.text).map(line => style.dim(line))];
+        return [style.dim(`${INDENT}thinks`), ...this.text(part.text).map(line => style.dim(line))];
       case 'file':
         return [`${INDENT}${visibleLine(part.name)}  ${part.mediaType}  ${formatBytes(part.bytes)}`];
       case 'tool_call': {
@@ -84,7 +82,7 @@ export class ConversationLines {
         return [...this.call(part, INDENT), ...this.started(key, INDENT), ...this.made(key)];
       }
       case 'tool_result':
-        return this.result(part, INDENT, SHORT_LINES);
+        return this.result(part, INDENT, MAX_RESULT_LINES);
       case 'more_calls':
         return [this.more(part, INDENT)];
     }
@@ -99,19 +97,19 @@ export class ConversationLines {
   }
 
   private more(part: ShownPart & { type: 'more_calls' }, indent: string): string {
-    return this.look.style.dim(`${indent}… ${moreCalls(part)}: not kept`);
+    return this.options.style.dim(`${indent}… ${moreCalls(part)}: not kept`);
   }
 
   private madeCall({ key, call, result }: MadeCall<TracePart>, indent: string): string[] {
     return [
       ...this.call(call, indent),
       ...this.started(key, indent),
-      ...(result ? this.result(result, indent, SHORTER_LINES) : []),
+      ...(result ? this.result(result, indent, MAX_NESTED_RESULT_LINES) : []),
     ];
   }
 
   private call({ name, input }: ShownPart & { type: 'tool_call' }, indent: string): string[] {
-    const { style, columns, isFull } = this.look;
+    const { style, columns, isFull } = this.options;
     const head = `${indent}→ ${style.bold(visibleLine(name))}`;
     if (isFull) return [head, ...this.block(valueText(input), indent)];
     const args = visibleLine(withoutColours(typeof input === 'string' ? input : JSON.stringify(input)));
@@ -119,7 +117,7 @@ export class ConversationLines {
   }
 
   private started(key: string, indent: string): string[] {
-    const { style } = this.look;
+    const { style } = this.options;
     return (this.runs.get(key) ?? []).map(
       ({ id, subagent }) =>
         `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${shellWord(id)}`)}`,
@@ -129,14 +127,14 @@ export class ConversationLines {
   private result(
     { name, output, isError }: ShownPart & { type: 'tool_result' },
     indent: string,
-    most: number,
+    max: number,
   ): string[] {
-    const { style, isFull } = this.look;
+    const { style, isFull } = this.options;
     const head = `${indent}← ${visibleLine(name)}${isError ? `  ${style.red('failed')}` : ''}`;
     const lines = this.block(valueText(output), indent);
     if (isFull) return [head, ...lines];
-    const width = Math.min(this.look.columns, SHORT_LINE);
-    const short = lines.slice(0, most).map(line => truncate(line, width));
+    const width = Math.min(this.options.columns, MAX_LINE_COLUMNS);
+    const short = lines.slice(0, max).map(line => truncate(line, width));
     const more = lines.length - short.length;
     const isCut = short.some((line, at) => line !== lines[at]);
     if (more === 0 && !isCut) return [head, ...short];
@@ -144,9 +142,9 @@ export class ConversationLines {
     return [head, ...short, style.dim(hint)];
   }
 
-  private words(text: string): string[] {
+  private text(text: string): string[] {
     const plain = visibleText(withoutColours(text)).trim();
-    return wrap(plain, this.look.columns - INDENT.length).map(line => `${INDENT}${line}`.trimEnd());
+    return wrap(plain, this.options.columns - INDENT.length).map(line => `${INDENT}${line}`.trimEnd());
   }
 
   private block(text: string, indent: string): string[] {
@@ -160,18 +158,14 @@ const keyOfCall = (message: StoredMessage, part: TracePart): string[] =>
 
 const programOf = (part: TracePart): string => ('within' in part && part.within) || '';
 
-/** `squad conversation print RUN`: all that was said, for reading. */
+/** `squad conversation print RUN`: prints a conversation. */
 export async function printConversation(
   run: string,
   { tools }: { tools: 'short' | 'full' },
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  const conversation = await wholeConversation(client, run).finally(() => client.close());
-  if (context.json) {
-    printJson(context.out, conversation);
-    return EXIT.done;
-  }
+  using client = await HubClient.start({ workspace: context.workspace });
+  const conversation = await wholeConversation(client, run);
   const { out, style } = context;
   const { label, title, status, messages, nested, note } = conversation;
   const head = [
@@ -184,10 +178,9 @@ export async function printConversation(
     style,
     isFull: tools === 'full',
   });
-  print(context, [
+  return printResult(context, conversation, () => [
     ...head,
     ...(note === null ? [] : wrap(note, out.columns)),
     ...messages.flatMap(message => lines.of(message)),
   ]);
-  return EXIT.done;
 }

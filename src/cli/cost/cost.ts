@@ -2,34 +2,27 @@ import { visibleLine } from '../../base/text.ts';
 import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
-import { wholeNumber, workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { workspaceFilter } from '../arguments.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
 import { formatCost, formatTokens } from './figures.ts';
 
 type Report = Output<'cost_report'>;
 type Cost = Report['total'];
 
-interface CostOptions {
-  days?: string;
-  here?: boolean;
-}
-
 const MAX_SQUADS = 10;
 
-/** `squad cost`: what runs have cost, by day, by role and by squad. */
-export async function costCommand({ days, here }: CostOptions, context: CliContext): Promise<number> {
-  const count = wholeNumber('--days', days ?? '14', 1, 366);
+/** `squad cost`: cost by day, by role or subagent, and by squad. */
+export async function costCommand(
+  { days, here }: { days: number; here?: boolean },
+  context: CliContext,
+): Promise<number> {
   const report = await HubClient.ask({ workspace: context.workspace }, 'cost_report', {
-    days: count,
-    ...(here && { workspace: workspaceRoot(context.workspace) }),
+    days,
+    ...workspaceFilter(!here, context),
   });
-  if (context.json) printJson(context.out, report);
-  else print(context, lines(report, count, context));
-  return EXIT.done;
+  return printResult(context, report, () => lines(report, days, context));
 }
 
 function lines(report: Report, count: number, context: CliContext): string[] {
@@ -37,12 +30,12 @@ function lines(report: Report, count: number, context: CliContext): string[] {
   if (total.runs === 0)
     return [
       `No runs in the last ${count === 1 ? 'day' : `${count} days`}.`,
-      'Start one: squad run ROLE "task"',
+      'Start one: squad run ROLE "TASK"',
     ];
   const withRuns = days.filter(({ runs }) => runs > 0);
   const budget = budgets.dayUsd === null ? '' : ` of ${formatCost(budgets.dayUsd)} (budget.day_usd)`;
   return [
-    ...table('day', [...withRuns.map(each => row(each.day, each)), row('together', total)], context),
+    ...table('day', [...withRuns.map(each => row(each.day, each)), row('total', total)], context),
     '',
     ...table(
       'role',
@@ -64,17 +57,17 @@ function lines(report: Report, count: number, context: CliContext): string[] {
 const nameOf = ({ roleId, subagent }: Report['roles'][number]): string =>
   roleId ?? (subagent === null ? '(none)' : `${subagent} (subagent)`);
 
-/** Why sums are less than the truth. */
+/** Why the totals are too low. */
 function missing({ total, unpriced }: Report): string[] {
   const silent = total.unreported - unpriced.runs;
-  const words = (runs: number) =>
-    `What ${runs === 1 ? 'one run' : `${runs} runs`} cost is not known, and in no sum:`;
+  const unknown = (runs: number, reason: string) =>
+    `Cost unknown for ${runs === 1 ? '1 run' : `${runs} runs`} (not included in totals): ${reason}.`;
   return [
-    ...(silent > 0 ? [`${words(silent)} the engine did not say.`] : []),
+    ...(silent > 0 ? [unknown(silent, 'the engine did not report it')] : []),
     ...(unpriced.runs > 0
       ? [
-          `${words(unpriced.runs)} the price list has no ${unpriced.models.map(visibleLine).join(', ')}.`,
-          `Prices for later runs go into ${pricesFile(homeFolder(process.env))}, or into the file of a subagent.`,
+          unknown(unpriced.runs, `the price list has no ${unpriced.models.map(visibleLine).join(', ')}`),
+          `Add prices for later runs to ${pricesFile(homeFolder(process.env))}, or to the file of a subagent.`,
         ]
       : []),
   ];
@@ -89,7 +82,7 @@ const row = (name: string, cost: Cost): string[] => [
   cost.unreported === 0 ? '' : String(cost.unreported),
 ];
 
-/** What nobody said is not nothing. */
+/** An unreported cost is not 0. */
 const money = (usd: number | null, isEstimated?: boolean) =>
   usd === null ? 'unknown' : formatCost(usd, isEstimated);
 const tokens = (count: number | null) => (count === null ? 'unknown' : formatTokens(count));
@@ -102,18 +95,18 @@ const table = (title: string, rows: string[][], { out, style }: CliContext): str
       { title: 'in', align: 'right' },
       { title: 'out', align: 'right' },
       { title: 'runs', align: 'right' },
-      { title: 'not known', align: 'right' },
+      { title: 'unknown', align: 'right' },
     ],
     rows,
     out.columns,
     style,
   );
 
-/** An amount of money given to an option. */
+/** Parses an amount of money. */
 export function dollars(option: string, text: string): number {
   const amount = Number(text.replace(/^\$/, ''));
   if (text.trim() !== '' && Number.isFinite(amount) && amount > 0) return amount;
-  throw new SquadError('INVALID_INPUT', `${option} ${text} is no amount above 0`, {
-    suggestions: [`In US dollars: ${option} 0.50`],
+  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
+    suggestions: [`Use an amount in US dollars above 0: ${option} 0.50`],
   });
 }

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
 import { dollars } from './cost.ts';
 
-test('money is a number of dollars, with or without their sign', () => {
+test('an amount is a number, with or without a dollar sign', () => {
   expect([dollars('--budget', '2'), dollars('--budget', '$0.5')]).toEqual([2, 0.5]);
 });
 
-test.each(['', ' ', '0', '-1', 'much', 'Infinity', '1,5'])('%j is no money', text => {
+test.each(['', ' ', '0', '-1', 'much', 'Infinity', '1,5'])('%j is not an amount', text => {
   expect(() => dollars('--budget', text)).toThrow(
-    expect.objectContaining({ code: 'INVALID_INPUT', suggestions: ['In US dollars: --budget 0.50'] }),
+    expect.objectContaining({
+      code: 'INVALID_INPUT',
+      suggestions: ['Use an amount in US dollars above 0: --budget 0.50'],
+    }),
   );
 });

@@ -17,7 +17,7 @@ test('a small cost is not shown as free', () => {
   expect([0, 0.0042, 0.61, 12].map(usd => formatCost(usd))).toEqual(['$0.00', '$0.0042', '$0.61', '$12.00']);
 });
 
-test('what was not reported is unknown, never nothing', () => {
+test('unreported figures are unknown, never 0', () => {
   expect(tokensOf(null)).toBeNull();
   expect(
     tokensOf({ input: null, output: null, cached: 5, costUsd: null, costIsEstimated: false }),

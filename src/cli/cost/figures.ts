@@ -1,10 +1,10 @@
 import type { Usage } from '../../schema/run.ts';
 
-/** What several runs used. `isPartial`: some run that ended did not report it, so the truth is at least this. */
+/** Sum over several runs. `isPartial`: an ended run did not report its part, so the sum is a minimum. */
 export interface Total {
   value: number | null;
   isPartial: boolean;
-  /** Worked out from a price list, at least in part. */
+  /** Calculated from a price list, at least in part. */
   isEstimated?: boolean;
 }
 
@@ -20,7 +20,7 @@ export function totalOf(values: (number | null)[]): Total {
   return { value, isPartial: known.length < values.length };
 }
 
-/** The money of these, as far as it is known. */
+/** The known cost of these. */
 export const costOf = (usages: (Usage | null)[]): Total => ({
   ...totalOf(usages.map(usage => usage?.costUsd ?? null)),
   isEstimated: usages.some(usage => usage !== null && usage.costUsd !== null && usage.costIsEstimated),
@@ -34,16 +34,16 @@ export function formatTokens(tokens: number): string {
   return `${(tokens / 1_000_000).toFixed(1)}M`;
 }
 
-/** A cost that would round to nothing keeps its first digits: $0.0042 is not free. One that was worked out has a ~. */
+/** A small cost keeps its first digits: $0.0042, not $0.00. An estimated one has a ~. */
 export function formatCost(usd: number, isEstimated = false): string {
   return `${isEstimated ? '~' : ''}$${usd > 0 && usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
 }
 
-/** The parts that are known, as they stand at the end of a line: `41k tokens · $0.61`. */
+/** The known parts: `41k tokens`, `$0.61`. */
 export function formatUsage(tokens: Total, cost: Total): string[] {
-  const least = ({ isPartial }: Total) => (isPartial ? '≥' : '');
+  const atLeast = ({ isPartial }: Total) => (isPartial ? '≥' : '');
   return [
-    ...(tokens.value === null ? [] : [`${least(tokens)}${formatTokens(tokens.value)} tokens`]),
-    ...(cost.value === null ? [] : [`${least(cost)}${formatCost(cost.value, cost.isEstimated)}`]),
+    ...(tokens.value === null ? [] : [`${atLeast(tokens)}${formatTokens(tokens.value)} tokens`]),
+    ...(cost.value === null ? [] : [`${atLeast(cost)}${formatCost(cost.value, cost.isEstimated)}`]),
   ];
 }

@@ -1,14 +1,13 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { diffFiles } from '../../schema/diff-files.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
-import { printJson } from '../terminal/json.ts';
 import { createStyle, type Style } from '../terminal/style.ts';
 
-/** A pipe gets the diff as it is, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
+/** A pipe gets the unchanged diff, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
 export function showDiff(text: string, { out, err, style }: CliContext): void {
   const shown = out.isTTY ? visibleText(text) : text;
   const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];
@@ -28,33 +27,28 @@ function paint(line: string, style: Style): string {
 
 type Diff = Output<'diff_run'>;
 
-/** `squad diff RUN`: what is different from before the run. The diff goes to standard output, words about it to standard error. */
+/** `squad diff RUN`: the changes since the run started. The diff goes to standard output, remarks to standard error. */
 export async function diffCommand(
   run: string,
   { stat = false }: { stat?: boolean },
   context: CliContext,
 ): Promise<number> {
   const diff = await HubClient.ask({}, 'diff_run', { run, stat });
-  if (context.json) {
-    printJson(context.out, diff);
-    return EXIT.done;
-  }
-  if (stat) print(context, statLines(diff));
+  if (context.json || stat) printResult(context, diff, () => statLines(diff));
   else showDiff(diff.text ?? '', context);
-  const { dim } = createStyle(context.err.color);
-  for (const line of remarks(diff, stat)) context.err.write(`${dim(visibleLine(line))}\n`);
+  if (!context.json) printNotes(context, remarks(diff, stat), 'dim');
   return EXIT.done;
 }
 
 function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Diff, stat: boolean): string[] {
   const isEmpty = stat ? files?.length === 0 : text === '';
   return [
-    isEmpty ? `Nothing is different from before ${runId}.` : null,
-    isOver ? null : `${runId} is still at work: this is what there is so far.`,
+    isEmpty ? `No changes since ${runId} started.` : null,
+    isOver ? null : `${runId} is still running: these are its changes so far.`,
     isOver && !isEmpty && branch === null
-      ? 'Compared with the folder as it is now: what happened after the run is in it too.'
+      ? 'Compared with the folder as it is now, which includes changes made after the run.'
       : null,
-    isTruncated ? 'The diff is longer than this; `squad diff --stat` names every file.' : null,
+    isTruncated ? 'The diff is truncated; `squad diff --stat` lists every file.' : null,
     ...notes.map(note => `Note: ${note}.`),
   ].filter(line => line !== null);
 }

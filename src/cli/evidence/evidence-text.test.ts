@@ -31,7 +31,7 @@ const MUCH: Evidence = {
   verdict: 'verified',
 };
 
-test('the word comes first, then the figures, then names, harmless and on one line each', () => {
+test('the verdict comes first, then figures and names, escaped and on one line each', () => {
   expect(evidenceLines(MUCH, plain)).toEqual([
     'verified: 3 files changed · +58 −4 lines · 1 commit · 31 tool calls (2 failed)',
     'M src/a.ts',
@@ -41,11 +41,11 @@ test('the word comes first, then the figures, then names, harmless and on one li
   ]);
 });
 
-test('what nobody saw is left out, and the note says why', () => {
+test('unknown figures are omitted, and the note says why', () => {
   expect(evidenceLines(NOTHING, plain)).toEqual(['claimed', 'not a git repository']);
 });
 
-test('a column holds the word and the number of files', () => {
+test('the short form has the verdict and the number of files', () => {
   expect(evidenceInBrief(MUCH, plain)).toBe('verified, 3 files');
   expect(evidenceInBrief({ ...MUCH, filesChanged: { count: 1, files: [] } }, plain)).toBe('verified, 1 file');
   expect(evidenceInBrief(NOTHING, plain)).toBe('claimed');

@@ -11,14 +11,14 @@ const PAINT: Record<Verdict, 'green' | 'dim' | 'yellow' | 'red'> = {
 
 const paintVerdict = (verdict: Verdict, style: Style): string => style[PAINT[verdict]](verdict);
 
-/** `verified, 2 files`, as it stands in a column; empty when nobody looked. */
+/** `verified, 2 files`; empty without evidence. */
 export function evidenceInBrief(evidence: Evidence | null, style: Style): string {
   if (!evidence) return '';
   const files = evidence.filesChanged?.count ?? 0;
   return paintVerdict(evidence.verdict, style) + (files > 0 ? `, ${count(files, 'file')}` : '');
 }
 
-/** All of it, the word first; each line stands for itself. */
+/** All evidence, the verdict first. */
 export function evidenceLines(evidence: Evidence, style: Style): string[] {
   const { filesChanged, commits, diff, toolCalls, toolFailures, note } = evidence;
   const figures = [

@@ -11,7 +11,7 @@ import { EXIT } from '../exit-codes.ts';
 import { type Inspected, inspect } from '../settings/inspect.ts';
 import type { Entry } from '../setup/install/clients.ts';
 import { jsonFormat } from '../setup/install/json-format.ts';
-import { layMcpSchema } from '../setup/starter-file.ts';
+import { writeMcpSchema } from '../setup/starter-file.ts';
 import { printJson } from '../terminal/json.ts';
 
 interface NewServer {
@@ -91,7 +91,7 @@ export async function mcpAdd(
     isNew = before.isNew;
     return withServers(before.text, [{ id, entry }], given);
   });
-  if (isNew) await layMcpSchema(root);
+  if (isNew) await writeMcpSchema(root);
   if (context.json) printJson(context.out, { ...changed, server: id, entry, ...given, remarks });
   else
     print(context, [

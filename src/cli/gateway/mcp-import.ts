@@ -19,7 +19,7 @@ import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { inspect } from '../settings/inspect.ts';
-import { layMcpSchema } from '../setup/starter-file.ts';
+import { writeMcpSchema } from '../setup/starter-file.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
 import { howItIsGiven, trustLines, withGiven, withServers } from './mcp-add.ts';
@@ -59,7 +59,7 @@ export async function mcpImport(
         return after;
       })
     : null;
-  if (changed && before.isNew) await layMcpSchema(root);
+  if (changed && before.isNew) await writeMcpSchema(root);
   if (context.json)
     printJson(context.out, {
       files: files.map(each => each.file),

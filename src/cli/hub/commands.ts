@@ -1,46 +1,53 @@
 import type { Command } from 'commander';
 import { VIEWS } from '../../schema/web-paths.ts';
-import type { CommandMaker } from '../arguments.ts';
+import { type CommandMaker, wholeNumber } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
 import { hubLog, hubStart, hubStatus, hubStop, upCommand } from './hub.ts';
 import { openCommand } from './open.ts';
+import { type PruneOptions, pruneCommand } from './prune.ts';
 
-/** The page, the hub itself, and what it keeps a record of. */
+/** Commands for the web UI, the hub and its audit log. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {
-  command(program, 'open [what]', `the page, in your browser; what: a run, a squad, or ${VIEWS.join(', ')}`)
-    .option('--no-browser', 'only print its address')
+  command(program, 'open [target]', 'Open the web UI in your browser')
+    .usage('[options] [RUN | SQUAD | PAGE]')
+    .addHelpText('after', `\nPages: ${VIEWS.join(', ')}`)
+    .option('--no-browser', 'Only print the address')
     .option(
       '--ip',
-      'use http://127.0.0.1, for a browser that does not resolve *.localhost (less safe: SECURITY.md)',
+      'Use http://127.0.0.1, for browsers that do not resolve *.localhost (less safe: SECURITY.md)',
     )
     .action(
-      does((context, what: string | undefined, options: { browser: boolean; ip?: boolean }) =>
-        openCommand(what, options, context),
+      does((context, target: string | undefined, options: { browser: boolean; ip?: boolean }) =>
+        openCommand(target, options, context),
       ),
     );
-  command(program, 'up', 'keep the hub and the page there until Ctrl-C').action(
+  command(program, 'up', 'Keep the hub and the web UI running until Ctrl-C').action(
     does(context => upCommand(context)),
   );
+  command(program, 'prune', 'Delete old runs and their output')
+    .option('--days <n>', 'Delete runs that ended more than this many days ago (default: prune.days)')
+    .option('--dry-run', 'Only count them')
+    .action(does((context, options: PruneOptions) => pruneCommand(options, context)));
 
-  const audit = command(program, 'audit', 'what agents asked of other servers, the newest last')
-    .option('--run <run>', 'only of this run')
-    .option('--denied', 'only what they did not get')
-    .option('-n, --limit <n>', 'how many', '50')
+  const audit = command(program, 'audit', 'Show calls of agents to other MCP servers, newest last')
+    .option('--run <run>', 'Only calls of this run')
+    .option('--denied', 'Only denied calls')
+    .option('-n, --limit <n>', 'Maximum number of calls', '50')
     .action(does((context, options: object) => showAudit(options, context)));
-  command(audit, 'verify', 'whether the audit log is what was written').action(
+  command(audit, 'verify', 'Check that nobody changed the audit log').action(
     does(context => verifyAudit(context)),
   );
 
   const hub = program
     .command('hub')
-    .description('the process in the background that owns the runs')
+    .description('Manage the hub, the background process that owns all runs')
     .exitOverride();
-  command(hub, 'start', 'start it if it is not there').action(does(context => hubStart(context)));
-  command(hub, 'stop', 'stop it; agents go on, and the next command finds them')
-    .option('--force', 'kill it if it does not end by itself')
+  command(hub, 'start', 'Start the hub unless it is running').action(does(context => hubStart(context)));
+  command(hub, 'stop', 'Stop the hub; agents keep running, and the next command reconnects to them')
+    .option('--force', 'Kill the hub if it does not stop by itself')
     .action(does((context, options: object) => hubStop(options, context)));
-  command(hub, 'status', 'what it is doing').action(does(context => hubStatus(context)));
-  command(hub, 'log', 'the end of its log')
-    .option('-n, --lines <n>', 'how many lines', '50')
-    .action(does((context, options: object) => hubLog(options, context)));
+  command(hub, 'status', 'Show the status of the hub').action(does(context => hubStatus(context)));
+  command(hub, 'log', 'Print the end of the hub log')
+    .option('-n, --lines <n>', 'Number of lines', text => wholeNumber('--lines', text, 0, 100_000), 50)
+    .action(does((context, options: { lines: number }) => hubLog(options, context)));
 }

@@ -1,6 +1,6 @@
 import { visibleLine } from '../../base/text.ts';
 import type { ShownAsk } from '../../operations/inbox/open-questions.ts';
-import { type InboxItem, type InboxState, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
+import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Style } from '../terminal/style.ts';
 import { displayWidth, truncate } from '../terminal/width.ts';
@@ -8,19 +8,9 @@ import { displayWidth, truncate } from '../terminal/width.ts';
 const MIN_WIDTH = 24;
 const GAP = '  ';
 
-const SETTLED: Record<InboxState, string> = {
-  open: 'open',
-  answered: 'answered',
-  declined: 'declined',
-  expired: 'expired',
-  withdrawn: 'withdrawn',
-};
+export const askState = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
 
-export const closedText = ({ state }: Pick<InboxItem, 'state'>): string => SETTLED[state];
-
-export const askWord = ({ owner }: InboxItem): string => (owner === 'user' ? 'needs you' : 'asks');
-
-/** The command that answers it. Choices are quoted: pasted unquoted, the second would be run as a program. */
+/** The command that answers an item. Choices are quoted: pasted unquoted, `yes|no` would run `no` as a program. */
 export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
   if (fields.length > 0) return `squad answer ${shellWord(id)}`;
   if (choices.length === 0) return `squad answer ${shellWord(id)} "…"`;
@@ -28,22 +18,22 @@ export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choi
   return `squad answer ${shellWord(id)} ${isShort ? shellWord(choices.join('|')) : `1…${choices.length}`}`;
 }
 
-/** The question with what to type; where both have no room, the question gives way. */
+/** The question and the command that answers it; the question is cut if both do not fit. */
 export function askLine(item: InboxItem, room: number, style: Style): string {
   const hint = item.owner === 'user' ? answerHint(item) : item.owner;
   const left = Math.max(MIN_WIDTH, room - displayWidth(hint) - GAP.length);
   return `${truncate(visibleLine(item.question), left)}${GAP}${style.dim(hint)}`;
 }
 
-export const settledLine = (item: InboxItem, room: number): string =>
+export const closedLine = (item: InboxItem, room: number): string =>
   truncate(closedItemText(item), Math.max(MIN_WIDTH, room));
 
-/** `"yes" by you (page)`. */
+/** `"yes" by the user (web)`. */
 export function closedItemText({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
   if (state === 'withdrawn') return whyWithdrawn(withdrawnBecause);
   if (state === 'declined') return `declined by ${visibleLine(whoAnswered(answeredBy))}`;
-  const words = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;
-  return state === 'expired' ? `${words}, by default` : `${words} by ${visibleLine(whoAnswered(answeredBy))}`;
+  const text = answer === null ? 'no answer' : `"${visibleLine(answer)}"`;
+  return state === 'expired' ? `${text}, by default` : `${text} by ${visibleLine(whoAnswered(answeredBy))}`;
 }
 
 export function askFact({ item, question }: ShownAsk, style: Style): string {

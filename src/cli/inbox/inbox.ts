@@ -4,53 +4,51 @@ import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
 import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE, type InboxField } from '../../schema/inbox.ts';
-import { readInput, wholeNumber } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { readInput } from '../arguments.ts';
+import { type CliContext, print, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
-import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
-import { answerHint, closedItemText, closedText } from './ask-text.ts';
+import { answerHint, closedItemText } from './ask-text.ts';
 
-/** `squad inbox`: what agents wait for an answer to; with --all also what became of the rest. */
-export async function inboxCommand(
-  { all, limit }: { all?: boolean; limit?: string },
-  context: CliContext,
-): Promise<number> {
-  const most = wholeNumber('--limit', limit ?? '50', 1, 1_000);
-  const listed = await HubClient.ask({}, 'list_inbox', { state: all ? 'all' : 'open', limit: most });
+export interface InboxOptions {
+  all?: boolean;
+  limit: number;
+}
+
+/** `squad inbox`: lists open questions of agents; with --all also closed ones. */
+export async function inboxCommand({ all, limit }: InboxOptions, context: CliContext): Promise<number> {
+  const listed = await HubClient.ask({}, 'list_inbox', { state: all ? 'all' : 'open', limit });
   const { items, total } = listed;
-  if (context.json) printJson(context.out, listed);
-  else if (items.length === 0)
-    print(context, [
-      all ? 'No agent has asked anything yet.' : 'No agent waits for an answer.',
-      context.style.dim(
-        all ? 'They ask with the tool ask_user.' : 'squad inbox --all has what was asked before.',
-      ),
-    ]);
-  else
-    print(context, [
-      ...items.flatMap((item, i) => [...(i > 0 ? [''] : []), ...itemLines(item, context)]),
-      ...moreLines(total, items.length, context),
-    ]);
-  return EXIT.done;
+  return printResult(context, listed, () =>
+    items.length === 0
+      ? [
+          all ? 'No questions yet.' : 'No open questions.',
+          context.style.dim(
+            all ? 'Agents ask with the tool ask_user.' : 'squad inbox --all lists earlier ones.',
+          ),
+        ]
+      : [
+          ...items.flatMap((item, i) => [...(i > 0 ? [''] : []), ...itemLines(item, context)]),
+          ...moreLines(total, items.length, context),
+        ],
+  );
 }
 
 function moreLines(total: number | null, shown: number, { style }: CliContext): string[] {
   if (total === shown) return [];
   const more = total === null ? 'There are more' : `${total - shown} more`;
-  return ['', style.dim(`${more}: squad inbox --limit N shows up to 1000`)];
+  return ['', style.dim(`${more}: squad inbox --limit N lists up to 1000`)];
 }
 
-/** One item: who asks what, what to know, and how to answer or what was answered. */
+/** One item: the agent, the question and its details, and how to answer it or its answer. */
 function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
   const { run, source, details, choices, fields } = item;
   const who = `${style.role(run.name, visibleLine(run.name))} ${item.runId}`;
   const head = [
     style.bold(item.id),
-    item.state === 'open' ? style.yellow(item.kind) : closedText(item),
+    item.state === 'open' ? style.yellow(item.kind) : item.state,
     who,
     ...(source === null ? [] : [`by ${visibleLine(source)}`]),
     ...(item.owner === 'user' ? [] : [`asks ${item.owner}`]),
@@ -67,10 +65,10 @@ function itemLines(item: ShownItem, { out, style }: CliContext): string[] {
     ...indented(item.question),
     ...(details === null ? [] : indented(details).map(line => style.dim(line))),
     ...(isListed ? choices.map((choice, i) => `  ${i + 1}  ${visibleLine(choice)}`) : []),
-    ...fields.map(field => `  ${fieldWords(field)}`),
+    ...fields.map(field => `  ${describeField(field)}`),
     ...(item.state === 'open' ? askWarning(item, { out, style }) : []),
     item.state === 'open'
-      ? `  ${answerHint(item)}${style.dim(` or --decline   if nobody does: ${unansweredWords(item)}`)}`
+      ? `  ${answerHint(item)}${style.dim(` or --decline   default: ${describeDefault(item)}`)}`
       : `  ${closedItemText(item)}`,
   ];
 }
@@ -79,21 +77,21 @@ function askWarning(
   { question, details, choices, fields }: ShownItem,
   context: Pick<CliContext, 'out' | 'style'>,
 ): string[] {
-  const ofFields = fields.flatMap(field => [
+  const fieldTexts = fields.flatMap(field => [
     field.name,
     field.title,
     field.description ?? '',
     ...field.choices,
   ]);
-  const all = [question, details ?? '', ...choices, ...ofFields].join('\n');
+  const all = [question, details ?? '', ...choices, ...fieldTexts].join('\n');
   return hiddenWarningLines(all, 'This', context).map(line => `  ${line}`);
 }
 
-/** Text for the outcome of an item that nobody answers in time. */
-const unansweredWords = ({ default: usual }: ShownItem): string =>
-  usual === null ? 'it goes on without an answer' : visibleLine(usual);
+/** What happens if nobody answers in time. */
+const describeDefault = ({ default: usual }: ShownItem): string =>
+  usual === null ? 'continue without an answer' : visibleLine(usual);
 
-function fieldWords({ name, title, description, choices, isRequired }: InboxField): string {
+function describeField({ name, title, description, choices, isRequired }: InboxField): string {
   const more = [
     ...(choices.length > 0 ? [choices.map(visibleLine).join(' | ')] : []),
     ...(description === null ? [] : [visibleLine(description)]),
@@ -102,63 +100,53 @@ function fieldWords({ name, title, description, choices, isRequired }: InboxFiel
   return `${visibleLine(name)}: ${visibleLine(title)}${more.length > 0 ? ` (${more.join('; ')})` : ''}`;
 }
 
-/** `squad answer ITEM [ANSWER]`: without words, whoever is at the terminal is asked. */
+/** `squad answer ITEM [ANSWER]`: answers a question; without an answer it prompts for one. */
 export async function answerCommand(
   given: string,
   words: string[],
   { decline }: { decline?: boolean },
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start();
-  try {
-    const answered =
-      words.length === 0 && !decline
-        ? await answerHere(client, given, context)
-        : await client.call('answer_question', {
-            item: given,
-            ...(words.length > 0 && { answer: await spoken(words) }),
-            ...(decline && { decline }),
-          });
-    if (context.json) printJson(context.out, answered);
-    else
-      print(context, [
-        `${context.style.green(answered.state)}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`.trimEnd(),
-      ]);
-    return EXIT.done;
-  } finally {
-    client.close();
-  }
+  using client = await HubClient.start();
+  const isStdin = words.length === 1 && words[0] === '-';
+  const answered =
+    words.length === 0 && !decline
+      ? await promptForAnswer(client, given, context)
+      : await client.call('answer_question', {
+          item: given,
+          ...(words.length > 0 && { answer: isStdin ? await readInput() : words.join(' ') }),
+          ...(decline && { decline }),
+        });
+  return printResult(context, answered, () => [
+    `${context.style.green(answered.state)}  ${answered.id}  ${visibleLine(answered.answer ?? '')}`.trimEnd(),
+  ]);
 }
 
-type Answered = Output<'answer_question'>;
-
-const send = (client: HubClient, item: string, answer: string): Promise<Answered> =>
-  client.call('answer_question', { item, answer });
-
-const spoken = async (words: string[]): Promise<string> =>
-  words.length === 1 && words[0] === '-' ? readInput() : words.join(' ');
-
-/** Whoever is there is asked until the answer is one. */
-async function answerHere(client: HubClient, given: string, context: CliContext): Promise<Answered> {
+/** Prompts until the hub accepts the answer. */
+async function promptForAnswer(
+  client: HubClient,
+  given: string,
+  context: CliContext,
+): Promise<Output<'answer_question'>> {
   const { items } = await client.call('list_inbox', { item: given });
   const item = items[0]!;
-  // The hub says what became of it.
-  if (item.state !== 'open') return send(client, item.id, '');
+  const send = (answer: string) => client.call('answer_question', { item: item.id, answer });
+  // The hub rejects this with the reason why the item is closed.
+  if (item.state !== 'open') return send('');
   if (context.json || !process.stdin.isTTY || !context.out.isTTY)
     throw new SquadError(
       'ANSWER_NEEDED',
-      `Nobody is at the terminal to answer ${item.id}: ${visibleLine(item.question)}`,
-      {
-        suggestions: [answerHint(item)],
-      },
+      `An answer to ${item.id} is needed, but this is not an interactive terminal: ${visibleLine(item.question)}`,
+      { suggestions: [answerHint(item)] },
     );
   print(context, itemLines(item, context));
-  const asking = createInterface({ input: process.stdin, output: process.stdout });
+  const prompt = createInterface({ input: process.stdin, output: process.stdout });
   try {
     for (;;) {
-      const said = item.fields.length > 0 ? await form(item, asking) : await asking.question('Answer: ');
+      const answer =
+        item.fields.length > 0 ? await promptForFields(item, prompt) : await prompt.question('Answer: ');
       try {
-        return await send(client, item.id, said);
+        return await send(answer);
       } catch (thrown) {
         if (!(thrown instanceof SquadError) || thrown.code !== 'ANSWER_INVALID') throw thrown;
         print(context, [
@@ -168,20 +156,20 @@ async function answerHere(client: HubClient, given: string, context: CliContext)
       }
     }
   } finally {
-    asking.close();
+    prompt.close();
   }
 }
 
-async function form(
+async function promptForFields(
   { fields }: ShownItem,
-  asking: { question(text: string): Promise<string> },
+  prompt: { question(text: string): Promise<string> },
 ): Promise<string> {
   const values: Record<string, string> = {};
   for (const { name, choices, isRequired } of fields) {
-    const hint = [...choices.map(visibleLine), ...(isRequired ? [] : ['empty: none'])].join(', ');
-    const value = await asking.question(`${visibleLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
+    const hint = [...choices.map(visibleLine), ...(isRequired ? [] : ['leave empty for none'])].join(', ');
+    const value = await prompt.question(`${visibleLine(name)}${hint === '' ? '' : ` (${hint})`}> `);
     if (value.trim() !== '') values[name] = value.trim();
   }
-  const goesOn = await asking.question('Send this? [Y/n] ');
-  return /^n/i.test(goesOn.trim()) ? DECLINE : JSON.stringify(values);
+  const confirmed = await prompt.question('Send this? [Y/n] ');
+  return /^n/i.test(confirmed.trim()) ? DECLINE : JSON.stringify(values);
 }

@@ -3,8 +3,8 @@ import type { Output } from '../../operations/operations.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ChecklistItem, IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
-import { confirmWithUser, milliseconds } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { confirmWithUser } from '../arguments.ts';
+import { type CliContext, print, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
@@ -13,19 +13,18 @@ import type { Style } from '../terminal/style.ts';
 import { formatTable } from '../terminal/table.ts';
 import { displayWidth, wrap } from '../terminal/width.ts';
 
-type Look = Pick<CliContext, 'out' | 'style'>;
+type Screen = Pick<CliContext, 'out' | 'style'>;
 
 const CHECK_LINES = 20;
 
-/** What merging comes to, for people: the branches in their order, what stands against it, and the checklist. */
-export function integrationLines(plan: IntegrationPlan, { out, style }: Look): string[] {
+/** The merge plan: branches in merge order, obstacles, and the checklist. */
+export function integrationLines(plan: IntegrationPlan, { out, style }: Screen): string[] {
   const { target, from, folder, branches, leftOut, warnings, checklist } = plan;
   const left = leftOut.flatMap(({ runId, why }) =>
-    wrap(`left out  ${runId}: ${visibleLine(why)}`, out.columns).map(style.dim),
+    wrap(`skipped  ${runId}: ${visibleLine(why)}`, out.columns).map(style.dim),
   );
-  if (target === null || from === null || branches.length === 0)
-    return ['There is nothing to integrate.', ...left];
-  const where = folder === null ? 'checked out nowhere' : `checked out at ${visibleLine(folder)}`;
+  if (target === null || from === null || branches.length === 0) return ['Nothing to integrate.', ...left];
+  const where = folder === null ? 'not checked out' : `checked out at ${visibleLine(folder)}`;
   const columns = [
     { title: '#', align: 'right' as const },
     { title: 'run' },
@@ -69,25 +68,25 @@ function stateOf({ outcome }: PlannedBranch, { green, red, dim }: Style): string
 
 const INDENT = '   ';
 
-/** Other branches by their numbers in the table. */
+/** Names other branches by their numbers in the table. */
 function details(
   { runId, conflicts, messages, commitsWork, overlaps }: PlannedBranch,
   branches: readonly PlannedBranch[],
-  { out, style }: Look,
+  { out, style }: Screen,
 ): string[] {
   const numbers = overlaps.map(id => branches.findIndex(other => other.runId === id) + 1);
-  const said = [
+  const lines = [
     ...(conflicts.length > 0 ? [`conflicts in ${conflicts.map(visibleLine).join(', ')}`] : []),
     ...messages.filter(message => !isPlain(message, conflicts)).map(visibleLine),
-    ...(commitsWork ? ['what it left uncommitted is committed to its branch first'] : []),
+    ...(commitsWork ? ['its uncommitted changes are committed to its branch first'] : []),
     ...(numbers.length > 0 ? [`shares files with ${listed(numbers.toSorted((a, b) => a - b))}`] : []),
   ];
-  return said
+  return lines
     .flatMap(line => wrap(`${runId}: ${line}`, out.columns - INDENT.length))
     .map(line => INDENT + line.replace(`${runId}: `, style.dim(`${runId}: `)));
 }
 
-/** Says only that lines of a file differ on both sides, which its name under "conflicts in" says already. */
+/** A message that only names a conflicting file, which "conflicts in" already does. */
 const isPlain = (message: string, conflicts: readonly string[]): boolean =>
   conflicts.some(
     file => /^CONFLICT \((content|add\/add)\): Merge conflict in (.*)$/s.exec(message.trim())?.[2] === file,
@@ -108,7 +107,7 @@ function checklistLine({ what, state, note }: ChecklistItem, { green, red, dim }
   return `${paint(MARKS[state])} ${what}${note === null ? '' : dim(` (${visibleLine(note)})`)}`;
 }
 
-/** The end of what the check said, unless it had nothing against it. */
+/** The command of the check and, if it failed, the end of its output. */
 function checkLines({ check }: IntegrationPlan, { dim }: Style): string[] {
   if (!check || check.outcome === 'not_run') return [];
   const took = check.durationMs === null ? '' : ` took ${formatDuration(check.durationMs)}`;
@@ -118,7 +117,7 @@ function checkLines({ check }: IntegrationPlan, { dim }: Style): string[] {
   return [head, ...output.map(line => `  ${line}`)];
 }
 
-/** A command for a shell is what the user typed. */
+/** The command as the user typed it, without the shell around it. */
 const asTyped = (command: readonly string[]): string =>
   command[0] === '/bin/sh' && command[1] === '-c' ? (command[2] ?? '') : command.join(' ');
 
@@ -128,49 +127,46 @@ interface IntegrateOptions {
   into?: string;
   /** `--no-check` makes it false. */
   check?: string | boolean;
-  checkTimeout?: string;
+  checkTimeout?: number;
   order?: 'suggested' | 'given';
   yes?: boolean;
   dryRun?: boolean;
   remove?: boolean;
 }
 
-/** `squad integrate [RUN…]`: shows what merging comes to, then does exactly that when told to. */
+/** `squad integrate [RUN…]`: shows the merge plan, and carries out exactly this plan once confirmed. */
 export async function integrateCommand(
   ids: string[],
   { into, check, checkTimeout, order, yes, dryRun = false, remove = false }: IntegrateOptions,
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
-  try {
-    const onProgress = (message: string) => {
-      if (context.err.isTTY) context.err.write(`${context.style.dim(`${message}…`)}\n`);
-    };
-    const input = {
-      ...{ ids, into, order },
-      ...(check !== undefined && check !== true && { check }),
-      ...(checkTimeout !== undefined && { checkTimeoutMs: milliseconds('--check-timeout', checkTimeout) }),
-      runsCheck: !dryRun,
-    };
-    const plan = await client.call('plan_integration', input, { onProgress });
-    if (!context.json) print(context, integrationLines(plan, context));
-    if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
-    const question = `Merge ${branches(mergesOf(plan))} into ${visibleLine(plan.target ?? '')}?`;
-    const again = 'Say it beforehand: squad integrate --yes';
-    if (!yes && !(await confirmWithUser(question, again, context))) {
-      print(context, ['Nothing was merged.']);
-      return EXIT.needsInput;
-    }
-    const done = await client.call('integrate', { approve: plan.planId, remove });
-    if (context.json) printJson(context.out, { plan, integrated: done });
-    else print(context, doneLines(done, context));
-    return isWhole(plan, ids.length > 0) ? EXIT.done : EXIT.failed;
-  } finally {
-    client.close();
+  using client = await HubClient.start({ workspace: context.workspace });
+  const onProgress = (message: string) => {
+    if (context.err.isTTY) printNotes(context, [`${message}…`], 'dim');
+  };
+  const input = {
+    ids,
+    into,
+    order,
+    ...(check !== true && { check }),
+    checkTimeoutMs: checkTimeout,
+    runsCheck: !dryRun,
+  };
+  const plan = await client.call('plan_integration', input, { onProgress });
+  if (!context.json) print(context, integrationLines(plan, context));
+  if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
+  const count = plan.branches.filter(({ outcome }) => outcome === 'merges').length;
+  const question = `Merge ${branches(count)} into ${visibleLine(plan.target ?? '')}?`;
+  if (!yes && !(await confirmWithUser(question, 'To merge without asking: squad integrate --yes', context))) {
+    print(context, ['Nothing was merged.']);
+    return EXIT.needsInput;
   }
+  const done = await client.call('integrate', { approve: plan.planId, remove });
+  printResult(context, { plan, integrated: done }, () => doneLines(done, context));
+  return isComplete(plan, ids.length > 0) ? EXIT.done : EXIT.failed;
 }
 
-/** A plan that was only looked at, or of which nothing comes. */
+/** Reports a plan that is not carried out: a dry run, or nothing to merge. */
 function unmerged(
   plan: IntegrationPlan,
   { dryRun, isNamed }: { dryRun: boolean; isNamed: boolean },
@@ -183,13 +179,11 @@ function unmerged(
       suggestions: blocked.suggestions.map(visibleLine),
     });
   if (blocked) return exitCodeOf(blocked.code);
-  return isWhole(plan, isNamed) ? EXIT.done : EXIT.failed;
+  return isComplete(plan, isNamed) ? EXIT.done : EXIT.failed;
 }
 
-const mergesOf = ({ branches: all }: IntegrationPlan) =>
-  all.filter(({ outcome }) => outcome === 'merges').length;
-/** Nothing conflicts or is refused, and nothing that was named is left out. */
-const isWhole = ({ branches: all, leftOut }: IntegrationPlan, isNamed: boolean) =>
+/** Nothing conflicts or is refused, and no named run is skipped. */
+const isComplete = ({ branches: all, leftOut }: IntegrationPlan, isNamed: boolean) =>
   all.every(({ outcome }) => outcome === 'merges' || outcome === 'nothing') &&
   !(isNamed && leftOut.length > 0);
 const branches = (count: number) => (count === 1 ? '1 branch' : `${count} branches`);
@@ -199,7 +193,7 @@ function doneLines({ target, to, merged, removed, notes }: Integrated, { style }
   return [
     `${style.green('Merged')} ${branches(merged.length)} into ${visibleLine(target)}, now at ${to.slice(0, 10)}.`,
     ...(removed.length > kept.length
-      ? [`Removed ${removed.length - kept.length} of their work trees; the branches stay.`]
+      ? [`Removed ${removed.length - kept.length} of their work trees; the branches remain.`]
       : []),
     ...kept.map(({ path, kept: why }) =>
       style.yellow(`Kept ${visibleLine(path)}: ${visibleLine(why ?? '')}`),
@@ -212,22 +206,20 @@ const OVERLAP_INDENT = '  ';
 
 type Found = Output<'find_overlap'>;
 
-/** `squad overlap`: which work trees have changed the same files. */
+/** `squad overlap`: shows which work trees changed the same files. */
 export async function overlapCommand(context: CliContext): Promise<number> {
   const found = await HubClient.ask({ workspace: context.workspace }, 'find_overlap');
-  if (context.json) printJson(context.out, found);
-  else print(context, lines(found, context));
-  return EXIT.done;
+  return printResult(context, found, () => lines(found, context));
 }
 
 function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): string[] {
   const unknown = runs.filter(({ why }) => why !== null);
   const trees = runs.length === 1 ? '1 work tree has' : `${runs.length} work trees have`;
-  const about = runs.length === 0 ? 'No work tree has changes.' : `${trees} changes that are not merged.`;
-  const doubts = unknown.map(({ runId, why }) =>
-    style.yellow(`${runId} could not be looked at: ${visibleLine(why ?? '')}`),
+  const about = runs.length === 0 ? 'No work tree has changes.' : `${trees} unmerged changes.`;
+  const unreadable = unknown.map(({ runId, why }) =>
+    style.yellow(`${runId} could not be checked: ${visibleLine(why ?? '')}`),
   );
-  if (files.length === 0) return [`No overlap. ${about}`, ...doubts];
+  if (files.length === 0) return [`No overlap. ${about}`, ...unreadable];
   const nameOf = new Map(runs.map(({ runId, name }) => [runId, name]));
   const who = (id: RunId) => {
     const name = nameOf.get(id) ?? '';
@@ -240,12 +232,12 @@ function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): s
     ]),
     ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more ${moreFiles === 1 ? 'file' : 'files'}`)] : []),
     '',
-    ...doubts,
+    ...unreadable,
     style.dim('`squad integrate --dry-run` shows whether they conflict.'),
   ];
 }
 
-/** As many to a line as there is room for, none of them broken. */
+/** Joins entries into lines of at most `width` columns. */
 function packed(entries: string[], width: number): string[] {
   const lines: string[] = [];
   for (const entry of entries) {

@@ -35,14 +35,14 @@ const plan = (given: Partial<IntegrationPlan> = {}): IntegrationPlan => ({
 });
 const text = (given: Partial<IntegrationPlan> = {}) => integrationLines(plan(given), look).join('\n');
 
-test('nothing to do is said plainly, with what was left out and why', () => {
+test('without anything to merge, skipped runs are listed with the reason', () => {
   const leftOut = [{ runId: 'run_bbbbbbbbbb' as RunId, why: 'it has not ended' }];
   expect(text({ branches: [], leftOut })).toBe(
-    'There is nothing to integrate.\nleft out  run_bbbbbbbbbb: it has not ended',
+    'Nothing to integrate.\nskipped  run_bbbbbbbbbb: it has not ended',
   );
 });
 
-test('branches in their order, each with what is to be known of it', () => {
+test('branches are listed in merge order with their details', () => {
   const conflict = branch({
     runId: 'run_bbbbbbbbbb' as RunId,
     outcome: 'conflict',
@@ -55,14 +55,14 @@ test('branches in their order, each with what is to be known of it', () => {
   expect(shown).toMatch(/^Into main at f{10}, checked out at \/repo:/);
   expect(shown).toMatch(/1 {2}run_aaaaaaaaaa .* 2 {2}merges/);
   expect(shown).toMatch(/2 {2}run_bbbbbbbbbb .* – {2}conflict/);
-  expect(shown).toContain('run_aaaaaaaaaa: what it left uncommitted is committed to its branch first');
+  expect(shown).toContain('run_aaaaaaaaaa: its uncommitted changes are committed to its branch first');
   expect(shown).toContain(
     'run_bbbbbbbbbb: conflicts in a b.txt\n   run_bbbbbbbbbb: CONFLICT (modify/delete): x\n   run_bbbbbbbbbb: shares files with #1',
   );
   expect(shown.match(/a b\.txt/g)).toHaveLength(1);
 });
 
-test('a check that said no is shown with the end of its words, which do nothing to the terminal', () => {
+test('a failed check shows the end of its output, without control sequences', () => {
   const output = `${Array.from({ length: 50 }, (_, line) => `line ${line}`).join('\n')}\n\u001b[2Jred\u001b[31m\n`;
   const check = {
     command: ['/bin/sh', '-c', 'npm test'],

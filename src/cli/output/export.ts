@@ -2,14 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { composeSavedPage, savedName } from '../../operations/output/saved-page.ts';
 import { SquadError } from '../../schema/error.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { savedPageFolder } from '../package-files.ts';
-import { printJson } from '../terminal/json.ts';
-import { wrap } from '../terminal/width.ts';
 
-/** `squad export RUN [FILE]`: a run as one HTML file that opens without a hub. */
+/** `squad export RUN [FILE]`: saves a run as one HTML file that opens without a hub. */
 export async function exportCommand(
   run: string,
   file: string | undefined,
@@ -23,28 +21,31 @@ export async function exportCommand(
     return EXIT.done;
   }
   const path = resolve(file ?? savedName(data.run));
-  await write(path, page, force);
-  const bytes = Buffer.byteLength(page);
-  if (context.json) printJson(context.out, { run: data.run, file: path, bytes, leftOut: data.leftOut });
-  else print(context, [path]);
-  for (const what of data.leftOut)
-    for (const line of wrap(`Left out: ${what}`, context.err.columns)) context.err.write(`${line}\n`);
-  return EXIT.done;
+  await writePrivateFile(path, page, force ? 'overwrite' : 'use --force to overwrite it');
+  const { run: saved, leftOut } = data;
+  printNotes(
+    context,
+    leftOut.map(what => `Left out: ${what}`),
+  );
+  return printResult(context, { run: saved, file: path, bytes: Buffer.byteLength(page), leftOut }, () => [
+    path,
+  ]);
 }
 
-async function write(path: string, content: string, force: boolean): Promise<void> {
+/** Only the user can read the file: it holds what an agent saw and wrote. `ifExists` is a suggestion unless `overwrite`. */
+export async function writePrivateFile(path: string, content: string, ifExists: string): Promise<void> {
   try {
-    // It holds what an agent saw and wrote: for the user's eyes until they pass it on.
-    await writeFile(path, content, { flag: force ? 'w' : 'wx', mode: 0o600 });
+    await writeFile(path, content, { flag: ifExists === 'overwrite' ? 'w' : 'wx', mode: 0o600 });
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
-    if (code === 'EEXIST')
-      throw new SquadError('INVALID_INPUT', `There is a file ${path}`, {
-        suggestions: ['Give another name, or --force to write over it.'],
-      });
-    throw new SquadError('INVALID_INPUT', `${path} cannot be written: ${message}`, {
-      suggestions: ['Give another file, or - for standard output.'],
-      cause: thrown,
-    });
+    const isThere = code === 'EEXIST';
+    throw new SquadError(
+      'INVALID_INPUT',
+      isThere ? `${path} already exists` : `Cannot write ${path}: ${message}`,
+      {
+        suggestions: [isThere ? `Choose another name, or ${ifExists}.` : 'Choose another file.'],
+        cause: thrown,
+      },
+    );
   }
 }

@@ -10,11 +10,10 @@ import type { Terminal } from '../terminal/terminal.ts';
 
 export interface LogOptions {
   follow?: boolean;
-  /** The bytes as the agent wrote them. */
   raw?: boolean;
   /**
-   * In a window that nobody asked for: it must not start a hub, which would be one with the window's environment, and its end
-   * would be that of the session.
+   * Runs in the window of a tmux session. It must not start a hub, which would get the environment of the window, and it must not
+   * exit early, which would end the session.
    */
   window?: boolean;
 }
@@ -28,20 +27,20 @@ interface Page {
   size: number;
 }
 
-const LOOK_EVERY_MS = 150;
-/** The hub ends the session before that, and takes its clients back to where they were. */
+const POLL_MS = 150;
+/** The hub ends the session earlier, and returns its tmux clients to their previous session. */
 const WINDOW_STAYS_MS = 15_000;
 
-/** `squad log RUN`: what the agent wrote, to the matching streams; with -f until it ends. */
+/** `squad log RUN`: copies the output of an agent to the matching streams; with -f until it ends. */
 export async function logCommand(
   id: string,
   { follow, raw, window }: LogOptions,
   context: CliContext,
 ): Promise<number> {
   if (window) stayOpen(context.err);
-  const tellWait = () => context.err.write('\n— waits for the hub —\n');
-  const reach = () => (window ? reconnectToHub(tellWait) : HubClient.start());
-  let client = await reach();
+  const onWait = () => context.err.write('\n— waiting for the hub —\n');
+  const connect = () => (window ? reconnectToHub(onWait) : HubClient.start());
+  let client = await connect();
   const at = { turn: 1, stdout: 0, stderr: 0 };
   const screens = {
     stdout: new OutputText(context.out, raw === true),
@@ -64,24 +63,24 @@ export async function logCommand(
           if (window) await sleep(WINDOW_STAYS_MS);
           return exitFor([over]);
         }
-        if (status === 'waiting_review' && !isWaiting) context.err.write('\n— waits for its review —\n');
+        if (status === 'waiting_review' && !isWaiting) context.err.write('\n— waiting for review —\n');
         isWaiting = status === 'waiting_review';
       } catch (thrown) {
         if (!(thrown instanceof HubGone) || !follow) throw thrown;
-        client = await reach();
+        client = await connect();
       }
-      await sleep(LOOK_EVERY_MS);
+      await sleep(POLL_MS);
     }
   } finally {
     client.close();
   }
 }
 
-/** What stops a program at a terminal must not take the window away from everybody while the run goes on. */
+/** Ctrl-C must not close the window, which others may share, while the run continues. */
 function stayOpen(err: Terminal): void {
   for (const signal of ['SIGINT', 'SIGQUIT'] as const)
     process.on(signal, () =>
-      err.write('\n— the run goes on; your tmux prefix (Ctrl-b, unless you changed it), then d leaves —\n'),
+      err.write('\n— the run continues; to detach, press your tmux prefix (default: Ctrl-b), then d —\n'),
     );
 }
 
@@ -92,8 +91,8 @@ interface Place {
 }
 
 /**
- * Copies what both streams of a turn have beyond `at`; tells whether the run is over, or has gone on to another turn, and
- * all of this one is out. The first page decides: had that been so before it was read, the pages after it hold all there is.
+ * Copies new output of both streams of a turn. Also returns whether the run has ended or started another turn, so that this one
+ * is complete. The first page decides that: if the turn had ended before that page was read, later pages hold all that is left.
  */
 async function copyNew(client: HubClient, id: string, at: Place, screens: Screens, raw: boolean) {
   let first: Page | null = null;
@@ -122,11 +121,11 @@ async function copyNew(client: HubClient, id: string, at: Place, screens: Screen
 
 type Screens = Record<'stdout' | 'stderr', OutputText>;
 
-/** The beginning of a colour or of a line end, whose rest may come with the next page. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
+/** The start of a colour sequence or a line end, whose rest may come with the next page. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it matches control characters
 const UNFINISHED = /(?:\r|\u001b(?:\[[\d;:]{0,60})?)$/;
 
-/** A pipe gets the bytes; a terminal gets the text without colours, with every other sequence shown. */
+/** A pipe gets the bytes; a terminal gets the text without colours and with every other control sequence made visible. */
 class OutputText {
   private readonly terminal: Terminal;
   private readonly isRaw: boolean;

@@ -2,40 +2,31 @@ import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
-import { wholeNumber, workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { workspaceFilter } from '../arguments.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { boardTable } from '../runs/ls.ts';
-import { tellNotes } from '../team/team.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
 import { truncate } from '../terminal/width.ts';
 
 type Found = Output<'search_everything'>;
 
-export interface SearchOptions {
-  all?: boolean;
-  limit?: string;
-}
-
-/** `squad search WORDS`: runs, decisions and output with these words. */
+/** `squad search WORDS`: runs, decisions and output that contain these words. */
 export async function searchCommand(
   words: string[],
-  { all = false, limit }: SearchOptions,
+  { all = false, limit }: { all?: boolean; limit: number },
   context: CliContext,
 ): Promise<number> {
-  const most = wholeNumber('--limit', limit ?? '20', 1, 100);
   const found = await HubClient.ask({ workspace: context.workspace }, 'search_everything', {
-    ...{ q: words.join(' '), limit: most },
-    ...(!all && { workspace: workspaceRoot(context.workspace) }),
+    q: words.join(' '),
+    limit,
+    ...workspaceFilter(all, context),
   });
-  if (context.json) printJson(context.out, found);
-  else {
-    tellNotes(found.decisions?.notes ?? [], context);
-    print(context, [...shown(found, context), context.style.dim(searchedWords(found.searched, all))]);
-  }
-  return EXIT.done;
+  if (!context.json) printNotes(context, found.decisions?.notes ?? []);
+  return printResult(context, found, () => [
+    ...shown(found, context),
+    context.style.dim(describeSearched(found.searched, all)),
+  ]);
 }
 
 function shown(found: Found, context: CliContext): string[] {
@@ -45,7 +36,7 @@ function shown(found: Found, context: CliContext): string[] {
     { title: 'Decisions', of: decisions?.total ?? 0, lines: decisionLines(found, context) },
     { title: 'Output', of: outputs.length, lines: outputLines(found, context) },
   ].filter(({ lines }) => lines.length > 0);
-  if (parts.length === 0) return ['Nothing has these words.'];
+  if (parts.length === 0) return ['No matches.'];
   return parts.flatMap(({ title, of, lines }) => [
     `${context.style.bold(title)} ${context.style.dim(String(of))}`,
     ...lines,
@@ -74,14 +65,14 @@ function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
 }
 
 const REASONS = {
-  time: ': then the time for one search was up',
-  count: ': older ones are not searched',
-  enough: ': then there were enough',
+  time: ' (stopped: time limit)',
+  count: ' (older runs are not searched)',
+  enough: ' (stopped: enough matches)',
 } as const;
 
-/** What was not looked at is not told as not found. */
-function searchedWords({ runs, since, stoppedBy }: Found['searched'], all: boolean): string {
+/** Says how much was searched, because a match may be in the rest. */
+function describeSearched({ runs, since, stoppedBy }: Found['searched'], all: boolean): string {
   const back = since === null ? '' : `, back to ${formatDuration(Date.now() - since)} ago`;
-  const where = all ? 'every workspace' : 'this workspace (--all: every one)';
-  return `Output of the newest ${runs === 1 ? 'run' : `${runs} runs`} of ${where} was read${back}${stoppedBy === null ? '' : REASONS[stoppedBy]}.`;
+  const where = all ? 'every workspace' : 'this workspace (--all for every one)';
+  return `Searched the output of the newest ${runs === 1 ? 'run' : `${runs} runs`} of ${where}${back}${stoppedBy === null ? '' : REASONS[stoppedBy]}.`;
 }

@@ -8,24 +8,24 @@ import { formatTable } from '../terminal/table.ts';
 
 type Review = z.output<typeof ShownReview>;
 
-const OUTCOMES: Record<ReviewOutcome, { word: string; paint: 'red' | 'green' | 'yellow' }> = {
-  needs_work: { word: 'needs work', paint: 'yellow' },
-  suggestions: { word: 'suggestions', paint: 'green' },
-  clarification: { word: 'clarification', paint: 'yellow' },
-  approved: { word: 'approved', paint: 'green' },
-  pull_request: { word: 'pull request', paint: 'green' },
-  no_feedback: { word: 'no feedback', paint: 'red' },
-  error: { word: 'failed', paint: 'red' },
-  timeout: { word: 'timeout', paint: 'red' },
-  cancelled: { word: 'cancelled', paint: 'yellow' },
+const OUTCOMES: Record<ReviewOutcome, { text: string; paint: 'red' | 'green' | 'yellow' }> = {
+  needs_work: { text: 'needs work', paint: 'yellow' },
+  suggestions: { text: 'suggestions', paint: 'green' },
+  clarification: { text: 'clarification', paint: 'yellow' },
+  approved: { text: 'approved', paint: 'green' },
+  pull_request: { text: 'pull request', paint: 'green' },
+  no_feedback: { text: 'no feedback', paint: 'red' },
+  error: { text: 'failed', paint: 'red' },
+  timeout: { text: 'timeout', paint: 'red' },
+  cancelled: { text: 'cancelled', paint: 'yellow' },
 };
 
-export const outcomeWord = (outcome: ReviewOutcome, style: Style): string => {
-  const { word, paint } = OUTCOMES[outcome];
-  return style[paint](word);
+export const outcomeText = (outcome: ReviewOutcome, style: Style): string => {
+  const { text, paint } = OUTCOMES[outcome];
+  return style[paint](text);
 };
 
-/** Rounds, one a line, as they are given; whose they are where they are not all of one run. */
+/** One round per line; `withCoder` adds the coder where the rounds belong to several runs. */
 export function reviewTable(
   reviews: readonly Review[],
   { withCoder, now }: { withCoder: boolean; now: number },
@@ -46,7 +46,7 @@ export function reviewTable(
       String(review.iteration),
       ...(withCoder ? [review.coderId] : []),
       review.reviewerId,
-      review.outcome === null ? style.bold('under way') : outcomeWord(review.outcome, style),
+      review.outcome === null ? style.bold('running') : outcomeText(review.outcome, style),
       `${formatDuration(now - review.requestedAt)} ago`,
       formatDuration((review.closedAt ?? now) - review.requestedAt) + (review.closedAt === null ? '…' : ''),
       firstLine(review.feedback ?? review.reason),

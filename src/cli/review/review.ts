@@ -5,28 +5,27 @@ import type { FeedbackType } from '../../schema/review.ts';
 import { type RunStatus, runSummary } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { readInput, wholeNumber, workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { readInput, workspaceFilter } from '../arguments.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { showDiff } from '../evidence/diff.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { paintStatus, statusText } from '../terminal/status-text.ts';
-import { createStyle } from '../terminal/style.ts';
+import { paintStatus } from '../terminal/status-text.ts';
 import { wrap } from '../terminal/width.ts';
-import { outcomeWord, reviewTable } from './review-table.ts';
+import { outcomeText, reviewTable } from './review-table.ts';
 
 type Listed = Output<'list_reviews'>;
 type Shown = Output<'show_review'>;
 type Steered = Output<'steer_review'>;
 
-interface ReviewOptions {
+export interface ReviewOptions {
   all?: boolean;
-  limit?: string;
+  limit: number;
   diff?: boolean;
-  allow?: string;
+  allow?: number;
   abandon?: boolean;
   cancel?: boolean;
   feedback?: string;
@@ -34,92 +33,82 @@ interface ReviewOptions {
   priority?: string;
 }
 
-/** `squad review [RUN]`: the reviews there were, or those of one task; with an option, what a person decides about it. */
+/** `squad review [RUN]`: lists reviews, or shows those of one task; with an option, steers them. */
 export async function reviewCommand(
   run: string | undefined,
   options: ReviewOptions,
   context: CliContext,
 ): Promise<number> {
-  const decision = await decided(run, options);
-  if (options.diff) return reviewDiff(run, options, context);
-  const most = wholeNumber('--limit', options.limit ?? '20', 1, 1000);
-  const client = await HubClient.start({ workspace: context.workspace });
-  try {
-    if (decision) {
-      const steered = await client.call('steer_review', decision);
-      if (context.json) printJson(context.out, steered);
-      else print(context, after(steered, decision.action, context));
-    } else if (run !== undefined) {
-      const shown = await client.call('show_review', { run });
-      if (context.json) printJson(context.out, shown);
-      else print(context, whole(shown, context));
-    } else {
-      const workspace = options.all ? undefined : workspaceRoot(context.workspace);
-      const listed = await client.call('list_reviews', { workspace, limit: most });
-      if (context.json) printJson(context.out, listed);
-      else print(context, list(listed, context));
-    }
-    return EXIT.done;
-  } finally {
-    client.close();
+  const decision = await decisionFrom(run, options);
+  if (options.diff) return reviewDiff(run, decision !== null, context);
+  using client = await HubClient.start({ workspace: context.workspace });
+  if (decision) {
+    const steered = await client.call('steer_review', decision);
+    return printResult(context, steered, () => steeredLines(steered, decision.action, context));
   }
+  if (run !== undefined) {
+    const shown = await client.call('show_review', { run });
+    return printResult(context, shown, () => reviewLines(shown, context));
+  }
+  const { all, limit } = options;
+  const listed = await client.call('list_reviews', { ...workspaceFilter(all, context), limit });
+  return printResult(context, listed, () => list(listed, context));
 }
 
-/** The last round against the one before it. The diff goes to standard output, words about it to standard error. */
+/** Shows the changes between the last two rounds. The diff goes to standard output, remarks to standard error. */
 async function reviewDiff(
   run: string | undefined,
-  { allow, abandon, cancel, feedback }: ReviewOptions,
+  hasDecision: boolean,
   context: CliContext,
 ): Promise<number> {
-  if (run === undefined || allow !== undefined || abandon || cancel || feedback !== undefined)
-    throw new SquadError('INVALID_INPUT', '--diff only shows something, of one run', {
+  if (run === undefined || hasDecision)
+    throw new SquadError('INVALID_INPUT', '--diff needs a run and no other option', {
       suggestions: ['squad review RUN --diff'],
     });
-  const client = await HubClient.start({ workspace: context.workspace });
-  try {
-    const shown = await client.call('show_review', { run });
-    const last = shown.reviews.at(-1);
-    if (!last)
-      throw new SquadError('DIFF_UNAVAILABLE', `No review of ${shown.run.id} was asked for yet`, {
-        suggestions: [`squad diff ${shellWord(shown.run.id)}`],
-      });
-    const diff = await client.call('diff_review', { review: last.id });
-    if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
-    else {
-      showDiff(diff.text, context);
-      const { dim } = createStyle(context.err.color);
-      const remarks = [
-        ...(diff.text === '' ? ['Nothing changed.'] : []),
-        ...(diff.isTruncated ? ['The diff is longer than this.'] : []),
-        ...diff.notes.map(note => `Round ${last.iteration}: ${note}.`),
-      ];
-      for (const line of remarks) context.err.write(`${dim(visibleLine(line))}\n`);
-    }
-    return EXIT.done;
-  } finally {
-    client.close();
+  using client = await HubClient.start({ workspace: context.workspace });
+  const shown = await client.call('show_review', { run });
+  const last = shown.reviews.at(-1);
+  if (!last)
+    throw new SquadError('DIFF_UNAVAILABLE', `${shown.run.id} has no reviews yet`, {
+      suggestions: [`squad diff ${shellWord(shown.run.id)}`],
+    });
+  const diff = await client.call('diff_review', { review: last.id });
+  if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
+  else {
+    showDiff(diff.text, context);
+    const remarks = [
+      ...(diff.text === '' ? ['No changes.'] : []),
+      ...(diff.isTruncated ? ['The diff is truncated.'] : []),
+      ...diff.notes.map(note => `Round ${last.iteration}: ${note}.`),
+    ];
+    printNotes(context, remarks, 'dim');
   }
+  return EXIT.done;
 }
 
-async function decided(
+async function decisionFrom(
   run: string | undefined,
   options: ReviewOptions,
 ): Promise<Input<'steer_review'> | null> {
   const { allow, abandon, cancel, feedback, type, priority } = options;
   const asked = [allow !== undefined, abandon === true, cancel === true, feedback !== undefined];
   const count = asked.filter(Boolean).length;
-  const wrong = (message: string, suggestion: string) =>
+  const usageError = (message: string, suggestion: string) =>
     new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
   if (count > 1)
-    throw wrong('One thing at a time', 'Give one of --allow, --abandon, --cancel and --feedback.');
-  if (count > 0 && run === undefined) throw wrong('Of which run?', `squad review RUN ${asGiven(options)}`);
+    throw usageError(
+      'Several decisions given',
+      'Use only one of --allow, --abandon, --cancel and --feedback.',
+    );
+  if (count > 0 && run === undefined)
+    throw usageError('No run given', `squad review RUN ${asGiven(options)}`);
   if (feedback === undefined && (type !== undefined || priority !== undefined))
-    throw wrong(
-      '--type and --priority belong to --feedback',
+    throw usageError(
+      '--type and --priority need --feedback',
       'squad review RUN --feedback "text" --type approved',
     );
   if (run === undefined) return null;
-  if (allow !== undefined) return { run, action: 'allow', rounds: wholeNumber('--allow', allow, 1, 1000) };
+  if (allow !== undefined) return { run, action: 'allow', rounds: allow };
   if (abandon) return { run, action: 'abandon' };
   if (cancel) return { run, action: 'cancel' };
   if (feedback === undefined) return null;
@@ -128,14 +117,13 @@ async function decided(
     run,
     action: 'feedback',
     feedback: text,
-    // The hub refuses a type that does not exist, and names the others.
     feedback_type: (type ?? 'needs_work') as FeedbackType,
     priority,
   };
 }
 
 function asGiven({ allow, cancel, feedback }: ReviewOptions): string {
-  if (allow !== undefined) return `--allow ${shellWord(allow)}`;
+  if (allow !== undefined) return `--allow ${allow}`;
   if (feedback !== undefined) return '--feedback "text"';
   return cancel ? '--cancel' : '--abandon';
 }
@@ -144,17 +132,17 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
   if (reviews.length === 0)
     return [
       'No reviews in this workspace yet.',
-      style.dim('A coder asks for one by itself: a role with `type: coding` and `isolation: worktree`.'),
+      style.dim('Agents request one themselves if their role has `type: coding` and `isolation: worktree`.'),
     ];
   return reviewTable(reviews, { withCoder: true, now: Date.now() }, out.columns, style);
 }
 
-function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
+function reviewLines({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
-    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), statusText(shownStatus(run)), style)}  ${visibleLine(runSummary(run))}`,
-    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; given up at ${rounds.abandonAfter} of these`,
+    `${style.bold(run.id)}  ${paintStatus(shownStatus(run), style)}  ${visibleLine(runSummary(run))}`,
+    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; abandoned after ${rounds.abandonAfter} of these`,
   ];
-  if (reviews.length === 0) return [...head, '', 'No review was asked for yet.'];
+  if (reviews.length === 0) return [...head, '', 'No reviews yet.'];
   const isOne = new Set(reviews.map(({ coderId }) => coderId)).size === 1;
   const last = reviews.findLast(({ outcome }) => outcome !== null);
   return [
@@ -165,7 +153,7 @@ function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): str
       ? [
           '',
           style.dim(`Round ${last.iteration}, ${formatDateTime(last.closedAt ?? last.requestedAt)}:`) +
-            ` ${outcomeWord(last.outcome, style)}`,
+            ` ${outcomeText(last.outcome, style)}`,
           ...wrap(visibleText(last.feedback), out.columns),
           ...last.actionableItems.flatMap((item, i) => wrap(`${i + 1}. ${visibleLine(item)}`, out.columns)),
           ...hiddenWarningLines([last.feedback, ...last.actionableItems].join('\n'), 'The feedback', {
@@ -177,30 +165,28 @@ function whole({ run, rounds, reviews }: Shown, { out, style }: CliContext): str
   ];
 }
 
-function after(
+function steeredLines(
   { run, status, rounds, commit, work }: Steered,
   action: Input<'steer_review'>['action'],
   { style }: CliContext,
 ): string[] {
-  const state = paintStatus(status as RunStatus, statusText(status as RunStatus), style);
+  const state = paintStatus(status as RunStatus, style);
   const done = {
-    allow: `may have ${rounds.max} reviews now; it has had ${rounds.current}`,
-    abandon: 'its task was given up; its work is kept',
-    cancel: 'its review was ended; it is told with its next turn',
-    feedback: `has the feedback${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn begins with it`,
+    allow: `now allowed ${rounds.max} reviews, ${rounds.current} done`,
+    abandon: 'task abandoned, work kept',
+    cancel: 'review cancelled; the agent is notified with its next turn',
+    feedback: `feedback sent${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn starts with it`,
   }[action];
   return [
     `${run}  ${state}  ${done}`,
     ...(work ?? []).flatMap(({ branch, saved }) => [
       `  ${style.dim('branch')}  ${visibleLine(branch)}`,
-      ...saved.map(ref => `  ${style.dim('saved')}   ${ref}  ${style.dim('what was not committed')}`),
+      ...saved.map(ref => `  ${style.dim('saved')}   ${ref}  ${style.dim('uncommitted changes')}`),
     ]),
   ];
 }
 
-type Sent = Output<'comment_on_run'>;
-
-/** `squad comment RUN FILE:LINE "words" …`: comments on lines of its changes, sent to the agent as one message. */
+/** `squad comment RUN FILE:LINE "TEXT" …`: sends comments on lines of its changes to the agent, as one message. */
 export async function commentCommand(
   run: string,
   words: string[],
@@ -213,33 +199,26 @@ export async function commentCommand(
     comments,
     ...(message !== undefined && { message }),
   });
-  if (context.json) printJson(context.out, sent);
-  else
-    print(context, [
-      told(sent, comments.length),
-      `  squad log -f ${shellWord(sent.runId)}   what it does with them`,
-    ]);
-  return EXIT.done;
-}
-
-function told({ way, runId }: Sent, count: number): string {
-  const what = count === 1 ? 'your comment' : `your ${count} comments`;
-  return way === 'reply'
-    ? `${runId} was started and begins with ${what}`
-    : `The review was ended; ${runId} goes on with ${what}`;
+  const what = comments.length === 1 ? 'your comment' : `your ${comments.length} comments`;
+  return printResult(context, sent, () => [
+    sent.way === 'reply'
+      ? `${sent.runId} was started with ${what}`
+      : `The review was cancelled; ${sent.runId} continues with ${what}`,
+    `  squad log -f ${shellWord(sent.runId)}   follows its output`,
+  ]);
 }
 
 function commentsIn(words: string[]): Input<'comment_on_run'>['comments'] {
-  const usage = 'squad comment RUN FILE:LINE "words" [FILE:LINE "words" …]';
+  const usage = 'squad comment RUN FILE:LINE "TEXT" [FILE:LINE "TEXT" …]';
   if (words.length % 2 !== 0)
-    throw new SquadError('INVALID_INPUT', `${visibleLine(words.at(-1)!)} has no words after it`, {
+    throw new SquadError('INVALID_INPUT', `No text after ${visibleLine(words.at(-1)!)}`, {
       suggestions: [usage],
     });
   return Array.from({ length: words.length / 2 }, (_, i) => {
     const [place, text] = [words[2 * i]!, words[2 * i + 1]!];
     const [, path, line] = /^(.+):([1-9]\d{0,8})$/s.exec(place) ?? [];
     if (path === undefined || line === undefined)
-      throw new SquadError('INVALID_INPUT', `${visibleLine(place)} is no FILE:LINE`, {
+      throw new SquadError('INVALID_INPUT', `${visibleLine(place)} is not FILE:LINE`, {
         suggestions: [usage],
       });
     if (text.trim() === '')

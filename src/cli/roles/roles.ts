@@ -1,28 +1,22 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { inspect } from '../settings/inspect.ts';
-import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
-import { wrap } from '../terminal/width.ts';
 
-/** `squad roles`: the roles here, where they come from, and what is wrong with any of them. */
+/** `squad roles`: lists the roles, their folder, and the errors in their files. */
 export async function rolesCommand(context: CliContext): Promise<number> {
   const { roles, rolesFolder } = await inspect(context);
   const { out, style } = context;
-  const code = roles.some(role => role.fault) ? EXIT.failed : EXIT.done;
-  if (context.json) {
-    printJson(out, { folder: rolesFolder.folder, reason: rolesFolder.reason, roles });
-    return code;
-  }
+  const { folder, reason } = rolesFolder;
   const rows = roles.map(role => [
     style.role(role.id, visibleLine(role.id)),
     visibleLine(role.name),
     role.fault ? style.red(visibleLine(role.fault)) : visibleLine(role.description),
   ]);
-  print(context, [
+  printResult(context, { folder, reason, roles }, () => [
     ...(rows.length > 0
       ? formatTable(
           [{ title: 'role' }, { title: 'name', shrinkTo: 8 }, { title: 'description', shrinkTo: 0 }],
@@ -30,45 +24,41 @@ export async function rolesCommand(context: CliContext): Promise<number> {
           out.columns,
           style,
         )
-      : ['No roles there.']),
+      : ['No roles.']),
     ...roles.flatMap(role =>
       role.warnings.map(warning => style.yellow(`${visibleLine(role.id)}: ${visibleLine(warning)}`)),
     ),
     '',
-    style.dim(`${rolesFolder.folder} (${rolesFolder.reason})`),
+    style.dim(`${folder} (${reason})`),
   ]);
-  return code;
+  return roles.some(role => role.fault) ? EXIT.failed : EXIT.done;
 }
 
 interface ContextOptions {
   engine?: string;
   files?: string;
-  /** Only what an agent would read. */
   text?: boolean;
 }
 
 type Preview = Output<'preview_context'>;
 
-/** `squad context [ROLE]`: what an agent would be told of the project, and what it costs. Nothing is started. */
+/** `squad context [ROLE]`: previews the project context of an agent, and its size. Starts nothing. */
 export async function contextCommand(
   roleId: string | undefined,
   { engine, files, text }: ContextOptions,
   context: CliContext,
 ): Promise<number> {
-  const client = await HubClient.start({ workspace: context.workspace });
   const input = { roleId, engine, files: files?.split(',').map(name => name.trim()) };
-  const preview = await client.call('preview_context', input).finally(() => client.close());
-  const notes = preview.notes.flatMap(note => wrap(visibleLine(note), context.err.columns));
-  for (const line of notes) context.err.write(`${context.style.yellow(line)}\n`);
-  if (context.json) printJson(context.out, { roleId: roleId ?? null, ...preview });
-  else if (text) showText(preview, context);
-  else print(context, lines(roleId, preview, context));
+  const preview = await HubClient.ask({ workspace: context.workspace }, 'preview_context', input);
+  printNotes(context, preview.notes);
+  if (context.json || !text)
+    return printResult(context, { roleId: roleId ?? null, ...preview }, () =>
+      lines(roleId, preview, context),
+    );
+  const { out } = context;
+  const sent = preview.context?.text ?? '';
+  if (sent !== '') out.write(`${out.isTTY ? visibleText(sent) : sent}\n`);
   return EXIT.done;
-}
-
-function showText({ context: found }: Preview, { out }: CliContext): void {
-  const text = found?.text ?? '';
-  if (text !== '') out.write(`${out.isTTY ? visibleText(text) : text}\n`);
 }
 
 function lines(
@@ -79,15 +69,15 @@ function lines(
   const { style } = context;
   if (found === null)
     return [
-      `Nothing: the role ${roleId} does not ask for context, so \`squad run\` and start_squad_members send none.`,
+      `No context: the role ${roleId} does not ask for any, so \`squad run\` and start_squad_members send none.`,
       style.dim(
-        '`context: true` in its frontmatter asks for it. `squad context` without a role shows what the spawn tools send.',
+        'Set `context: true` in its frontmatter to send context. `squad context` without a role shows what the spawn tools send.',
       ),
     ];
   const { tokens, budgetTokens, parts, leftOut, text } = found;
-  const whom = roleId === undefined ? 'a bare prompt, as the spawn tools give' : `the role ${roleId}`;
+  const recipient = roleId === undefined ? 'a plain prompt of the spawn tools' : `the role ${roleId}`;
   return [
-    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${visibleLine(whom)}, ${engine === null ? 'no engine' : `engine ${visibleLine(engine)}`}`,
+    `${style.bold(`${tokens} of ${budgetTokens} tokens`)} for ${visibleLine(recipient)}, ${engine === null ? 'no engine' : `engine ${visibleLine(engine)}`}`,
     ...(parts.length > 0 ? ['', ...partsTable(parts, context)] : []),
     ...(leftOut.length > 0
       ? [

@@ -11,13 +11,13 @@ function onScreen(isTTY: boolean) {
   return { attention: new Attention({ write, isTTY, columns: 80, rows: 24, color: true }), written };
 }
 
-test('the bell rings for each that begins to wait, and the title says how many do', () => {
+test('the bell rings for each new question, and the title counts them', () => {
   const { attention, written } = onScreen(true);
   for (const waiting of [0, 1, 1, 2, 1]) attention.show(waiting);
   expect(written.join('')).toBe(`${PUSH}${title(1)}\u0007${title(2)}\u0007${title(1)}`);
 });
 
-test('the title that was there comes back when nobody waits, and at the end', () => {
+test('the previous title is restored when no agent waits, and at the end', () => {
   const { attention, written } = onScreen(true);
   attention.show(1);
   attention.show(0);
@@ -29,7 +29,7 @@ test('the title that was there comes back when nobody waits, and at the end', ()
   expect(written.filter(text => text === POP)).toHaveLength(2);
 });
 
-test('what is no screen hears and shows nothing of it', () => {
+test('without a terminal nothing is written', () => {
   const { attention, written } = onScreen(false);
   attention.show(3);
   attention.close();

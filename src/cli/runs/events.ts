@@ -2,7 +2,6 @@ import { visibleLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
 import { describeEvent } from '../../schema/run-text.ts';
-import { wholeNumber } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { formatCost } from '../cost/figures.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -15,62 +14,53 @@ import { follow } from './follow.ts';
 export interface EventsOptions {
   run?: string;
   follow?: boolean;
-  limit?: string;
+  limit: number;
 }
 
 const ID_WIDTH = 16;
 const TYPE_WIDTH = 19;
 const FIGURES = { duration: formatDuration, money: (usd: number) => formatCost(usd) };
 
-/** `squad events`: what happened, the newest last. */
+/** `squad events`: recent events, newest last. */
 export async function eventsCommand(options: EventsOptions, context: CliContext): Promise<number> {
-  const limit = wholeNumber('--limit', options.limit ?? '50', 1, 1000);
-  const client = await HubClient.start({ workspace: context.workspace });
-  try {
-    const run = options.run === undefined ? undefined : await found(client, options.run);
-    const page = await client.call('list_events', { run: run?.id, limit });
-    const oldestFirst = page.events.toReversed();
-    if (context.json && !options.follow) printJson(context.out, { events: oldestFirst, next: page.next });
-    else for (const event of oldestFirst) tell(event, context);
-    if (!options.follow) {
-      if (!context.json && oldestFirst.length === 0) print(context, ['Nothing has happened yet.']);
-      return EXIT.done;
-    }
-    if (oldestFirst.some(event => isLast(event, run)) || (run && isEnd(run.status))) return EXIT.done;
-    await follow(client, {
-      runId: run?.id,
-      after: oldestFirst.at(-1)?.seq ?? 0,
-      onEvent: event => {
-        tell(event, context);
-        return isLast(event, run);
-      },
-    });
+  using client = await HubClient.start({ workspace: context.workspace });
+  const run =
+    options.run === undefined ? undefined : (await client.call('find_runs', { ids: [options.run] })).runs[0]!;
+  const page = await client.call('list_events', { run: run?.id, limit: options.limit });
+  const oldestFirst = page.events.toReversed();
+  if (context.json && !options.follow) printJson(context.out, { events: oldestFirst, next: page.next });
+  else for (const event of oldestFirst) printEvent(event, context);
+  if (!options.follow) {
+    if (!context.json && oldestFirst.length === 0) print(context, ['No events yet.']);
     return EXIT.done;
-  } finally {
-    client.close();
   }
+  if (oldestFirst.some(event => isLast(event, run)) || (run && isEnd(run.status))) return EXIT.done;
+  await follow(client, {
+    runId: run?.id,
+    after: oldestFirst.at(-1)?.seq ?? 0,
+    onEvent: event => {
+      printEvent(event, context);
+      return isLast(event, run);
+    },
+  });
+  return EXIT.done;
 }
 
-async function found(client: HubClient, given: string): Promise<ShownRun> {
-  const { runs } = await client.call('find_runs', { ids: [given] });
-  return runs[0]!;
-}
-
-/** Of one run there is nothing to wait for after its end. */
+/** Nothing follows the end of a run. */
 const isLast = ({ runId, body }: Event, run: ShownRun | undefined): boolean =>
   run !== undefined && runId === run.id && body.type === 'run.ended';
 
-function tell(event: Event, { out, json, style }: CliContext): void {
+function printEvent(event: Event, { out, json, style }: CliContext): void {
   if (json) {
     out.write(eventLine(event));
     return;
   }
   const { at, runId, squadId, body } = event;
-  const head = [
+  const line = [
     style.dim(formatDateTime(at)),
     padEnd(runId ?? squadId ?? '–', ID_WIDTH),
     padEnd(body.type, TYPE_WIDTH),
     visibleLine(describeEvent(body, FIGURES)),
   ].join('  ');
-  out.write(`${truncate(head, out.columns)}\n`);
+  out.write(`${truncate(line, out.columns)}\n`);
 }

@@ -4,18 +4,18 @@ import { nextStep } from './next-step.ts';
 const failed = (code: string, engine = 'claude') => ({ id: 'run_1', engine, error: { code, message: 'no' } });
 const logins = new Map([['claude', 'Run `claude` and log in.']]);
 
-test('who is not logged in is told how, where the set-up is described, and how to try again', () => {
+test('a missing login names the login command, the guide and the retry', () => {
   expect(nextStep(failed('ENGINE_NOT_LOGGED_IN'), logins)).toBe(
     'Run `claude` and log in. Set-up: docs/guides/engines/claude.md. Then: squad retry run_1',
   );
   expect(nextStep(failed('ENGINE_NOT_LOGGED_IN', 'mine'), logins)).toBe(
-    'Log in to it, or give its key to whoever asks. Then: squad retry run_1',
+    'Log in to this engine, or set its API key. Then: squad retry run_1',
   );
 });
 
 test.each([
   ['ENGINE_RATE_LIMITED', 'squad retry run_1'],
-  ['BUDGET_EXCEEDED', 'docs/guides/money.md'],
+  ['BUDGET_EXCEEDED', 'docs/guides/cost.md'],
   ['STALLED', '`stall`'],
   ['OUTPUT_MISMATCH', 'squad show run_1'],
   ['CHAT_UNKNOWN', 'chat'],
@@ -23,7 +23,7 @@ test.each([
   expect(nextStep(failed(code), logins)).toContain(words);
 });
 
-test('for everything else the log is the place to look', () => {
+test('other errors have no next step besides the log', () => {
   expect(nextStep(failed('ENGINE_FAILED'), logins)).toBeNull();
   expect(nextStep({ id: 'run_1', engine: 'claude', error: null }, logins)).toBeNull();
 });

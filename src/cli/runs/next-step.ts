@@ -11,45 +11,43 @@ interface EndedRun {
   error: RunError | null;
 }
 
-/** How to log in to each engine, in its own words. */
+/** How to log in to each engine. */
 export type Logins = ReadonlyMap<string, string>;
 
-/** What to do about a run that failed, in a sentence; null where its log is all there is to look at. */
+/** What to do about a failed run, in a sentence; null if only its log can help. */
 export function nextStep({ id, engine, error }: EndedRun, logins: Logins): string | null {
   switch (error?.code) {
     case 'ENGINE_NOT_LOGGED_IN':
-      return `${logins.get(engine) ?? 'Log in to it, or give its key to whoever asks.'}${guide(engine)} Then: squad retry ${shellWord(id)}`;
+      return `${logins.get(engine) ?? 'Log in to this engine, or set its API key.'}${guide(engine)} Then: squad retry ${shellWord(id)}`;
     case 'ENGINE_RATE_LIMITED':
-      return `Wait, then: squad retry ${shellWord(id)}. Fewer at once: squad config set limits.concurrency N`;
+      return `Wait, then: squad retry ${shellWord(id)}. To run fewer agents at once: squad config set limits.concurrency N`;
     case 'BUDGET_EXCEEDED':
-      return `Raise the budget it names (docs/guides/money.md), then: squad retry ${shellWord(id)}`;
+      return `Raise the budget that the message names (docs/guides/cost.md), then: squad retry ${shellWord(id)}`;
     case 'STALLED':
-      return `${whyCommand(engine)} ${id} shows how far it came. Raise \`stall\` in its role, or leave it out.`;
+      return `${whyCommand(engine)} ${id} shows how far it got. Raise or remove \`stall\` in its role.`;
     case 'OUTPUT_MISMATCH':
-      return `squad show ${shellWord(id)} has its answer. Make the schema or the task clearer, then: squad retry ${shellWord(id)}`;
+      return `squad show ${shellWord(id)} shows its answer. Make the schema or the task clearer, then: squad retry ${shellWord(id)}`;
     case 'SETUP_FAILED':
-      return `Mend \`worktree\` in .squad/squad.json: the message names the log of the set-up. Then: squad retry ${shellWord(id)}`;
+      return `Fix \`worktree\` in .squad/squad.json; the message names the log of the set-up. Then: squad retry ${shellWord(id)}`;
     case REVIEW_LIMIT:
       return error?.message ?? null;
     case 'CHAT_UNKNOWN':
-      return 'Its engine does not know that chat: leave it out to begin a new one.';
+      return 'The engine does not know this chat. Omit the chat id to start a new one.';
     default:
       return null;
   }
 }
 
-/** What shows best why a run of this engine failed. */
+/** The command that best shows why a run of this engine failed. */
 export const whyCommand = (engine: string): string =>
   engine === NATIVE ? 'squad conversation print' : 'squad log';
 
 const guide = (engine: string): string =>
   (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';
 
-/** How to log in to the engines that say nobody is; asked for only then. */
+/** Login hints, requested only if a run failed because nobody is logged in. */
 export async function loginHints(client: HubClient, errors: (RunError | null)[]): Promise<Logins> {
   if (!errors.some(error => error?.code === 'ENGINE_NOT_LOGGED_IN')) return new Map();
-  const { engines } = await client.call('inspect_engines', {
-    look: false,
-  });
+  const { engines } = await client.call('inspect_engines', { look: false });
   return new Map(engines.map(({ id, login }) => [id, login]));
 }

@@ -52,7 +52,7 @@ function newStory() {
   return { views, tell, queue, start, now: () => at };
 }
 
-test('a run is told in aligned lines: time, role, word, detail', () => {
+test('events of a run are aligned lines: time, role, state, detail', () => {
   const { tell, queue, start } = newStory();
   queue(2, 'architect');
   expect([
@@ -93,7 +93,7 @@ test.each([
   expect(tell(id(1), ended({ ...fields, status }))).toBe(`12:04:01  qa  ${text}`);
 });
 
-test('that a run is being stopped says why', () => {
+test('a stopping run shows the reason', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(1), { type: 'run.stopping', reason: 'timeout' })).toBe(
@@ -101,7 +101,7 @@ test('that a run is being stopped says why', () => {
   );
 });
 
-test('that a run is quiet is told with what is known of it, and so is its next sign', () => {
+test('a silent run is reported with details, and its next activity too', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   const text = 'Not a word since it started 31 s ago.';
@@ -112,11 +112,11 @@ test('that a run is quiet is told with what is known of it, and so is its next s
   expect(displayWidth(narrow)).toBe(60);
   expect(narrow).toMatch(/quiet {6}stalled: word .*…$/);
   expect(tell(id(1), { type: 'run.quiet', state: null, text: 'At work.' })).toBe(
-    '12:04:01  qa  awake      gives signs again',
+    '12:04:01  qa  awake      active again',
   );
 });
 
-test('money that runs low is told with how much of whose budget is gone', () => {
+test('a budget warning names the amount, the limit and the scope', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(1), { type: 'run.budget', spentUsd: 0.82, budgetUsd: 1, scope: 'squad' })).toBe(
@@ -124,7 +124,7 @@ test('money that runs low is told with how much of whose budget is gone', () => 
   );
 });
 
-test('the live line of a quiet run says so until it does something', () => {
+test('the status line of a silent run says so until the next activity', () => {
   const { tell, queue, start, views, now } = newStory();
   queue(1, 'qa');
   start(1);
@@ -140,7 +140,7 @@ test('the live line of a quiet run says so until it does something', () => {
   expect(live()).toMatch(/qa {2}stopping +0s$/);
 });
 
-test('a long reason is cut so that its code stays whole; the command gives way to it', () => {
+test('a long reason is cut before its code, and the command is omitted', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'word '.repeat(100) };
@@ -153,7 +153,7 @@ test('a long reason is cut so that its code stays whole; the command gives way t
   );
 });
 
-test('what an agent says cannot reach the terminal as a command', () => {
+test('text of an agent cannot send control sequences to the terminal', () => {
   const { tell, queue, views, now } = newStory();
   queue(1, 'q\u001b[31ma', 'cl\u0007aude');
   tell(id(1), { type: 'run.started', turn: 1, pid: 1 });
@@ -166,7 +166,7 @@ test('what an agent says cannot reach the terminal as a command', () => {
   expect([...status, line, ...summaryLines(views.list(), 80, plain)].join('')).not.toMatch(/\p{Cc}/u);
 });
 
-test('events about no run of ours and small talk are no lines', () => {
+test('events of unknown runs and minor events print nothing', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa');
   expect(tell(id(9), { type: 'run.started', turn: 1, pid: 1 })).toBeNull();
@@ -174,7 +174,7 @@ test('events about no run of ours and small talk are no lines', () => {
   expect(tell(null, { type: 'squad.created', members: 2 })).toBeNull();
 });
 
-test('that the hub stopped or came back is told', () => {
+test('stop and recovery of the hub are reported', () => {
   const { tell, queue } = newStory();
   queue(1, 'qa-engineer');
   expect(tell(null, { type: 'hub.stopped', reason: 'newer version' })).toBe(
@@ -193,7 +193,7 @@ test('the second run of a role has a number', () => {
   expect(views.list().map(run => run.label)).toEqual(['coder', 'coder 2']);
 });
 
-test('the block has a line for each agent at work and one for the whole', () => {
+test('the block has a line for each running agent and one for the totals', () => {
   const { tell, queue, start, views, now } = newStory();
   for (const [number, role] of ['architect', 'developer', 'qa', 'reviewer'].entries())
     queue(number + 1, role);
@@ -203,7 +203,7 @@ test('the block has a line for each agent at work and one for the whole', () => 
   const screen = { write: () => undefined, isTTY: true, columns: 80, rows: 24, color: false };
   expect(statusLines(views.list(), now(), screen, plain)).toEqual([
     expect.stringMatching(/^ . developer {2}Edit src\/auth\/refresh\.ts {35}2m27s$/u),
-    expect.stringMatching(/^ . qa {9}at work {52}2m27s$/u),
+    expect.stringMatching(/^ . qa {9}running {52}2m27s$/u),
     ' running 2 · queued 1 · done 1                      2m27s · 41k tokens · $0.61',
   ]);
 });
@@ -223,7 +223,7 @@ test('the block is never more than eight agents and one line, nor taller than th
     expect(() => statusLines(views.list(), now(), { ...screen, columns }, plain)).not.toThrow();
 });
 
-test('the summary has every run, the whole, and what to type next', () => {
+test('the summary has every run, the totals and the next commands', () => {
   const { tell, queue, start, views } = newStory();
   queue(1, 'architect');
   queue(2, 'reviewer');
@@ -245,7 +245,7 @@ test('the summary has every run, the whole, and what to type next', () => {
   expect(summaryLines([], 100, plain)).toEqual([]);
 });
 
-test('the summary says what to do about a failure, once for all runs that share it', () => {
+test('the summary names the next step of a failure once for all runs that share it', () => {
   const { tell, queue, views } = newStory();
   const error = { code: 'ENGINE_NOT_LOGGED_IN', message: 'Please run /login' };
   for (const number of [1, 2]) {
@@ -258,15 +258,15 @@ test('the summary says what to do about a failure, once for all runs that share 
   expect(lines.slice(lines.indexOf('failed 3') + 1)).toEqual([
     '  Run `claude` and log in. Set-up:',
     '  docs/guides/engines/claude.md. Then: squad retry RUN',
-    '  Wait, then: squad retry run_0000000003. Fewer at once:',
-    '  squad config set limits.concurrency N',
+    '  Wait, then: squad retry run_0000000003. To run fewer',
+    '  agents at once: squad config set limits.concurrency N',
     '  squad log run_0000000001  why coder failed (ENGINE_NOT_LO…',
     '  squad log run_0000000002  why coder 2 failed (ENGINE_NOT_…',
     '  squad log run_0000000003  why qa failed (ENGINE_RATE_LIMI…',
   ]);
 });
 
-test('commands that would be too many are told once for all runs, and no run is left out', () => {
+test('too many commands are merged into one per kind', () => {
   const { tell, queue, views } = newStory();
   for (const number of [1, 2, 3, 4]) {
     queue(number, `r${number}`);
@@ -278,7 +278,7 @@ test('commands that would be too many are told once for all runs, and no run is 
   ]);
 });
 
-test('runs that were there before are known with their state', () => {
+test('existing runs are shown with their state', () => {
   const run = {
     ...{ id: id(1), roleId: 'coder', engine: 'codex', status: 'completed', error: null, usage: null },
     ...{ startedAt: START, endedAt: START + 20_000 },
@@ -287,7 +287,7 @@ test('runs that were there before are known with their state', () => {
   expect(views.list()).toMatchObject([{ label: 'coder', status: 'completed', durationMs: 20_000 }]);
 });
 
-test('the summary says what Squad saw, in a column that gives way on a narrow screen', () => {
+test('the summary shows the evidence, in a column that shrinks on a narrow screen', () => {
   const { tell, queue, views } = newStory();
   const seen = (number: number, verdict: 'verified' | 'claimed', files: number) => {
     queue(number, number === 1 ? 'coder' : 'reviewer');
@@ -296,7 +296,7 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
       ended({ durationMs: 2_000, usage: { ...usage(10, 5, 0.2), costIsEstimated: number === 1 } }),
     );
     const filesChanged = { count: files, files: [] };
-    views.see({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: { verdict, filesChanged }, notes: [] } as unknown as Run);
   };
   seen(1, 'verified', 2);
   seen(2, 'claimed', 0);
@@ -312,18 +312,18 @@ test('the summary says what Squad saw, in a column that gives way on a narrow sc
     expect(displayWidth(line)).toBeLessThanOrEqual(60);
 });
 
-test('the summary says which branch has the changes, and how to see and merge them', () => {
+test('the summary names the branch with the changes, and how to view and merge it', () => {
   const { tell, queue, views } = newStory();
   const done = (number: number, files: number, worktree: Partial<Worktree> | null) => {
     queue(number, 'coder');
     tell(id(number), ended({}));
     const evidence = { verdict: 'verified', filesChanged: { count: files, files: [] } };
-    views.see({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
+    views.addFacts({ id: id(number), evidence, notes: [], worktree } as unknown as Run);
   };
   done(1, 2, { branch: 'squad/coder/run_1', baseBranch: 'main' });
   const ofOne = summaryLines(views.list(), 80, plain);
   expect(ofOne.slice(ofOne.indexOf('done 1') + 1)).toEqual([
-    '  The changes of coder are on the branch squad/coder/run_1.',
+    '  The changes of coder are on branch squad/coder/run_1.',
     '  squad show run_0000000001       what coder reported',
     '  squad diff run_0000000001       what changed while coder worked',
     '  squad integrate run_0000000001  merge the changes of coder into main',
@@ -331,32 +331,32 @@ test('the summary says which branch has the changes, and how to see and merge th
   done(2, 0, { branch: 'squad/coder/run_2', baseBranch: 'main' });
   done(3, 1, null);
   const all = summaryLines(views.list(), 80, plain).join('\n');
-  expect(all.match(/are on the branch .*/g)).toEqual(['are on the branch squad/coder/run_1.']);
+  expect(all.match(/are on branch .*/g)).toEqual(['are on branch squad/coder/run_1.']);
   expect(all).toContain('squad integrate run_0000000001');
   for (const number of [4, 5, 6, 7])
     done(number, 1, { branch: `squad/coder/run_${number}`, baseBranch: null });
   const many = summaryLines(views.list(), 120, plain).join('\n');
-  expect(many).toContain('The changes of 5 runs are on branches of their own: squad worktrees lists them.');
+  expect(many).toContain('The changes of 5 runs are on separate branches: squad worktrees lists them.');
   expect(many).toContain('squad integrate RUN');
 });
 
-test('the summary does not claim that a branch has changes that nobody committed', () => {
+test('the summary says if changes of a branch are not committed', () => {
   const { tell, queue, views } = newStory();
   queue(1, 'coder');
   tell(id(1), ended({}));
   const worktree = { branch: 'squad/coder/run_1', baseBranch: 'main' };
   const filesChanged = { count: 1, files: [] };
   const commits = { count: 0, newest: [] };
-  views.see({
+  views.addFacts({
     ...{ id: id(1), notes: [], worktree },
     evidence: { verdict: 'verified', filesChanged, commits },
   } as unknown as Run);
   expect(summaryLines(views.list(), 120, plain)).toContain(
-    '  The changes of coder are not committed yet, in the work tree of the branch squad/coder/run_1.',
+    '  The changes of coder are in the work tree of branch squad/coder/run_1, not committed yet.',
   );
 });
 
-test('the summary says what there is to note of the runs, what they share once', () => {
+test('the summary prints notes of runs, shared ones once', () => {
   const { tell, queue, views } = newStory();
   for (const number of [1, 2]) {
     queue(number, number === 1 ? 'coder' : 'reviewer');
@@ -365,7 +365,7 @@ test('the summary says what there is to note of the runs, what they share once',
       'The MCP server gone was not available: no\u001b[31m',
       ...(number === 1 ? ['Only here.'] : []),
     ];
-    views.see({ id: id(number), evidence: null, notes } as unknown as Run);
+    views.addFacts({ id: id(number), evidence: null, notes } as unknown as Run);
   }
   const lines = summaryLines(views.list(), 80, plain);
   expect(lines.filter(line => line.includes('gone'))).toEqual([

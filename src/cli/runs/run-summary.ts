@@ -6,7 +6,7 @@ import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import type { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { countByStatus, isFailure, paintStatus, statusText } from '../terminal/status-text.ts';
+import { countByStatus, isFailure, paintStatus } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Column, formatTable } from '../terminal/table.ts';
 import { displayWidth, padEnd, truncate, wrap } from '../terminal/width.ts';
@@ -20,7 +20,7 @@ const FIGURES: Column[] = [
   { title: 'cost', align: 'right' },
 ];
 
-/** The last words: what each run came to, the whole, and what to type next. */
+/** The summary at the end: the result of each run, the totals, and the next commands. */
 export function summaryLines(
   runs: RunView[],
   columns: number,
@@ -29,7 +29,7 @@ export function summaryLines(
 ): string[] {
   if (runs.length === 0) return [];
   const width = labelWidth(runs);
-  // Engines that report nothing leave the room to those columns that say something.
+  // Columns that no engine has reported anything for are left out.
   const hasFigures = runs.some(run => run.usage !== null);
   const hasEvidence = runs.some(run => run.evidence !== null);
   const rows = runs.map(run => {
@@ -41,7 +41,7 @@ export function summaryLines(
     ];
     return [
       style.role(run.roleId, truncate(run.label, width)),
-      paintStatus(shownStatus(run), statusText(shownStatus(run)), style),
+      paintStatus(shownStatus(run), style),
       ...(hasEvidence ? [evidenceInBrief(run.evidence, style) || UNKNOWN] : []),
       run.durationMs === null ? UNKNOWN : formatDuration(run.durationMs),
       ...(hasFigures ? figures : []),
@@ -67,7 +67,7 @@ export function summaryLines(
     '',
     ...table,
     '',
-    whole(runs, style),
+    totalsLine(runs, style),
     ...noteLines(runs, columns, style),
     ...branchLines(runs, columns),
     ...nextSteps(runs, columns, logins),
@@ -75,7 +75,7 @@ export function summaryLines(
   ];
 }
 
-function whole(runs: RunView[], style: Style): string {
+function totalsLine(runs: RunView[], style: Style): string {
   const usage = formatUsage(
     totalOf(runs.map(run => tokensOf(run.usage))),
     costOf(runs.map(run => run.usage)),
@@ -86,35 +86,35 @@ function whole(runs: RunView[], style: Style): string {
   return [countByStatus(runs.map(shownStatus), style), ...took, ...usage].join(style.dim(' · '));
 }
 
-/** What many runs have in common is said once. */
+/** A note that several runs share is printed once. */
 function noteLines(runs: RunView[], columns: number, style: Style): string[] {
   const notes = runs.flatMap(run => run.notes.map(note => ({ run, note: visibleLine(note) })));
   return [...Map.groupBy(notes, ({ note }) => note)].flatMap(([note, of]) => {
-    const whose = of.length === runs.length ? '' : `${of.map(({ run }) => run.label).join(', ')}: `;
-    return wrap(`${whose}${note}`, columns - 2).map(line => style.yellow(`  ${line}`));
+    const owner = of.length === runs.length ? '' : `${of.map(({ run }) => run.label).join(', ')}: `;
+    return wrap(`${owner}${note}`, columns - 2).map(line => style.yellow(`  ${line}`));
   });
 }
 
 const hasChanged = ({ evidence }: RunView): boolean =>
   (evidence?.filesChanged?.count ?? 0) > 0 || (evidence?.commits?.count ?? 0) > 0;
 
-/** The user looks for the changes in their own checkout, where they are not. */
+/** Says where the changes are: the user's own checkout does not have them. */
 function branchLines(runs: RunView[], columns: number): string[] {
   const changed = runs.filter(run => run.branch !== null && hasChanged(run));
   const texts =
     changed.length > MAX_SEPARATE
-      ? [`The changes of ${changed.length} runs are on branches of their own: squad worktrees lists them.`]
+      ? [`The changes of ${changed.length} runs are on separate branches: squad worktrees lists them.`]
       : changed.map(whereChangesAre);
   return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
 }
 
-/** `git merge` of a branch without commits finds nothing; `squad integrate` commits first. */
+/** `git merge` finds nothing on a branch without commits; `squad integrate` commits first. */
 const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
   evidence?.commits?.count === 0
-    ? `The changes of ${label} are not committed yet, in the work tree of the branch ${branch?.name}.`
-    : `The changes of ${label} are on the branch ${branch?.name}.`;
+    ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not committed yet.`
+    : `The changes of ${label} are on branch ${branch?.name}.`;
 
-/** What to do about failures that their log does not mend, each kind once. */
+/** What to do about failures, each kind once. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
   const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
   const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);
@@ -125,10 +125,10 @@ function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
 }
 
 const MAX_COMMANDS = 4;
-/** With more commands than this, those of several runs are told once. */
+/** With more commands than this, the same command for several runs is printed once. */
 const MAX_SEPARATE = 3;
 
-/** The ones that help most first; what is the same for many runs is said once. */
+/** The most useful commands, best first. */
 function nextCommands(runs: RunView[], columns: number, style: Style): string[] {
   const failed = Map.groupBy(
     runs.filter(run => isFailure(run.status)),
@@ -136,7 +136,8 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
   );
   const kinds: { of: RunView[]; command: string; what(run: RunView): string; each: string }[] = [
     ...[...failed].map(([command, of]) => ({
-      ...{ of, command },
+      of,
+      command,
       what: (run: RunView) =>
         `why ${run.label} ${past(run.status)}${run.error ? ` (${run.error.code})` : ''}`,
       each: 'why each of them failed',
@@ -185,9 +186,9 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
 }
 
 const past = (status: RunStatus) =>
-  status === 'timeout' ? 'ran out of time' : status === 'lost' ? 'was lost' : 'failed';
+  status === 'timeout' ? 'timed out' : status === 'lost' ? 'was lost' : 'failed';
 
-/** What runs came to, with what Squad saw for itself. Gives the runs that these ids name. */
+/** Prints the summary of these runs, with the evidence that Squad collected, and returns them. */
 export async function printSummary(
   client: HubClient,
   ids: string[],
@@ -195,7 +196,7 @@ export async function printSummary(
   context: CliContext,
 ): Promise<ShownRun[]> {
   const { runs } = await client.call('find_runs', { ids });
-  for (const run of runs) views.see(run);
+  for (const run of runs) views.addFacts(run);
   const shown = views.list();
   const logins = await loginHints(
     client,

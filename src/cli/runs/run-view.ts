@@ -8,10 +8,10 @@ import { type NamedRun, runName } from '../../schema/run-text.ts';
 
 export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
 
-/** A run as the terminal knows it. */
+/** State of a run, built from events. */
 export interface RunView {
   id: RunId;
-  /** Who it is, with a number when it is not the first of that name. */
+  /** Name of the run, numbered if it is not the first of that name. */
   label: string;
   roleId: string;
   engine: string;
@@ -24,28 +24,27 @@ export interface RunView {
   error: RunError | null;
   usage: Usage | null;
   durationMs: number | null;
-  /** How quiet it is, and what is known of it; null while it gives signs. */
+  /** Set while the agent shows no activity. */
   quiet: { state: QuietState; text: string } | null;
-  /** What it wants of the user, oldest first. */
+  /** Open questions for the user, oldest first. */
   asks: readonly InboxItem[];
-  /** What Squad saw for itself, once somebody has looked. */
   evidence: Evidence | null;
-  /** What else there is to say of how it went: a server that was out. */
+  /** Remarks about the run, for example a server that was unavailable. */
   notes: readonly string[];
-  /** Where its changes are, and the branch they are meant for; null when it worked in the given folder. */
+  /** Branch of its changes, and the branch they are meant for; null without a work tree. */
   branch: { name: string; base: string | null } | null;
 }
 
-/** A run as an answer has it: a row, or a card of a list. */
-export type SeenRun = NamedRun &
+/** A run as operations return it: a row, or a card of a list. */
+export type ListedRun = NamedRun &
   Pick<Run, 'id' | 'status' | 'startedAt' | 'endedAt' | 'error' | 'usage'> &
   Partial<Pick<Run, 'evidence'>> & { activity?: { text: string } | null; quiet?: RunView['quiet'] };
 
-/** The runs on screen, in the order they were asked for. Give it the ones already there, then every event. */
+/** The runs on screen, in the order they were requested: first the existing ones, then those of events. */
 export class RunViews {
   readonly #runs = new Map<RunId, RunView>();
 
-  constructor(runs: readonly SeenRun[] = []) {
+  constructor(runs: readonly ListedRun[] = []) {
     for (const run of runs) this.#add(run.id, runName(run), run.engine, pickState(run));
   }
 
@@ -53,7 +52,7 @@ export class RunViews {
     return [...this.#runs.values()];
   }
 
-  /** The run the event is about, as it is after it; null when it is about none that we know. */
+  /** Updates the run of the event and returns it; null for an event of no known run. */
   apply({ runId, at, body }: Event): RunView | null {
     if (runId === null) return null;
     if (body.type === 'run.queued' && !this.#runs.has(runId))
@@ -83,15 +82,15 @@ export class RunViews {
     return run;
   }
 
-  /** Something a run wants. What it wants of another run is not the user's business. */
+  /** Adds a question, unless it is for another run. */
   ask(item: InboxItem): void {
     const run = this.#runs.get(item.runId);
     if (run && item.owner === 'user' && run.asks.every(({ id }) => id !== item.id))
       run.asks = [...run.asks, item];
   }
 
-  /** What no event tells. */
-  see({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
+  /** Adds the facts that no event carries. */
+  addFacts({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
     const run = this.#runs.get(id);
     if (!run) return;
     const branch = worktree ? { name: visibleLine(worktree.branch), base: worktree.baseBranch } : null;
@@ -124,7 +123,7 @@ export class RunViews {
   }
 }
 
-const pickState = (run: SeenRun): Partial<RunView> => {
+const pickState = (run: ListedRun): Partial<RunView> => {
   const { status, startedAt, endedAt, error, usage, evidence = null, activity, quiet } = run;
   return {
     ...{ status, evidence, startedAt, endedAt, error, usage },

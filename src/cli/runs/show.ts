@@ -6,28 +6,21 @@ import type { Attempts, RunSetting } from '../../operations/runs/show-run.ts';
 import type { ShownRun, Usage } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { evidenceLines } from '../evidence/evidence-text.ts';
-import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { askFact } from '../inbox/ask-text.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
-import { paintStatus, quietWords, statusText } from '../terminal/status-text.ts';
+import { describeStall, paintStatus } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Logins, loginHints, nextStep } from './next-step.ts';
 
-/** `squad show RUN`: all that is known of one run, its answer last. */
+/** `squad show RUN`: everything about one run, its answer last. */
 export async function showCommand(id: string, context: CliContext): Promise<number> {
-  const client = await HubClient.start();
-  try {
-    const shown = await client.call('show_run', { run: id });
-    if (context.json) printJson(context.out, shown);
-    else print(context, lines(shown, await loginHints(client, [shown.run.error]), context));
-    return EXIT.done;
-  } finally {
-    client.close();
-  }
+  using client = await HubClient.start();
+  const shown = await client.call('show_run', { run: id });
+  const logins = await loginHints(client, [shown.run.error]);
+  return printResult(context, shown, () => lines(shown, logins, context));
 }
 
 function lines(
@@ -38,8 +31,8 @@ function lines(
   const facts: [string, string][] = [
     [
       'state',
-      paintStatus(shownStatus(run), statusText(shownStatus(run)), style) +
-        (quiet ? `, ${quietWords({ ...quiet, text: visibleText(quiet.text) }, style)}` : ''),
+      paintStatus(shownStatus(run), style) +
+        (quiet ? `, ${describeStall({ ...quiet, text: visibleText(quiet.text) }, style)}` : ''),
     ],
     whoFact(run, setting, style),
     ['squad', run.squadId],
@@ -60,7 +53,7 @@ function lines(
   if (run.chatId) facts.push(['chat', visibleText(run.chatId)]);
   if (run.parentId) facts.push(['parent', run.parentId]);
   if (run.lineageId !== run.id && run.lineageId !== tries.of?.runId) facts.push(['began as', run.lineageId]);
-  facts.push(...triesFacts(tries, style));
+  facts.push(...attemptFacts(tries, style));
   for (const { rule, note } of run.policy.filter(({ heldBy }) => heldBy === 'advisory'))
     facts.push(['advisory', visibleText(note === null ? rule : `${rule}: ${note}`)]);
   const asks = run.policy.find(({ rule, heldBy }) => rule === 'approvals: ask' && heldBy !== 'advisory');
@@ -71,7 +64,7 @@ function lines(
       turn.exitCode === null
         ? turn.endedAt === null
           ? `running, pid ${turn.pid}`
-          : 'exit not seen'
+          : 'exit code unknown'
         : `exit code ${turn.exitCode}`;
     facts.push([
       `turn ${turn.number}`,
@@ -81,17 +74,14 @@ function lines(
       facts.push(['leftover', `${left.pid} ${visibleText(left.command)} (ended)`]);
   }
   if (setting.command)
-    facts.push(['command', setting.command.map(word => shownWord(visibleLine(word))).join(' ')]);
+    facts.push(['command', setting.command.map(word => argumentText(visibleLine(word))).join(' ')]);
   if (run.usage)
     facts.push([
       'tokens',
-      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${costWords(run.usage, run.model)}`,
+      `${run.usage.input ?? '–'} in, ${run.usage.output ?? '–'} out, ${run.usage.cached ?? '–'} cached; cost ${costText(run.usage, run.model)}`,
     ]);
-  if (run.evidence)
-    evidenceLines(run.evidence, style).forEach(
-      (line, at) => void facts.push([at === 0 ? 'evidence' : '', line]),
-    );
-  run.notes.forEach((note, at) => void facts.push([at === 0 ? 'notes' : '', visibleText(note)]));
+  if (run.evidence) facts.push(...listFact('evidence', evidenceLines(run.evidence, style)));
+  facts.push(...listFact('notes', run.notes.map(visibleText)));
   const next = nextStep(run, logins);
   if (run.error) facts.push(['error', style.red(`${visibleText(run.error.message)} (${run.error.code})`)]);
   if (next && next !== run.error?.message) facts.push(['next', next]);
@@ -109,6 +99,9 @@ function lines(
   ];
 }
 
+const listFact = (name: string, values: string[]): [string, string][] =>
+  values.map((value, index) => [index === 0 ? name : '', value]);
+
 function whoFact(
   { roleId, options }: ShownRun,
   { subagentFile }: RunSetting,
@@ -116,7 +109,7 @@ function whoFact(
 ): [string, string] {
   if (roleId !== null) return ['role', style.role(roleId, visibleText(roleId))];
   const { subagent } = options;
-  if (subagent === null) return ['role', 'none: a bare prompt'];
+  if (subagent === null) return ['role', 'none (plain prompt)'];
   const file = subagentFile === null ? '' : ` (${visibleText(subagentFile)})`;
   return ['subagent', `${style.role(subagent, visibleText(subagent))}${file}`];
 }
@@ -124,34 +117,35 @@ function whoFact(
 function reviewFact({ reviewOf, status }: ShownRun, review: ReviewOfRun): [string, string] {
   const { iteration, max, coderId, reviewerId, outcome } = review;
   const round = `review ${iteration} of ${max}`;
-  const state = outcome === null ? 'under way' : outcome.replace('_', ' ');
+  const state = outcome === null ? 'running' : outcome.replace('_', ' ');
   if (reviewOf !== null) return ['reviews', `${coderId}, ${round}: ${state}`];
   const waits = status === 'waiting_review' && outcome === null ? 'waits for ' : '';
   return ['review', `${waits}${round} by ${reviewerId}${waits ? '' : `: ${state}`}`];
 }
 
-function triesFacts({ of, since }: Attempts, style: Style): [string, string][] {
-  const words = ({ runId, status }: Attempts['since'][number]) =>
-    `${runId}, ${status === null ? 'of which there is no record any more' : paintStatus(status, statusText(status), style)}`;
+function attemptFacts({ of, since }: Attempts, style: Style): [string, string][] {
+  const describe = ({ runId, status }: Attempts['since'][number]) =>
+    `${runId}, ${status === null ? 'deleted' : paintStatus(status, style)}`;
   return [
-    ...(of ? [[of.by === 'retry' ? 'retry of' : 'reply to', words(of)] as [string, string]] : []),
-    ...since.map((each): [string, string] => [each.by === 'retry' ? 'retried' : 'replied', words(each)]),
+    ...(of ? [[of.by === 'retry' ? 'retry of' : 'reply to', describe(of)] as [string, string]] : []),
+    ...since.map((each): [string, string] => [each.by === 'retry' ? 'retried' : 'replied', describe(each)]),
   ];
 }
 
 function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, string][] {
   return [
-    ['branch', `${visibleText(branch)}${isThere !== null && tip === null ? ' (gone)' : ''}`],
-    ['work tree', `${visibleText(path)}${isThere === false ? ' (gone)' : ''}`],
-    ...saved.map((ref): [string, string] => ['saved', `${visibleText(ref)}, what was not committed`]),
+    ['branch', `${visibleText(branch)}${isThere !== null && tip === null ? ' (deleted)' : ''}`],
+    ['work tree', `${visibleText(path)}${isThere === false ? ' (deleted)' : ''}`],
+    ...saved.map((ref): [string, string] => ['saved', `${visibleText(ref)}, uncommitted changes`]),
   ];
 }
 
-/** To be read; a word in brackets stands for something that is not shown. */
-const shownWord = (word: string): string => (/^[\w./-]*\[[\w ./-]+\]$/.test(word) ? word : shellWord(word));
+/** For reading; a placeholder in brackets is not quoted. */
+const argumentText = (word: string): string =>
+  /^[\w./-]*\[[\w ./-]+\]$/.test(word) ? word : shellWord(word);
 
-function costWords({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
+function costText({ costUsd, costIsEstimated, input }: Usage, model: string | null): string {
   if (costUsd !== null) return `${costIsEstimated ? '~' : ''}$${Number(costUsd.toFixed(6))}`;
   if (input === null || model === null) return '–';
-  return `not known: the price list has no ${visibleText(model)} (${pricesFile(homeFolder(process.env))} is for prices of your own)`;
+  return `unknown: the price list has no ${visibleText(model)} (add a price to ${pricesFile(homeFolder(process.env))})`;
 }

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('lines stay above, the block is drawn below and goes away at the end', () => {
+test('lines stay above; the block is drawn below and removed at the end', () => {
   const terminal = fakeTerminal();
   const block = openStatusBlock(terminal, () => ['one', 'two']);
   expect(terminal.screen()).toEqual(['one', 'two']);
@@ -30,7 +30,7 @@ test('a line appended just before or after the end is not lost', () => {
   expect(terminal.screen()).toEqual(['before', 'after', '']);
 });
 
-test('a flood of changes is at most ten frames a second, each one whole write inside its marks', () => {
+test('many changes cause at most ten frames a second, each written at once', () => {
   const terminal = fakeTerminal();
   let count = 0;
   const block = openStatusBlock(terminal, () => [`${count}`]);
@@ -48,7 +48,7 @@ test('a flood of changes is at most ten frames a second, each one whole write in
   }
 });
 
-test('clocks move without any event, and an unchanged block is not written again', () => {
+test('elapsed times advance without events, and an unchanged block is not redrawn', () => {
   const terminal = fakeTerminal();
   let seconds = 0;
   const block = openStatusBlock(terminal, () => [`${seconds}s`]);
@@ -67,7 +67,7 @@ test('block lines never fill the last column, and a tall block keeps its last li
   expect(terminal.screen()).toEqual(['b', 'c', 'exactly …']);
 });
 
-test('a window made narrower folds the old lines, and all of them are erased', () => {
+test('wrapped lines of a narrowed window are all erased', () => {
   const terminal = fakeTerminal({ columns: 40 });
   const block = openStatusBlock(terminal, () => ['a line of thirty columns or so', 'short']);
   block.append('stays');
@@ -79,7 +79,7 @@ test('a window made narrower folds the old lines, and all of them are erased', (
   expect(terminal.writes[0]).toContain('\r\u001b[2A\u001b[J');
 });
 
-test('on anything but a screen it only appends plain lines', () => {
+test('without a terminal it only appends plain lines', () => {
   const terminal = fakeTerminal({ isTTY: false });
   const block = openStatusBlock(terminal, () => ['live']);
   block.append('one');

@@ -3,24 +3,24 @@ import { isEnd } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { costOf, formatUsage, tokensOf, totalOf } from '../cost/figures.ts';
 import { formatElapsed } from '../terminal/duration.ts';
-import { countByStatus, quietWords } from '../terminal/status-text.ts';
+import { countByStatus, describeStall } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { displayWidth, padEnd, truncate } from '../terminal/width.ts';
 import { labelWidth } from './run-lines.ts';
 import type { RunView } from './run-view.ts';
 
-/** Lines that stay, and below them a few that are redrawn. */
+/** Lines that scroll, and below them a block that is redrawn. */
 export interface StatusBlock {
-  /** Prints a line for good. It may be longer than the screen is wide. */
+  /** Prints a line above the block. It may be longer than the screen is wide. */
   append(line: string): void;
-  /** What the block shows may have changed. */
+  /** Redraws the block soon. */
   changed(): void;
-  /** Takes the block away and leaves the lines. */
+  /** Removes the block and keeps the lines. */
   close(): void;
 }
 
-/** At most ten frames a second, and one now and then so that clocks move. */
+/** At most ten frames a second; a regular one so that elapsed times advance. */
 const FRAME_MS = 100;
 const TICK_MS = 250;
 
@@ -29,7 +29,7 @@ const END_FRAME = '\u001b[?2026l';
 const ERASE_BELOW = '\u001b[J';
 const up = (rows: number) => (rows > 0 ? `\u001b[${rows}A` : '');
 
-/** `render` is asked for the block's lines each time it is drawn. On anything but a screen there is no block. */
+/** `render` returns the lines of the block each time it is drawn. Without a terminal there is no block. */
 export function openStatusBlock(terminal: Terminal, render: () => string[]): StatusBlock {
   if (!terminal.isTTY)
     return { append: line => terminal.write(`${line}\n`), changed: () => undefined, close: () => undefined };
@@ -46,7 +46,6 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
 
   return {
     append(line) {
-      // After the end there is no block to keep below it.
       if (closed) return terminal.write(`${line}\n`);
       pending += `${line}\n`;
       schedule();
@@ -85,13 +84,13 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
     terminal.write(BEGIN_FRAME + frame + END_FRAME);
   }
 
-  /** One column stays free: a full last column leaves the cursor in a place terminals do not agree on. */
+  /** One column stays free: terminals disagree on where the cursor is after a full last column. */
   function visibleLines(): string[] {
     const lines = render().map(line => truncate(line, terminal.columns - 1));
     return lines.slice(-Math.max(1, terminal.rows - 1));
   }
 
-  /** From the end of the block to its beginning. A window made narrower has folded its lines: count what they take now. */
+  /** Moves from the end of the block to its start. A narrower window has wrapped its lines, so count the rows they take now. */
   function erase(): string {
     if (shown.length === 0) return '';
     const rows = shown.reduce(
@@ -105,7 +104,7 @@ export function openStatusBlock(terminal: Terminal, render: () => string[]): Sta
 const MAX_LINES = 8;
 const SPINNER = ['◐', '◓', '◑', '◒'];
 
-/** The live block: a line for each agent at work, as many as fit, and one with the whole. */
+/** The status block: a line for each running agent, as many as fit, and one with the totals. */
 export function statusLines(
   runs: RunView[],
   now: number,
@@ -113,7 +112,7 @@ export function statusLines(
   style: Style,
 ): string[] {
   if (runs.length === 0) return [];
-  // Who waits for the user comes first: when not all fit, it is not they who are left out.
+  // Agents that wait for the user come first, so that they are shown when not all fit.
   const working = runs
     .filter(run => run.status === 'running')
     .sort((a, b) => Number(b.asks.length > 0) - Number(a.asks.length > 0));
@@ -126,16 +125,16 @@ export function statusLines(
     const doing = doingNow(run, style);
     return spread(` ${style.role(run.roleId, spinner)} ${name}  ${doing}`, elapsed, columns);
   });
-  return [...lines, wholeLine(runs, working.length - shown.length, now, columns, style)];
+  return [...lines, totalsLine(runs, working.length - shown.length, now, columns, style)];
 }
 
 function doingNow(run: RunView, style: Style): string {
   const [asked] = run.asks;
   if (asked) return `${style.yellow('needs you:')} ${visibleLine(asked.question)}`;
-  return run.quiet ? quietWords(run.quiet, style) : run.activity || style.dim('at work');
+  return run.quiet ? describeStall(run.quiet, style) : run.activity || style.dim('running');
 }
 
-function wholeLine(runs: RunView[], hidden: number, now: number, columns: number, style: Style): string {
+function totalsLine(runs: RunView[], hidden: number, now: number, columns: number, style: Style): string {
   const counts = countByStatus(runs.map(shownStatus), style);
   const asks = runs.flatMap(run => run.asks).length;
   const waiting = asks > 0 ? ` · ${style.yellow(`${asks} ${asks === 1 ? 'needs' : 'need'} you`)}` : '';
@@ -149,7 +148,7 @@ function wholeLine(runs: RunView[], hidden: number, now: number, columns: number
   return spread(` ${counts}${waiting}${more}`, [formatElapsed(now - since), ...usage].join(' · '), columns);
 }
 
-/** Left and right ends of a line; the left one gives way. */
+/** Aligns texts left and right; the left one is cut to fit. */
 function spread(left: string, right: string, columns: number): string {
   const room = columns - displayWidth(right) - 4;
   if (room < 10) return left;

@@ -5,7 +5,6 @@ import type { ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
-import { milliseconds } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
@@ -20,26 +19,24 @@ import { reasonOf } from './run-lines.ts';
 
 const MAX_NAMED = 5;
 
-export interface WaitOptions {
+interface WaitOptions {
   any?: boolean;
-  timeout?: string;
+  timeout?: number;
 }
 
-/** `squad wait ID…`: one line for each run as it ends. The exit code says whether all of them completed. */
+/** `squad wait ID…`: prints a line for each run as it ends. The exit code reports whether all completed. */
 export async function waitCommand(
   ids: string[],
   { any = false, timeout }: WaitOptions,
   context: CliContext,
 ): Promise<number> {
-  const limitMs = timeout === undefined ? null : milliseconds('--timeout', timeout);
-  const endAt = limitMs === null ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
+  const endAt = performance.now() + (timeout ?? Number.POSITIVE_INFINITY);
   const { runs } = await HubClient.ask({}, 'find_runs', { ids });
   const open = new Set<RunId>(runs.map(run => run.id));
   const statuses: ShownStatus[] = [];
   const failed: ShownRun[] = [];
   await untilAnswered(async hub => {
-    const waitMs =
-      endAt === Number.POSITIVE_INFINITY ? undefined : Math.max(0, Math.ceil(endAt - performance.now()));
+    const waitMs = timeout === undefined ? undefined : Math.max(0, Math.ceil(endAt - performance.now()));
     const onItem = (item: unknown) => {
       const ended = item as EndedRun;
       open.delete(ended.run.id);
@@ -47,13 +44,13 @@ export async function waitCommand(
       if (isFailure(ended.run.status) || ended.run.error) failed.push(ended.run);
       show(ended, context);
     };
-    // A hub that went away after the first end of `--any` has nothing left to be asked.
+    // With `--any` there is nothing left to ask after the first end.
     if (open.size > 0 && !(any && statuses.length > 0))
       await hub.call('wait_for_runs', { runs: [...open], any }, { waitMs, onItem });
   });
-  if (failed.length > 0 && !context.json) await tellNext(failed, context);
+  if (failed.length > 0 && !context.json) await printNextSteps(failed, context);
   if (any ? statuses.length > 0 : open.size === 0) return exitFor(statuses);
-  tellOpen([...open], timeout ?? '', context);
+  printTimeout([...open], timeout ?? 0, context);
   return EXIT.timeUp;
 }
 
@@ -68,7 +65,7 @@ function show({ run, event }: EndedRun, context: CliContext): void {
     run.startedAt === null || run.endedAt === null ? null : formatDuration(run.endedAt - run.startedAt);
   const parts = [
     run.id,
-    paintStatus(shownStatus(run), statusText(shownStatus(run)).padEnd(9), style),
+    paintStatus(shownStatus(run), style, statusText(shownStatus(run)).padEnd(9)),
     style.role(runName(run), visibleLine(runName(run))),
     took,
   ];
@@ -80,8 +77,8 @@ function show({ run, event }: EndedRun, context: CliContext): void {
   print(context, [truncate([facts, rest].filter(Boolean).join('  '), out.columns)]);
 }
 
-/** Progress, not a result: whoever reads the lines above in a script gets one for each run. */
-async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
+/** To standard error, so that a script gets one line for each run on standard output. */
+async function printNextSteps(failed: ShownRun[], { err, style }: CliContext): Promise<void> {
   const logins = await untilAnswered<Logins>(client =>
     loginHints(
       client,
@@ -94,7 +91,7 @@ async function tellNext(failed: ShownRun[], { err, style }: CliContext): Promise
   }
 }
 
-function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: CliContext): void {
+function printTimeout(open: RunId[], timeout: number, { json, out, err, style }: CliContext): void {
   if (json) {
     out.write(plainLine({ type: 'wait.timeout', open }));
     return;
@@ -102,6 +99,6 @@ function tellOpen(open: RunId[], timeout: string, { json, out, err, style }: Cli
   const named = open.slice(0, MAX_NAMED).map(shellWord).join(' ');
   const more = open.length > MAX_NAMED ? ` and ${open.length - MAX_NAMED} more` : '';
   err.write(
-    `${style.yellow(`Not over after ${timeout}:`)} ${named}${more}\n  They go on. Wait again: squad wait ${named}\n`,
+    `${style.yellow(`Still running after ${timeout < 1000 ? `${timeout}ms` : formatDuration(timeout)}:`)} ${named}${more}\n  They continue. Wait again: squad wait ${named}\n`,
   );
 }

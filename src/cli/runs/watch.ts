@@ -6,7 +6,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
-import { pageOrigin } from '../hub/web-address.ts';
+import { webOrigin } from '../hub/web-address.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatClock } from '../terminal/duration.ts';
 import { plainLine } from '../terminal/json.ts';
@@ -15,56 +15,56 @@ import type { Style } from '../terminal/style.ts';
 import { padEnd, truncate } from '../terminal/width.ts';
 import { follow, reconnectToHub, untilAnswered } from './follow.ts';
 import { eventToLine, labelWidth } from './run-lines.ts';
-import { RunReporter, type TellOptions } from './run-reporter.ts';
+import { type ReportOptions, RunReporter } from './run-reporter.ts';
 import { printSummary, summaryLines } from './run-summary.ts';
-import { type RunView, RunViews, type SeenRun } from './run-view.ts';
+import { type ListedRun, type RunView, RunViews } from './run-view.ts';
 
-const WORD_WIDTH = 9;
+const STATE_WIDTH = 9;
 
-/** A run that was there before the watching began, in the columns of what happens after: since when, who, what. */
-function nowLine(run: RunView, width: number, style: Style, columns: number): string {
+/** A run that existed before, in the same columns as the events that follow. */
+function existingRunLine(run: RunView, width: number, style: Style, columns: number): string {
   const since = run.startedAt === null ? ' '.repeat(8) : formatClock(run.startedAt);
   const origin = [run.engine, run.id].join(' · ');
   return truncate(
     [
       style.dim(since),
       style.role(run.roleId, padEnd(truncate(run.label, width), width)),
-      paintStatus(run.status, padEnd(statusText(run.status), WORD_WIDTH), style),
+      paintStatus(run.status, style, padEnd(statusText(run.status), STATE_WIDTH)),
       [style.dim(origin), run.activity].filter(part => part !== '').join(style.dim(' · ')),
     ].join('  '),
     columns,
   );
 }
 
-type BegunRun = SeenRun & { turn: number };
+type ExistingRun = ListedRun & { turn: number };
 
-/** What there is when the watching begins. */
-interface WatchBeginning {
+/** The state when `squad watch` starts. */
+interface WatchStart {
   where: string;
-  runs: readonly BegunRun[];
+  runs: readonly ExistingRun[];
   asks: readonly ShownItem[];
-  /** The last event that it surely holds; it may hold some after it. */
+  /** The last event that this state surely includes; it may include later ones. */
   last: number;
   knows(id: RunId): boolean;
   hadEnded(id: RunId): boolean;
-  /** What this event tells is in it already. */
-  holds(event: Event): boolean;
+  /** True if the state already includes this event. */
+  includes(event: Event): boolean;
 }
 
-/** As many as a list gives; whoever has more at work sees the others when something happens to them. */
+/** The maximum of one page; further runs appear with their next event. */
 const MAX_LIVE = 200;
 
-export async function readBeginning(
+export async function readWatchStart(
   client: Pick<HubClient, 'call'>,
   ids: string[],
   workspace: string | undefined,
-): Promise<WatchBeginning> {
+): Promise<WatchStart> {
   const { runs: live, last } = await client.call('list_board', {
     workspace,
     status: ['needs_you', 'running', 'queued'],
     limit: MAX_LIVE,
   });
-  const runs: BegunRun[] =
+  const runs: ExistingRun[] =
     ids.length > 0
       ? (await client.call('find_runs', { ids })).runs
       : live.toSorted((a, b) => a.createdAt - b.createdAt);
@@ -76,7 +76,7 @@ export async function readBeginning(
     ...{ runs, asks, last },
     knows: id => known.has(id),
     hadEnded: id => isEnd(known.get(id)?.status ?? 'queued'),
-    holds({ runId, body }) {
+    includes({ runId, body }) {
       const run = runId === null ? undefined : known.get(runId);
       if (!run) return false;
       if (body.type === 'inbox.asked') return asks.some(({ id }) => id === body.item.id);
@@ -86,21 +86,14 @@ export async function readBeginning(
   };
 }
 
-interface PrintOptions {
-  teller: RunReporter;
-  views: RunViews;
-  context: CliContext;
-  isQuiet: boolean;
-}
-
-/** A short block of what is there, before what happens. */
+/** Prints the runs that exist and their open questions. */
 function printStart(
-  { where, asks, last }: WatchBeginning,
-  { teller, views, context, isQuiet }: PrintOptions,
+  { where, asks, last }: WatchStart,
+  reporter: RunReporter,
+  { context, isQuiet }: { context: CliContext; isQuiet: boolean },
 ): void {
   const { out, json, style } = context;
-  for (const item of asks) views.ask(item);
-  const shown = teller.shown();
+  const shown = reporter.shown();
   if (json) {
     const runs = shown.map(({ id: runId, roleId, engine, status }) => ({ runId, roleId, engine, status }));
     out.write(plainLine({ type: 'watch.started', after: last, runs }));
@@ -108,17 +101,17 @@ function printStart(
   }
   const width = labelWidth(shown);
   if (!isQuiet) {
-    teller.say(headLine(where, shown, context));
-    for (const run of shown) teller.say(nowLine(run, width, style, out.columns));
+    reporter.print(headLine(where, shown, context));
+    for (const run of shown) reporter.print(existingRunLine(run, width, style, out.columns));
   }
   for (const item of asks) {
     const run = shown.find(({ id }) => id === item.runId) ?? null;
     const { createdAt: at, runId, squadId } = item;
     const asked: Event = { seq: 0, at, runId, squadId, body: { type: 'inbox.asked', item } };
     const line = eventToLine(asked, run, width, style, out.columns);
-    if (line !== null) teller.say(line);
+    if (line !== null) reporter.print(line);
   }
-  teller.changed();
+  reporter.changed();
 }
 
 function headLine(where: string, shown: RunView[], { style }: CliContext): string {
@@ -126,20 +119,20 @@ function headLine(where: string, shown: RunView[], { style }: CliContext): strin
     shown.map(run => run.status),
     style,
   );
-  const parts = [style.bold(where), counts || 'nothing at work', style.dim('Ctrl-C leaves, runs go on')];
+  const parts = [style.bold(where), counts || 'nothing running', style.dim('Ctrl-C leaves, runs continue')];
   return parts.join(' · ');
 }
 
-interface WatchOptions extends TellOptions {
+interface WatchOptions extends ReportOptions {
   all?: boolean;
 }
 
 const MAX_IN_SUMMARY = 20;
 
-/** `squad watch [ID…]`: what happens to runs from now on; to named ones until they have ended. */
+/** `squad watch [ID…]`: prints events of runs; of named runs until they have ended. */
 export async function watchCommand(
   ids: string[],
-  { all, ...tell }: WatchOptions,
+  { all, ...options }: WatchOptions,
   context: CliContext,
 ): Promise<number> {
   const workspace = all || ids.length > 0 ? undefined : workspaceRoot(context.workspace);
@@ -148,19 +141,20 @@ export async function watchCommand(
   const leave = () => leaving.abort();
   process.once('SIGINT', leave).once('SIGTERM', leave);
   try {
-    const beginning = await readBeginning(client, ids, workspace);
-    const views = new RunViews(beginning.runs);
-    const teller = new RunReporter(views, context, tell);
+    const start = await readWatchStart(client, ids, workspace);
+    const views = new RunViews(start.runs);
+    for (const item of start.asks) views.ask(item);
+    const reporter = new RunReporter(views, context, options);
     const isOver = () => ids.length > 0 && views.list().every(run => isEnd(run.status));
     try {
-      teller.origin = await pageOrigin(client, context);
-      printStart(beginning, { teller, views, context, isQuiet: tell.quiet === true });
+      reporter.origin = await webOrigin(client, context);
+      printStart(start, reporter, { context, isQuiet: options.quiet === true });
       if (!isOver()) await watch();
     } finally {
-      teller.close();
+      reporter.close();
     }
     if (!isOver()) {
-      if (!context.json) print(context, partingLines(teller, beginning, context));
+      if (!context.json) print(context, partingLines(reporter, start, context));
       return EXIT.interrupted;
     }
     const named = views.list();
@@ -178,19 +172,20 @@ export async function watchCommand(
     function watch(): Promise<void> {
       return follow(client, {
         workspace,
-        after: beginning.last,
+        after: start.last,
         signal: leaving.signal,
         onEvent(event) {
-          const isNamed = event.runId !== null && beginning.knows(event.runId);
-          if ((ids.length === 0 || isNamed) && !beginning.holds(event)) teller.tell(event);
+          const isNamed = event.runId !== null && start.knows(event.runId);
+          if ((ids.length === 0 || isNamed) && !start.includes(event)) reporter.report(event);
           return isOver();
         },
         async reconnect(gone) {
-          // Somebody who stopped it does not want it back; an exit code that is waited for does.
+          // A user who stopped the hub does not want it back, unless this command waits for an exit code.
           const isStopped = ids.length === 0 && (await gone.untilGone()) === 'stop';
-          const tellWait = () => teller.say(context.style.dim('The hub was stopped; waits for the next.'));
-          const next = isStopped ? await reconnectToHub(tellWait, leaving.signal) : await HubClient.start();
-          teller.origin = await pageOrigin(next, context);
+          const onWait = () =>
+            reporter.print(context.style.dim('The hub was stopped. Waiting for the next one.'));
+          const next = isStopped ? await reconnectToHub(onWait, leaving.signal) : await HubClient.start();
+          reporter.origin = await webOrigin(next, context);
           return next;
         },
       });
@@ -201,15 +196,15 @@ export async function watchCommand(
   }
 }
 
-/** What ended while it was watched, and that the rest goes on. */
-function partingLines(teller: RunReporter, beginning: WatchBeginning, { out, style }: CliContext): string[] {
-  const shown = teller.shown();
-  const ended = shown.filter(run => isEnd(run.status) && !beginning.hadEnded(run.id));
+/** Summary of the runs that ended meanwhile, and the number of those that continue. */
+function partingLines(reporter: RunReporter, start: WatchStart, { out, style }: CliContext): string[] {
+  const shown = reporter.shown();
+  const ended = shown.filter(run => isEnd(run.status) && !start.hadEnded(run.id));
   const kept = ended.slice(-MAX_IN_SUMMARY);
   const live = shown.filter(run => !isEnd(run.status)).length;
   const lines = summaryLines(kept, out.columns, style);
   if (ended.length > kept.length)
-    lines.push(`  The last ${kept.length} of ${ended.length} that ended; squad ls shows all.`);
-  if (live > 0) lines.push(style.dim(`${live} ${live === 1 ? 'run goes' : 'runs go'} on.`));
+    lines.push(`  The last ${kept.length} of ${ended.length} runs that ended; squad ls lists all.`);
+  if (live > 0) lines.push(style.dim(`${live} ${live === 1 ? 'run continues' : 'runs continue'}.`));
   return lines;
 }

@@ -4,11 +4,10 @@ import { HubClient } from '../hub-client.ts';
 
 export type Inspected = Output<'inspect_workspace'>;
 
-/** One of its settings, with where it came from. */
 export const settingOf = ({ settings }: Inspected, key: string): Inspected['settings'][number] | undefined =>
   settings.find(setting => setting.key === key);
 
-/** The workspace as the hub sees it for this terminal. */
+/** Inspects the workspace with the environment of this terminal. */
 export async function inspect({ workspace }: CliContext): Promise<Inspected> {
   return HubClient.ask({ workspace }, 'inspect_workspace');
 }

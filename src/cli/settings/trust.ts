@@ -20,13 +20,11 @@ import { printJson } from '../terminal/json.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
-/** What a configuration of other MCP servers would do, before somebody says yes to it; nothing for other files. */
+/** What a configuration of MCP servers would do once trusted; nothing for other files. */
 function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
   if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
   const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));
-  return config
-    ? [context.style.bold('Once trusted, for agents at work here it'), ...linesOf(summaryOf(config)), '']
-    : [];
+  return config ? [context.style.bold('Once trusted, this file'), ...linesOf(summaryOf(config)), ''] : [];
 }
 
 function linesOf({ starts, reaches, reads, gives }: McpSummary): string[] {
@@ -37,7 +35,7 @@ function linesOf({ starts, reaches, reads, gives }: McpSummary): string[] {
     ['gives', gives.map(({ role, servers }) => `${role ?? 'every run'}: ${servers.join(', ') || 'nothing'}`)],
   ];
   return groups.flatMap(([verb, items]) =>
-    items.map((item, at) => `  ${padEnd(at === 0 ? verb : '', 8)}${visibleLine(item)}`),
+    items.map((item, index) => `  ${padEnd(index === 0 ? verb : '', 8)}${visibleLine(item)}`),
   );
 }
 
@@ -46,7 +44,7 @@ interface TrustOptions {
   remove?: boolean;
 }
 
-/** `squad trust`: shows what came with this repository and names commands, and lets it take effect. By content: a change asks again. */
+/** `squad trust`: shows files of this repository that run commands, and trusts them. A changed file must be trusted again. */
 export async function trustCommand(
   given: string[],
   options: TrustOptions,
@@ -56,17 +54,17 @@ export async function trustCommand(
   await refuseAgents();
   const inspected = given.length > 0 ? null : await inspect(context);
   const files = inspected?.untrusted ?? given.map(file => resolve(file));
-  // What cannot be read waits for nothing, and to say that nothing waits would be no answer.
-  const unsound = inspected && (await faultOfMcpConfig(inspected.root));
+  // An invalid file is not listed as untrusted, but "nothing needs your trust" would be wrong.
+  const fault = inspected && (await faultOfMcpConfig(inspected.root));
   if (files.length === 0) {
-    if (unsound !== null) throw unsound;
+    if (fault !== null) throw fault;
     if (context.json) printJson(context.out, { files: [] });
-    else print(context, ['Nothing in this workspace waits for your trust.']);
+    else print(context, ['Nothing in this workspace needs your trust.']);
     return EXIT.done;
   }
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
-    // Also from a file that is gone: the text it had may come back.
+    // Also for a deleted file: the same text may come back.
     if (options.remove && (await untrust(home, file))) {
       results.push({ file, trusted: false });
       continue;
@@ -90,7 +88,7 @@ export async function trustCommand(
         known ||
         options.yes ||
         (await confirmWithUser(
-          'Squad will run the commands named here. Trust it?',
+          'Squad will run the commands in this file. Trust it?',
           'Read the file, then: squad trust --yes',
           context,
         ));
@@ -104,11 +102,11 @@ export async function trustCommand(
       context,
       results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${visibleLine(file)}`),
     );
-  if (unsound !== null) throw unsound;
+  if (fault !== null) throw fault;
   return EXIT.done;
 }
 
-/** Why the file of servers cannot be trusted yet; null when there is none, or it is sound. */
+/** Why the MCP configuration cannot be trusted yet; null if it is valid or missing. */
 async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
   try {
     await currentMcpConfig(root);
@@ -122,10 +120,10 @@ async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
 
 function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {
   if (cause.code === 'ENOENT')
-    return new SquadError('INVALID_INPUT', `There is no file ${file}`, {
-      suggestions: ['squad trust   without a name shows what waits here'],
+    return new SquadError('INVALID_INPUT', `${file} does not exist`, {
+      suggestions: ['squad trust   without a file shows what needs your trust'],
       cause,
     });
   const why = cause.code === 'EISDIR' ? 'it is a folder' : cause.message;
-  return new SquadError('INVALID_INPUT', `${file} cannot be read: ${why}`, { cause });
+  return new SquadError('INVALID_INPUT', `Cannot read ${file}: ${why}`, { cause });
 }

@@ -23,25 +23,25 @@ hub.command('stop').option('--force');
 const words = (...given: string[]) => completionRequest(program, given).words.map(({ word }) => word);
 const ids = (...given: string[]) => completionRequest(program, given).ids;
 
-test('commands are offered first, and below one that has others those', () => {
+test('completes commands and subcommands', () => {
   expect(words('')).toEqual(['review', 'wait', 'answer', 'completion', 'hub', 'help']);
   expect(words('hub', '')).toEqual(['start', 'stop', 'help']);
   expect(words('help', '')).toContain('review');
   expect(completionRequest(program, []).words[0]).toEqual({ word: 'review', what: 'rounds' });
 });
 
-test('options are those of the command, without what help does not show', () => {
+test('completes options of the command, without hidden ones', () => {
   expect(words('review', '-')).toEqual(['--all', '-a', '--type', '--run', '--chat', '--help', '-h']);
   expect(words('hub', 'stop', '--')).toContain('--force');
 });
 
-test('an option or an argument with choices has these, also as bash takes it apart', () => {
+test('completes choices of options and arguments, also in the form that bash passes', () => {
   expect(words('review', '--type', '')).toEqual(['good', 'bad']);
   expect(words('review', '--type', '=', 'g')).toEqual(['good', 'bad']);
   expect(words('completion', '')).toEqual(['bash', 'zsh']);
 });
 
-test('ids are wanted where the table has a run, a question or ids, in each place of a list, and nowhere else', () => {
+test('completes ids for arguments that take runs, questions or ids, and for no others', () => {
   expect(ids('review', '')).toBe('run');
   expect(ids('review', '--all', '')).toBe('run');
   expect(ids('review', '--run', '')).toBe('run');

@@ -1,35 +1,34 @@
-import { Argument, type Command, type Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 import { visibleLine } from '../../base/text.ts';
 import { runSummary, type ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import type { CommandMaker } from '../arguments.ts';
-import { type CliContext, openContext, print } from '../context.ts';
+import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { printJson } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
 
 const MAX_IDS = 50;
-/** Somebody waits with a finger on the key. */
+/** The user is typing. */
 const HUB_TIMEOUT_MS = 1_000;
 
-/** Ids of the newest runs or of open questions, of a hub that is there: none is started for this. */
+/** Ids of the newest runs or of open questions, from a running hub; starts none. */
 async function knownIds(ids: NonNullable<CompletionRequest['ids']>): Promise<Candidate[]> {
   const client = await HubClient.findOnly(HUB_TIMEOUT_MS);
   if (!client) return [];
-  const impatience = setTimeout(() => client.close(), HUB_TIMEOUT_MS);
+  const timeout = setTimeout(() => client.close(), HUB_TIMEOUT_MS);
   try {
     if (ids === 'item') return await openItems(client);
     const { runs } = await client.call('list_runs', { limit: MAX_IDS });
     const squads = ids === 'any' ? [...new Set(runs.map(({ squadId }) => squadId))] : [];
     return [
-      ...runs.map(run => ({ word: run.id, what: wordsOf(run) })),
+      ...runs.map(run => ({ word: run.id, what: describeRun(run) })),
       ...squads.map(word => ({ word, what: 'squad' })),
     ];
   } finally {
-    clearTimeout(impatience);
+    clearTimeout(timeout);
     client.close();
   }
 }
@@ -39,15 +38,15 @@ async function openItems(client: HubClient): Promise<Candidate[]> {
   return items.map(({ id, run, question }) => ({ word: id, what: visibleLine(`${run.name}: ${question}`) }));
 }
 
-const wordsOf = (run: ShownRun): string =>
+const describeRun = (run: ShownRun): string =>
   visibleLine(`${statusText(shownStatus(run))}, ${runName(run)}: ${runSummary(run)}`);
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
-type Shell = (typeof SHELLS)[number];
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
 
 /**
- * What a shell evaluates to complete `squad`. It asks this very program, by its path, for each word: `squad` may be an alias, and
- * there is no second list of commands that could grow old.
+ * Script that a shell evaluates to complete `squad`. It calls this program by its path, because `squad` may be an alias, and it
+ * asks for each word, so that there is no second list of commands to maintain.
  */
 const shellScript = (shell: Shell, program: readonly string[]): string =>
   SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`);
@@ -89,18 +88,18 @@ interface Candidate {
   what: string;
 }
 
-/** What may stand where the cursor is: words of the command line itself, and ids that only the hub knows. */
+/** Candidates at the cursor: words of the command line, and ids that only the hub knows. */
 interface CompletionRequest {
   words: Candidate[];
-  /** `run`: of runs; `any`: of runs and squads; `item`: of open questions. */
+  /** Kind of ids: of runs; of runs and squads (`any`); of open questions (`item`). */
   ids: 'run' | 'any' | 'item' | null;
 }
 
 const NOTHING: CompletionRequest = { words: [], ids: null };
 
-/** By the table of commands. `given`: the words after `squad`, the last of them as far as it is typed. */
+/** Finds the candidates in the commands. `given`: the words after `squad`, the last one possibly incomplete. */
 export function completionRequest(program: Command, given: readonly string[]): CompletionRequest {
-  // Bash takes `--type=x` for three words.
+  // Bash splits `--type=x` into three words.
   const words = given.filter(word => word !== '=');
   const current = words.at(-1) ?? '';
   let command = program;
@@ -131,11 +130,11 @@ function argumentAt({ registeredArguments }: Command, place: number): Argument |
   return registeredArguments[place] ?? (last?.variadic ? last : undefined);
 }
 
-/** What it is called in the table says whose ids it takes. */
-function valuesOf(taker: Argument | Option | undefined): CompletionRequest {
-  if (!taker) return NOTHING;
-  if (taker.argChoices) return { words: taker.argChoices.map(word => ({ word, what: '' })), ids: null };
-  const name = taker.name();
+/** The name of an argument decides which ids it takes. */
+function valuesOf(argument: Argument | Option | undefined): CompletionRequest {
+  if (!argument) return NOTHING;
+  if (argument.argChoices) return { words: argument.argChoices.map(word => ({ word, what: '' })), ids: null };
+  const name = argument.name();
   if (name === 'run' || name === 'runs') return { words: [], ids: 'run' };
   if (name === 'item') return { words: [], ids: 'item' };
   return { words: [], ids: name === 'id' || name === 'ids' ? 'any' : null };
@@ -157,35 +156,28 @@ const optionsOf = (command: Command): Candidate[] =>
       [long, short].flatMap(word => (word ? [{ word, what: description }] : [])),
     );
 
-/** `squad completion SHELL`: what makes a shell complete `squad`. */
-async function completionCommand(shell: Shell, context: CliContext): Promise<number> {
+/** `squad completion SHELL`: prints a completion script. */
+export async function completionCommand(shell: Shell, context: CliContext): Promise<number> {
   const script = shellScript(shell, [process.execPath, process.argv[1]!]);
   if (context.json) printJson(context.out, { shell, script });
   else context.out.write(script);
   return EXIT.done;
 }
 
-/** `squad complete -- WORDS`: what the last of them may become, a line each, with what it is after a tab. */
-async function completeCommand(program: Command, words: string[], context: CliContext): Promise<number> {
-  const wish = completionRequest(program, words);
-  // Whatever is wrong with the hub is not to be told in the middle of somebody's typing.
-  const ids = wish.ids === null ? [] : await knownIds(wish.ids).catch(() => []);
-  const begun = words.at(-1) ?? '';
-  const found = [...wish.words, ...ids].filter(({ word }) => word.startsWith(begun));
+/** `squad complete -- WORDS`: prints completions of the last word, one per line, with a description after a tab. */
+export async function completeCommand(
+  program: Command,
+  words: string[],
+  context: CliContext,
+): Promise<number> {
+  const request = completionRequest(program, words);
+  // Errors of the hub must not appear while the user is typing.
+  const ids = request.ids === null ? [] : await knownIds(request.ids).catch(() => []);
+  const prefix = words.at(-1) ?? '';
+  const found = [...request.words, ...ids].filter(({ word }) => word.startsWith(prefix));
   print(
     context,
     found.map(({ word, what }) => (what === '' ? word : `${word}\t${what}`)),
   );
   return EXIT.done;
-}
-
-/** What a shell needs to complete commands, options and ids. */
-export function addShellCommands(program: Command, { command, does }: CommandMaker): void {
-  command(program, 'completion', 'what makes your shell complete squad: eval "$(squad completion bash)"')
-    .addArgument(new Argument('<shell>', 'whose it is').choices(SHELLS))
-    .action(does((context, shell: Shell) => completionCommand(shell, context)));
-  program
-    .command('complete [words...]', { hidden: true })
-    .exitOverride()
-    .action(async (words: string[]) => void (await completeCommand(program, words, openContext({}))));
 }

@@ -7,7 +7,7 @@ import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { shippedRoles } from '../package-files.ts';
-import { type MemberInput, type SquadInput, startAndWatch } from '../runs/run.ts';
+import { type SquadInput, startAndWatch } from '../runs/run.ts';
 import { wrap } from '../terminal/width.ts';
 
 /** The repository the demo starts from. */
@@ -16,11 +16,10 @@ const DEMO_FILES: Record<string, string> = {
   'README.md': '# Demo shop\n\nProducts have titles; their pages need readable addresses.\n',
 };
 
-const task = (words: string, script: string): string =>
-  `${words}\n\n\`\`\`script\n${script.trim()}\n\`\`\`\n`;
+const task = (text: string, script: string): string => `${text}\n\n\`\`\`script\n${script.trim()}\n\`\`\`\n`;
 
-/** Four members who work at once and meet over files, as a real squad would. */
-const DEMO_MEMBERS: MemberInput[] = [
+/** Four members that work in parallel and exchange files, like a real squad. */
+const DEMO_MEMBERS: SquadInput['members'] = [
   {
     roleId: 'architect',
     task: task(
@@ -94,37 +93,35 @@ report One of two tests fails: slug('Crème Brûlée') gives cr-me-br-l-e, not c
   },
 ];
 
-/** Whatever this machine is set up for, the demo is the same everywhere. */
-const SURROUNDINGS = {
+/** Overrides the settings of this machine, so that the demo is the same everywhere. */
+const ENVIRONMENT = {
   SQUAD_AGENTS_DIR: shippedRoles,
   STATE_MODE: 'stateless',
-  // Its scripts call `node`, which somebody may have started by its path.
+  // The scripts call `node`, which may not be on PATH.
   PATH: [dirname(process.execPath), process.env.PATH].filter(Boolean).join(delimiter),
 };
 
-/** `squad demo`: the main job from end to end, on a throw-away repository, with agents that follow a script. */
+/** `squad demo`: a squad from start to end, on a throw-away repository, with agents that follow a script. */
 export async function demoCommand(context: CliContext): Promise<number> {
   const folder = makeRepository();
   const { style, out } = context;
-  const say = (lines: string[]) => {
-    if (!context.json) print(context, lines);
-  };
-  say([
-    style.bold('A squad of four works on a small repository.'),
-    ...wrap(
-      'Demo: these agents are scripted. No model is called and no key is needed; the processes, files and exit codes are real.',
-      out.columns,
-    ).map(style.dim),
-    style.dim(folder),
-    '',
-  ]);
-  const input: SquadInput = { members: DEMO_MEMBERS, engine: 'scripted' };
+  if (!context.json)
+    print(context, [
+      style.bold('A squad of four works on a small repository.'),
+      ...wrap(
+        'Demo: the agents follow a script, without a model or an API key. Their processes, files and exit codes are real.',
+        out.columns,
+      ).map(style.dim),
+      style.dim(folder),
+      '',
+    ]);
+  const input = { members: DEMO_MEMBERS, engine: 'scripted' };
   const code = await startAndWatch(
-    { operation: 'start_squad', input, env: SURROUNDINGS },
+    { operation: 'start_squad', input, env: ENVIRONMENT },
     { ...context, workspace: folder },
   );
   if (context.json) return code;
-  say([
+  print(context, [
     '',
     style.bold('What they reported'),
     ...(await reports(folder)).flatMap(({ roleId, text }) => [
@@ -140,8 +137,8 @@ export async function demoCommand(context: CliContext): Promise<number> {
     '',
     style.bold('Now with your own agents'),
     '  squad doctor                    shows which agent CLIs Squad finds here',
-    '  squad run coder "Fix the test"  in a project of yours',
-    '  squad install claude-code       or from an MCP client',
+    '  squad run coder "Fix the test"  starts one in your project',
+    '  squad install claude-code       adds it to an MCP client',
   ]);
   return code;
 }
@@ -159,24 +156,21 @@ function makeRepository(): string {
 }
 
 async function reports(workspace: string): Promise<{ roleId: string; text: string }[]> {
-  const client = await HubClient.start();
-  try {
-    const { runs } = await client.call('list_runs', { workspace });
-    const inOrder = [...runs].sort((a, b) => a.position - b.position);
-    return await Promise.all(
-      inOrder.map(async ({ id, roleId }) => {
+  using client = await HubClient.start();
+  const { runs } = await client.call('list_runs', { workspace });
+  return await Promise.all(
+    runs
+      .toSorted((a, b) => a.position - b.position)
+      .map(async ({ id, roleId }) => {
         const { result } = await client.call('show_run', { run: id });
         return { roleId: roleId ?? '', text: result.result ?? '' };
       }),
-    );
-  } finally {
-    client.close();
-  }
+  );
 }
 
 const GIT_TIMEOUT_MS = 20_000;
 
-/** With nothing of the user's own git configuration: signing, hooks and templates would get in the way. */
+/** Ignores the user's git configuration: signing, hooks and templates would interfere. */
 function git(folder: string, ...args: string[]): string {
   const author = ['-c', 'user.name=Squad demo', '-c', 'user.email=demo@localhost'];
   try {
@@ -188,7 +182,7 @@ function git(folder: string, ...args: string[]): string {
     });
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown;
-    throw new SquadError('SPAWN_FAILED', 'The demo needs git, and it was not found', {
+    throw new SquadError('SPAWN_FAILED', 'The demo needs git, which was not found', {
       suggestions: ['Install git, then try again.'],
       cause: thrown,
     });

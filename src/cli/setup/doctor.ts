@@ -26,11 +26,11 @@ interface Check {
 
 const LITTLE_SPACE = 1024 ** 3;
 
-/** `squad doctor`: looks at everything a run depends on and says what to do about what is wrong. Exit code 1 if anything failed. */
+/** `squad doctor`: checks everything that runs depend on, with a fix for each problem. Exit code 1 if a check failed. */
 export async function doctorCommand(context: CliContext): Promise<number> {
   const homeCheck = await check('home', home);
   const hubCheck = await check('hub', hub);
-  // It is the hub that looks at the workspace and for agent CLIs.
+  // The hub inspects the workspace and finds agent CLIs.
   const hubIsThere = hubCheck.state !== 'failed';
   const [ofWorkspace, found] = await Promise.all([
     hubIsThere ? workspace(context) : { checks: [], inspected: null },
@@ -45,13 +45,8 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     ...(hubIsThere ? [await check('database', database)] : []),
     ...ofWorkspace.checks,
     ...(Array.isArray(found) ? [] : [found]),
-    await program('git', ['--version'], 'failed', 'Worktrees, diffs and reviews need git: install it.'),
-    await program(
-      'tmux',
-      ['-V'],
-      'warning',
-      'Only for watching a run in a tmux window: install tmux if you want that.',
-    ),
+    await program('git', ['--version'], 'failed', 'Install git: work trees, diffs and reviews need it.'),
+    await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
     await check('sandbox', sandbox),
     await check('processes', processes),
   ];
@@ -74,20 +69,15 @@ function home(): Check {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const detail = `${folder}, ${(free / 1e9).toFixed(1)} GB free`;
-  if (free < LITTLE_SPACE)
-    return {
-      name: 'home',
-      state: 'warning',
-      detail,
-      next: ['Free some space; `squad prune` removes old runs.'],
-    };
-  return ok('home', detail);
+  return free < LITTLE_SPACE
+    ? warning('home', detail, ['Free some disk space; `squad prune` deletes old runs.'])
+    : ok('home', detail);
 }
 
-/** What agents of clients get that hand down almost nothing. */
+/** The environment for agents of clients that pass on almost none. */
 function savedEnvironment(): Check {
   const file = environmentFilePath(homeFolder(process.env));
-  if (!existsSync(file)) return ok('env', `${file} is not there: \`squad install\` writes it`);
+  if (!existsSync(file)) return ok('env', `${file} does not exist yet; \`squad install\` creates it`);
   const names = Object.keys(parseEnvironmentFile(readFileSync(file, 'utf8'), file));
   return ok('env', `${file}, ${names.length} ${names.length === 1 ? 'variable' : 'variables'}`);
 }
@@ -96,30 +86,26 @@ async function hub(): Promise<Check> {
   const status = await HubClient.ask({}, 'hub_status');
   const detail = `version ${status.version}, pid ${status.pid}, database ${status.database}`;
   if (status.url !== null) return ok('hub', `${detail}, ${status.url}`);
-  return {
-    name: 'hub',
-    state: 'warning',
-    detail: `${detail}, no HTTP`,
-    next: ['Agents cannot call Squad, and HTTP clients cannot connect: `squad hub log` says why.'],
-  };
+  return warning('hub', `${detail}, no HTTP`, [
+    'Agents cannot call Squad and HTTP clients cannot connect. `squad hub log` shows why.',
+  ]);
 }
 
-/** Says what was restored since the hub started, and where damaged files are kept. */
+/** Reports what was restored since the hub started, and where damaged databases are kept. */
 async function database(): Promise<Check> {
   const status = await HubClient.ask({}, 'hub_status');
   const folder = dirname(status.database);
   const start = `${basename(status.database)}.damaged-`;
   const kept = readdirSync(folder).filter(name => name.startsWith(start) && /Z$/.test(name));
   if (kept.length === 0 && (status.restored ?? null) === null) return ok('database', status.database);
-  return {
-    name: 'database',
-    state: 'warning',
-    detail: status.restored ?? `damaged before and rebuilt; kept: ${kept.join(', ')}`,
-    next: kept.map(
+  return warning(
+    'database',
+    status.restored ?? `was damaged and rebuilt; kept: ${kept.join(', ')}`,
+    kept.map(
       name =>
-        `${join(folder, name)} is a damaged database that was replaced. Delete it once you miss nothing.`,
+        `${join(folder, name)} is a damaged database that was replaced. Delete it if nothing is missing.`,
     ),
-  };
+  );
 }
 
 async function workspace(context: CliContext): Promise<{ checks: Check[]; inspected: Inspected | null }> {
@@ -139,13 +125,10 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
       engine.problem === null
         ? { ...ok('engine', `${engine.id}${whyThisEngine(inspected)}`), next: engine.notes }
         : { name: 'engine', state: 'failed', detail: engine.problem, next: engine.suggestions },
-      ...ignored.map(
-        ({ file, key, reason }): Check => ({
-          name: 'trust',
-          state: 'warning',
-          detail: `${key} in ${file} is ignored: ${reason}`,
-          next: ['Read the file, then run `squad trust`.'],
-        }),
+      ...ignored.map(({ file, key, reason }) =>
+        warning('trust', `${key} in ${file} is ignored: ${reason}`, [
+          'Read the file, then run `squad trust`.',
+        ]),
       ),
       ...(await otherServers(root)),
       ...hookOf(inspected, 'onEnd'),
@@ -157,7 +140,7 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
   }
 }
 
-/** What the workspace's file of other MCP servers amounts to; nothing where there is none. */
+/** Checks the MCP configuration of the workspace; nothing without one. */
 async function otherServers(root: string): Promise<Check[]> {
   const read = await readMcpConfig(root);
   const before = { config: null, text: null };
@@ -169,20 +152,19 @@ async function otherServers(root: string): Promise<Check[]> {
   );
   const count = Object.keys(config?.servers ?? {}).length;
   if (state === 'none' || (count === 0 && warnings.length === 0)) return [];
-  const detail = `${count} in force, ${file}`;
+  const detail = `${count} active, ${file}`;
   const worst = warnings.length === 0 ? 'ok' : state === 'invalid' ? 'failed' : 'warning';
   return [{ name: 'servers', state: worst, detail, next: warnings }];
 }
 
-/** It runs when nobody is looking, so a missing program would go unseen. */
+/** A hook runs in the background, where a missing program would go unnoticed. */
 function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   const setting = settingOf(inspected, name);
   if (!setting?.value) return [];
   const argv = setting.value as string[];
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
   if (fault === null) return [ok(name, argv.join(' '))];
-  const next = [`It is set in ${setting.source}. A full path is found from everywhere.`];
-  return [{ name, state: 'warning', detail: fault, next }];
+  return [warning(name, fault, [`It is set in ${setting.source}. Use an absolute path.`])];
 }
 
 const VERSION_TIMEOUT_MS = 10_000;
@@ -204,38 +186,43 @@ async function program(
   }
 }
 
-/** Only subagents with code mode need it. */
+/** Only subagents with code mode need a sandbox. */
 async function sandbox(): Promise<Check> {
   const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
   const found = await findSandbox(process.env);
-  if ('missing' in found)
-    return { name: 'sandbox', state: 'warning', detail: found.missing, next: found.suggestions };
-  return ok('sandbox', `${found.bubblewrap}, and a program runs in it: subagents can have code mode`);
+  if ('missing' in found) return warning('sandbox', found.missing, found.suggestions);
+  return ok('sandbox', `${found.bubblewrap} works: subagents can use code mode`);
 }
 
 function processes(): Check {
   if (existsSync('/proc/self/environ'))
     return ok(
       'processes',
-      'what an agent starts is found by process group, session, parentage, its tag in /proc and the output it holds; a daemon that sheds all of these can outlive its run',
+      'child processes of agents are found by process group, session, parent, their tag in /proc and their open output; a daemon that drops all of these can outlive its run',
     );
-  return {
-    name: 'processes',
-    state: 'warning',
-    detail: 'no /proc: what an agent starts is found by parentage and process group',
-    next: ['A program that leaves both behind can outlive its run.'],
-  };
+  return warning(
+    'processes',
+    'no /proc: child processes of agents are found by parent and process group only',
+    ['A program that changes both can outlive its run.'],
+  );
 }
 
-async function check(name: string, look: () => Check | Promise<Check>): Promise<Check> {
+async function check(name: string, run: () => Check | Promise<Check>): Promise<Check> {
   try {
-    return await look();
+    return await run();
   } catch (thrown) {
     return bad(name, thrown);
   }
 }
 
 const ok = (name: string, detail: string): Check => ({ name, state: 'ok', detail, next: [] });
+
+const warning = (name: string, detail: string, next: string[]): Check => ({
+  name,
+  state: 'warning',
+  detail,
+  next,
+});
 
 function bad(name: string, thrown: unknown): Check {
   const { code, message, suggestions } = asSquadError(thrown);

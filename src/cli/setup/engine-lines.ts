@@ -13,17 +13,17 @@ export async function engineReports({ workspace }: CliContext): Promise<EngineRe
   return engines;
 }
 
-/** Where the choice of the engine comes from; empty when its notes say so. */
+/** Where the engine was chosen; empty if it was found automatically. */
 export function whyThisEngine(inspected: Inspected): string {
   const key = inspected.engine.id === 'template' ? 'runTemplate' : 'engine';
   const setting = settingOf(inspected, key);
   if (!setting || setting.value === null) return '';
-  return `, because of ${key === 'engine' ? 'the engine set' : 'the run template'} in ${setting.source}`;
+  return `, set by ${key === 'engine' ? 'engine' : 'runTemplate'} in ${setting.source}`;
 }
 
 const INDENT = 12;
 
-/** Every agent CLI, found or not: version and place, what is wrong with it, what it only advises, how to get and enter it. */
+/** Every agent CLI: version and path, problems, rules it does not enforce, how to install it and log in. */
 export function engineLines(engines: EngineReport[], { style, out }: CliContext): string[] {
   if (engines.length === 0) return [];
   const folded = (text: string, paint: (line: string) => string) =>
@@ -34,16 +34,14 @@ export function engineLines(engines: EngineReport[], { style, out }: CliContext)
     return [
       `${name}${version ?? 'version unknown'} at ${visibleLine(program)}`,
       ...(warning === null ? [] : folded(warning, style.yellow)),
-      ...(advisory.length === 0
-        ? []
-        : folded(`Not enforced, only asked for: ${advisory.join('; ')}`, style.dim)),
-      ...folded(`If it is not logged in: ${login}`, style.dim),
+      ...(advisory.length === 0 ? [] : folded(`Not enforced by this CLI: ${advisory.join('; ')}`, style.dim)),
+      ...folded(`To log in: ${login}`, style.dim),
     ];
   };
   return ['', style.bold('Agent CLIs'), ...engines.flatMap(linesOf)];
 }
 
-/** The engines under `engines`, by name: whose lines each prints, and its command. */
+/** The engines of the `engines` setting, with their output formats and commands. */
 export function ownEngineLines(
   setting: Inspected['settings'][number] | undefined,
   { style, out }: CliContext,
@@ -51,14 +49,14 @@ export function ownEngineLines(
   const engines = Object.entries((setting?.value ?? {}) as Record<string, EngineBlock>);
   if (!setting || engines.length === 0) return [];
   const linesOf = ([name, { parser, runTemplate }]: [string, EngineBlock]) => [
-    `  ${name}, ${parser === 'text' ? 'output as it is' : `with events like those of ${parser}`}`,
+    `  ${name}, ${parser === 'text' ? 'plain text output' : `with events in the format of ${parser}`}`,
     ...wrap(visibleLine(runTemplate), out.columns - INDENT).map(
       line => `${' '.repeat(INDENT)}${style.dim(line)}`,
     ),
   ];
   return [
     '',
-    `${style.bold('Engines of your own')} ${style.dim(`(${visibleLine(setting.source)})`)}`,
+    `${style.bold('Custom engines')} ${style.dim(`(${visibleLine(setting.source)})`)}`,
     ...engines.flatMap(linesOf),
   ];
 }

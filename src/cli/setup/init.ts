@@ -8,12 +8,10 @@ import { EMPTY_MCP_CONFIG, SCHEMA_NAME } from '../../workspace/gateway/change-mc
 import { MCP_CONFIG_NAME } from '../../workspace/gateway/mcp-config-file.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { trust } from '../../workspace/settings/trust.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { shippedRoles } from '../package-files.ts';
 import { initSubagent } from '../subagents/init-subagent.ts';
-import { printJson } from '../terminal/json.ts';
-import { layMcpSchema, writeStarterFile } from './starter-file.ts';
+import { writeMcpSchema, writeStarterFile } from './starter-file.ts';
 
 interface StarterMember {
   id: string;
@@ -21,13 +19,13 @@ interface StarterMember {
   charter: string;
 }
 
-/** What `squad init` lays down for a team to begin with: short, and in the form Squad reads. */
+/** Starter files of a team, in the format that Squad reads. */
 const teamStarters = (members: readonly StarterMember[]): [name: string, text: string][] => [
   [
     'team.md',
     `# Team
 
-Who works here. Squad shows this table as \`squad team\` and squad://roster; edit it freely. A name that is also a role can be given work: \`squad run coder "…"\`.
+The members of the team. Squad shows this table as \`squad team\` and squad://roster; edit it freely. A name that is also a role can be given work: \`squad run coder "…"\`.
 
 ## Members
 
@@ -39,21 +37,21 @@ ${members.map(({ id, role, charter }) => `| ${id} | ${role} | \`${charter}\` | A
     'decisions.md',
     `# Decisions
 
-What the team has decided, for people and agents to find: \`squad decisions --search WORDS\`. Each decision is a heading of level three:
+Decisions of the team, for people and agents: \`squad decisions --search WORDS\`. Each decision is a level-three heading:
 
     ### 2026-01-31: Dates are ISO 8601
     **By:** Ann
     **What:** Every date in a file or an API is written YYYY-MM-DD.
     **Why:** They sort as text, and nobody mistakes the month for the day.
 
-What agents record comes as files into decisions/inbox/; move into this file what is to stay.
+Agents record decisions as files in decisions/inbox/; move those you want to keep into this file.
 `,
   ],
   [
     'backlog.md',
     `# Backlog
 
-What is to be done: \`squad backlog\` shows it. Headings are states; an item is a box with a title, and may have a priority, an owner and an issue:
+Work to do; \`squad backlog\` lists it. Headings are states. An item is a checkbox with a title and optionally a priority, an owner and an issue:
 
     - [ ] Retry failed uploads [P1] @coder (#12)
       Notes are indented under it.
@@ -68,11 +66,11 @@ What is to be done: \`squad backlog\` shows it. Headings are states; an item is 
 ];
 
 const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
-/** Written by Squad while it works, with their drafts; not for the repository. */
+/** Files that Squad writes at run time; not for the repository. */
 const IGNORED = ['IAC.md', 'CONTEXT.md', '*.tmp'];
 const IGNORE_FILE = join('.squad', '.gitignore');
 
-/** `squad init`: lays down the shipped roles, a config and the team's files to edit. Never overwrites; only adds to an ignore file. */
+/** `squad init`: creates the shipped roles, a config file and team files. Never overwrites; adds lines only to .gitignore. */
 async function initCommand(context: CliContext): Promise<number> {
   const { root } = await workspaceRoot({
     flag: context.workspace,
@@ -80,7 +78,7 @@ async function initCommand(context: CliContext): Promise<number> {
     cwd: process.cwd(),
     userHome: homedir(),
   });
-  // agents/ comes first when roles are looked for: beside an existing one, ours would not be seen.
+  // An existing agents/ folder takes precedence over .squad/agents/, so the roles go there.
   const roles = existsSync(join(root, 'agents')) ? 'agents' : join('.squad', 'agents');
   const files: [string, string][] = [
     [join('.squad', 'squad.json'), CONFIG],
@@ -95,11 +93,6 @@ async function initCommand(context: CliContext): Promise<number> {
       const id = name.slice(0, -3);
       members.push({ id, role: /^name: (.+)$/m.exec(text)?.[1] ?? id, charter: join(roles, name) });
     }
-  const starters = teamStarters(members).map(([name, text]): [string, string] => [
-    join('.squad', name),
-    text,
-  ]);
-
   const written: string[] = [];
   const kept: string[] = [];
   const home = homeFolder(process.env);
@@ -110,27 +103,26 @@ async function initCommand(context: CliContext): Promise<number> {
     if (isNew) await trust(home, join(root, name), content);
   }
   const schema = join('.squad', SCHEMA_NAME);
-  ((await layMcpSchema(root)) ? written : kept).push(schema);
-  for (const [name, content] of starters)
-    ((await writeStarterFile(join(root, name), content)) ? written : kept).push(name);
+  ((await writeMcpSchema(root)) ? written : kept).push(schema);
+  for (const [name, content] of teamStarters(members)) {
+    const file = join('.squad', name);
+    ((await writeStarterFile(join(root, file), content)) ? written : kept).push(file);
+  }
 
-  if (context.json) printJson(context.out, { root, written, kept });
-  else
-    print(context, [
-      ...written.map(name => `wrote ${name}`),
-      ...kept.map(name => `kept  ${name}`),
-      '',
-      `The roles are yours to edit: ${relative(process.cwd(), join(root, roles)) || '.'}`,
-      'Next:',
-      '  squad doctor                    says which agent CLI will be used',
-      '  squad run coder "Fix the test"',
-    ]);
-  return EXIT.done;
+  return printResult(context, { root, written, kept }, () => [
+    ...written.map(name => `wrote ${name}`),
+    ...kept.map(name => `kept  ${name}`),
+    '',
+    `Edit the roles in ${relative(process.cwd(), join(root, roles)) || '.'}`,
+    'Next:',
+    '  squad doctor                    shows which agent CLI will be used',
+    '  squad run coder "Fix the test"',
+  ]);
 }
 
-/** Adds what an ignore file of somebody else's lacks; false when it has it all. */
+/** Adds missing lines to an existing ignore file; false if it has them all. */
 async function addIgnored(path: string): Promise<boolean> {
-  // A link that came with a repository could lead to any file of the user's.
+  // A link in a repository could point to any file of the user.
   if (!(await lstat(path)).isFile()) return false;
   const text = await readFile(path, 'utf8');
   const lines = text.split('\n').map(line => line.trim());
@@ -145,12 +137,12 @@ export interface InitOptions {
   schema?: boolean;
 }
 
-/** `squad init`: a project's files, or a subagent's. What belongs to the one is not taken for a wish for the other. */
+/** `squad init`: creates the files of a project or of a subagent. */
 export async function initAny({ subagent, schema }: InitOptions, context: CliContext): Promise<number> {
   if (subagent !== undefined) return initSubagent(subagent, { schema }, context);
   if (schema)
-    throw new SquadError('INVALID_INPUT', '--schema is for a new subagent, and none is named', {
-      suggestions: ['squad init --subagent NAME --schema', 'squad init   lays down the files of a project'],
+    throw new SquadError('INVALID_INPUT', '--schema needs --subagent NAME', {
+      suggestions: ['squad init --subagent NAME --schema', 'squad init   creates the files of a project'],
     });
   return initCommand(context);
 }

@@ -7,11 +7,9 @@ import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, print, printResult } from '../context.ts';
 import { squadProgram } from '../package-files.ts';
 import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
-import { printJson } from '../terminal/json.ts';
 import type { Style } from '../terminal/style.ts';
 import { apply, undo, undoEnvironment } from './install/apply.ts';
 import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
@@ -24,7 +22,7 @@ export interface InstallOptions {
   dryRun?: boolean;
 }
 
-/** `squad install CLIENT`: shows the change to that client's configuration, makes it once agreed, and can take it back. */
+/** `squad install CLIENT`: shows the change to the client's configuration, writes it after confirmation, and can undo it. */
 export async function installCommand(
   name: string,
   options: InstallOptions,
@@ -32,10 +30,10 @@ export async function installCommand(
 ): Promise<number> {
   const client = knownClient(name);
   if (options.undo && options.dryRun)
-    throw new SquadError('INVALID_INPUT', '--undo has no --dry-run', {
+    throw new SquadError('INVALID_INPUT', '--undo and --dry-run cannot be combined', {
       suggestions: [`squad install ${shellWord(client)} --undo`],
     });
-  // It writes what the user's own programs start, and with which environment.
+  // The file decides what the user's own programs start, and with which environment.
   if (!options.dryRun) await refuseAgents();
   const home = homeFolder(process.env);
   const backups = join(home, 'install');
@@ -43,9 +41,10 @@ export async function installCommand(
   if (options.undo) {
     const result = undo(client, backups, project);
     const environment = undoEnvironment(home, backups);
-    if (context.json) printJson(context.out, { ...result, environment });
-    else print(context, [result.message, ...(environment === null ? [] : [environment])]);
-    return EXIT.done;
+    return printResult(context, { ...result, environment }, () => [
+      result.message,
+      ...(environment === null ? [] : [environment]),
+    ]);
   }
   const planned = plan(client, {
     home: homedir(),
@@ -60,37 +59,30 @@ export async function installCommand(
     print(
       context,
       changed
-        ? [...coloured(diff, context.style), ...hiddenWarningLines(diff, visibleLine(file), context)]
+        ? [...colorDiff(diff, context.style), ...hiddenWarningLines(diff, visibleLine(file), context)]
         : [`${file} already has Squad.`],
     );
-  const go =
+  const isConfirmed =
     changed &&
     !options.dryRun &&
     (options.yes ||
       (await confirmWithUser('Write this?', '--yes writes it, --dry-run only shows it.', context)));
-  if (changed && !go) {
-    if (context.json) printJson(context.out, { client, file, diff, changed, applied: false });
-    else print(context, ['Nothing was written.']);
-    return EXIT.done;
-  }
+  if (changed && !isConfirmed)
+    return printResult(context, { client, file, diff, changed, applied: false }, () => [
+      'Nothing was written.',
+    ]);
   apply(planned, backups);
   const saved = options.dryRun ? [] : writeEnvironmentFile(home, process.env);
-  if (context.json)
-    printJson(context.out, { client, file, diff, changed, applied: changed, environment: saved });
-  else
-    print(context, [
-      ...(changed
-        ? [
-            `Written to ${file}. Undo: squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`,
-          ]
-        : []),
-      `Kept for agents of clients that hand down no environment, in ${join(home, 'env')}: ${saved.join(', ') || 'nothing'}`,
-      planned.next,
-    ]);
-  return EXIT.done;
+  const undoCommand = `squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`;
+  const result = { client, file, diff, changed, applied: changed, environment: saved };
+  return printResult(context, result, () => [
+    ...(changed ? [`Wrote ${file}. Undo: ${undoCommand}`] : []),
+    `Variables saved in ${join(home, 'env')}, for clients that pass no environment to agents: ${saved.join(', ') || 'none'}`,
+    planned.next,
+  ]);
 }
 
-/** Undefined outside of any project, unless the user named that folder: then it is refused. */
+/** The project folder; undefined outside any project. A folder that the user named must be one. */
 async function projectFolder({ workspace: flag }: CliContext): Promise<string | undefined> {
   try {
     const given = { flag, env: process.env, cwd: process.cwd(), userHome: homedir() };
@@ -103,12 +95,12 @@ async function projectFolder({ workspace: flag }: CliContext): Promise<string | 
 
 function knownClient(name: string): ClientName {
   if ((CLIENT_NAMES as string[]).includes(name)) return name as ClientName;
-  throw new SquadError('INVALID_INPUT', `There is no client ${name}`, {
-    suggestions: [`Known: ${CLIENT_NAMES.join(', ')}`],
+  throw new SquadError('INVALID_INPUT', `Unknown client ${name}`, {
+    suggestions: [`Clients: ${CLIENT_NAMES.join(', ')}`],
   });
 }
 
-const coloured = (diff: string, style: Style) =>
+const colorDiff = (diff: string, style: Style) =>
   visibleText(diff)
     .trimEnd()
     .split('\n')

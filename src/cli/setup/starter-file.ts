@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { SCHEMA_NAME } from '../../workspace/gateway/change-mcp-config.ts';
 import { mcpConfigSchema, subagentSchema } from '../package-files.ts';
 
-/** False when something is there already. */
+/** Writes a new file; false if it exists already. */
 export async function writeStarterFile(path: string, content: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });
   try {
@@ -15,12 +15,12 @@ export async function writeStarterFile(path: string, content: string): Promise<b
   }
 }
 
-/** What editors check the configuration of servers by, beside it. */
-export async function layMcpSchema(workspace: string): Promise<boolean> {
+/** Writes the JSON Schema that editors use for `.squad/mcp-config.json`. */
+export async function writeMcpSchema(workspace: string): Promise<boolean> {
   return writeStarterFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
 }
 
-/** The same for subagents' files. */
-export async function laySubagentSchema(path: string): Promise<boolean> {
+/** Writes the JSON Schema that editors use for subagent files. */
+export async function writeSubagentSchema(path: string): Promise<boolean> {
   return writeStarterFile(path, await readFile(subagentSchema, 'utf8'));
 }

@@ -3,14 +3,12 @@ import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from '../../schema/subagent-names.ts';
 import { workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { squadProgram } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
-import { laySubagentSchema, writeStarterFile } from '../setup/starter-file.ts';
-import { printJson } from '../terminal/json.ts';
+import { writeStarterFile, writeSubagentSchema } from '../setup/starter-file.ts';
 
-/** What a new subagent begins with: files to edit, which work as they are. */
+/** Starter files of a subagent, which work unchanged. */
 export function subagentStarters(
   name: string,
   options: { hasSchema: boolean; schemaPath: string; env: Readonly<Record<string, string | undefined>> },
@@ -39,7 +37,7 @@ function config(
   name: string,
   { hasSchema, schemaPath, env }: Parameters<typeof subagentStarters>[1],
 ): string {
-  // The first whose key is there: a file that works at once is easier to begin with.
+  // The first model whose key is set, so that the file works at once.
   const model = MODELS.find(({ key }) => env[key]) ?? MODELS[0];
   return `# yaml-language-server: $schema=${schemaPath}
 # One subagent: a tool named ${name} for any MCP client.
@@ -57,7 +55,7 @@ models:
 
 subagent:
   name: ${name}
-  # All that whoever calls the tool knows of it: what it does, what to give it, what comes back.
+  # All that the calling agent knows about the tool: what it does, what to pass, what it returns.
   description: >-
     Reads what it is given and answers one question about it. Put the question into "prompt" and the
     paths of the files it is about into "inputs".
@@ -70,7 +68,7 @@ defaults:
   codeMode:
     enabled: false
 
-# Its tools, each server started for this subagent alone. Without any it only thinks.
+# Its tools. Each server is started for this subagent alone; without servers it has no tools.
 # mcpServers:
 #   filesystem:
 #     type: stdio
@@ -88,8 +86,8 @@ const prompt = (hasSchema: boolean): string => `You answer one question about th
 - If the material does not answer the question, say what is missing instead of guessing.
 ${
   hasSchema
-    ? '- End by calling `final_answer` with the answer and what it rests on.\n'
-    : '- Begin with the answer in one sentence; whoever asked sees nothing but your last message.\n'
+    ? '- End by calling `final_answer` with the answer and the evidence for it.\n'
+    : '- Begin with the answer in one sentence; the caller sees only your last message.\n'
 }`;
 
 const SCHEMA = `${JSON.stringify(
@@ -101,7 +99,7 @@ const SCHEMA = `${JSON.stringify(
       answer: { type: 'string', description: 'The answer, in one or two sentences.' },
       evidence: {
         type: 'array',
-        description: 'What it rests on.',
+        description: 'Evidence for the answer.',
         items: {
           type: 'object',
           additionalProperties: false,
@@ -121,15 +119,15 @@ const SCHEMA = `${JSON.stringify(
 
 const SCHEMA_PATH = '.squad/subagent.schema.json';
 
-/** `squad init --subagent NAME [--schema]`: the files of a new subagent. Never overwrites. */
+/** `squad init --subagent NAME [--schema]`: creates the files of a subagent. Never overwrites. */
 export async function initSubagent(
   name: string,
   { schema: hasSchema = false }: { schema?: boolean },
   context: CliContext,
 ): Promise<number> {
   if (!TOOL_NAME.test(name))
-    throw new SquadError('INVALID_INPUT', `${JSON.stringify(name)} cannot be the name of a tool`, {
-      suggestions: ['Use 1 to 64 letters, digits, _ and -: squad init --subagent review_changes'],
+    throw new SquadError('INVALID_INPUT', `${JSON.stringify(name)} is not a valid tool name`, {
+      suggestions: ['Use 1 to 64 letters, digits, _ or -: squad init --subagent review_changes'],
     });
   const root = workspaceRoot(context.workspace);
   const written: string[] = [];
@@ -137,26 +135,24 @@ export async function initSubagent(
   const starters = subagentStarters(name, { hasSchema, schemaPath: `./${SCHEMA_PATH}`, env: process.env });
   for (const { file, text } of starters)
     ((await writeStarterFile(join(root, file), text)) ? written : kept).push(file);
-  ((await laySubagentSchema(join(root, SCHEMA_PATH))) ? written : kept).push(SCHEMA_PATH);
+  ((await writeSubagentSchema(join(root, SCHEMA_PATH))) ? written : kept).push(SCHEMA_PATH);
 
   const file = join(root, `${name}.subagent.yaml`);
   const { node, script } = squadProgram();
   const env = movedHome(process.env);
   const entry = {
-    ...{ command: node, args: [script, 'mcp', 'serve', '--config', file] },
+    command: node,
+    args: [script, 'mcp', 'serve', '--config', file],
     ...(Object.keys(env).length > 0 && { env }),
   };
-  if (context.json) printJson(context.out, { root, written, kept, entry });
-  else
-    print(context, [
-      ...written.map(each => `wrote ${each}`),
-      ...kept.map(each => `kept  ${each}`),
-      '',
-      `What the tool is for stands in ${name}.subagent.yaml, how it works in ${name}.prompt.md.`,
-      'Next:',
-      `  squad config lint ${shellWord(`${name}.subagent.yaml`)}`,
-      "and for your MCP client's configuration:",
-      `  "${name}": ${JSON.stringify(entry)}`,
-    ]);
-  return EXIT.done;
+  return printResult(context, { root, written, kept, entry }, () => [
+    ...written.map(each => `wrote ${each}`),
+    ...kept.map(each => `kept  ${each}`),
+    '',
+    `Describe the tool in ${name}.subagent.yaml and its instructions in ${name}.prompt.md.`,
+    'Next:',
+    `  squad config lint ${shellWord(`${name}.subagent.yaml`)}`,
+    "Then add this to your MCP client's configuration:",
+    `  "${name}": ${JSON.stringify(entry)}`,
+  ]);
 }

@@ -4,44 +4,41 @@ import { visibleLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { SubagentFinding } from '../../workspace/subagents/findings.ts';
 import { workspaceRoot } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, print, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printJson } from '../terminal/json.ts';
 
-/** `squad config lint [FILE or FOLDER…]`: what is wrong or has no effect in subagents' files. Exit code 2 when something is wrong. */
+/** `squad config lint [FILE or FOLDER…]`: reports errors and settings without effect in subagent files. Exit code 2 on errors. */
 export async function lintConfig(given: string[], context: CliContext): Promise<number> {
-  const { out, style } = context;
+  const { style } = context;
   const root = workspaceRoot(context.workspace);
   const files = given.length > 0 ? await namedFiles(given) : foundFiles(await filesIn(root));
   if (files.size === 0 && !context.json) {
     print(context, [
-      `There is no *.subagent.yaml or *.cpe.yaml in ${root}.`,
-      'A new one is made by: squad init --subagent NAME',
+      `No *.subagent.yaml or *.cpe.yaml in ${root}.`,
+      'Create one: squad init --subagent NAME',
     ]);
     return EXIT.done;
   }
-  // Only this command needs what reads them.
+  // Loaded here because only this command needs it.
   const { lintSubagent } = await import('../../workspace/subagents/subagent-file.ts');
   const env = { ...process.env } as Record<string, string>;
-  const checked = [];
+  const checked: ({ file: string } & ReturnType<typeof countsOf>)[] = [];
   for (const [file, isFound] of files)
     checked.push({ file, ...countsOf(await lintSubagent(file, env, { isFound })) });
   const errors = sum(checked.map(each => each.errors));
   const warnings = sum(checked.map(each => each.warnings));
-  if (context.json) printJson(out, { errors, warnings, files: checked });
-  else
-    print(context, [
-      ...checked.flatMap(({ file, findings }) =>
-        findings.length === 0
-          ? [style.green(`${shown(file)} is in order.`)]
-          : findings.flatMap(finding => lines(file, finding, context)),
-      ),
-      ...(errors + warnings > 0 ? [`${count(errors, 'error')}, ${count(warnings, 'warning')}`] : []),
-    ]);
+  printResult(context, { errors, warnings, files: checked }, () => [
+    ...checked.flatMap(({ file, findings }) =>
+      findings.length === 0
+        ? [style.green(`${shown(file)} is valid.`)]
+        : findings.flatMap(finding => lines(file, finding, context)),
+    ),
+    ...(errors + warnings > 0 ? [`${count(errors, 'error')}, ${count(warnings, 'warning')}`] : []),
+  ]);
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-/** Each file once, with whether a search of a folder found it. */
+/** Each file once; true if a search of a folder found it. */
 type Files = ReadonlyMap<string, boolean>;
 
 async function namedFiles(given: string[]): Promise<Files> {
@@ -50,8 +47,8 @@ async function namedFiles(given: string[]): Promise<Files> {
     const isFolder = (await stat(path).catch(() => null))?.isDirectory() ?? false;
     const found = isFolder ? await filesIn(path) : [path];
     if (found.length === 0)
-      throw new SquadError('INVALID_INPUT', `There is no *.subagent.yaml or *.cpe.yaml in ${path}`, {
-        suggestions: ['Name the file itself, whatever it is called.'],
+      throw new SquadError('INVALID_INPUT', `No *.subagent.yaml or *.cpe.yaml in ${path}`, {
+        suggestions: ['Name the file itself if it is called something else.'],
       });
     for (const file of found) files.set(file, isFolder && (files.get(file) ?? true));
   }
@@ -84,10 +81,10 @@ function lines(
   ];
 }
 
-/** As short as it can be and still be opened from here. */
+/** A path that can be opened from the current folder, relative where that is shorter. */
 function shown(file: string): string {
-  const way = relative(process.cwd(), file);
-  return visibleLine(way.startsWith('..') ? file : way);
+  const path = relative(process.cwd(), file);
+  return visibleLine(path.startsWith('..') ? file : path);
 }
 
 const sum = (numbers: number[]) => numbers.reduce((one, other) => one + other, 0);

@@ -2,31 +2,23 @@ import { visibleLine } from '../../base/text.ts';
 import type { Input, Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { wholeNumber } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { printJson } from '../terminal/json.ts';
 import { truncate } from '../terminal/width.ts';
-import { tellNotes } from './team.ts';
 
 type Listed = Output<'list_backlog'>;
 type Item = Listed['groups'][number]['items'][number];
 
-/** `squad backlog`: what `.squad/backlog.md` holds. */
+/** `squad backlog`: lists the items of `.squad/backlog.md`. */
 export async function backlogCommand(context: CliContext): Promise<number> {
   const listed = await HubClient.ask({ workspace: context.workspace }, 'list_backlog');
-  if (context.json) {
-    printJson(context.out, listed);
-    return EXIT.done;
-  }
-  tellNotes(listed.notes, context);
-  print(context, lines(listed, context));
-  return EXIT.done;
+  if (!context.json) printNotes(context, listed.notes);
+  return printResult(context, listed, () => lines(listed, context));
 }
 
 type Edit = Omit<Input<'edit_backlog'>, 'revision'>;
 
-const SAID = {
+const RESULT = {
   add: 'Added as item',
   done: 'Done:',
   reopen: 'Open again:',
@@ -35,13 +27,13 @@ const SAID = {
   down: 'Now item',
 } as const;
 
-/** `squad backlog add|done|reopen|move`: one change of the file. */
+/** `squad backlog add|done|reopen|move`: edits one item. */
 export async function editBacklogCommand(edit: Edit, context: CliContext): Promise<number> {
   const changed = await HubClient.ask({ workspace: context.workspace }, 'edit_backlog', edit);
   const { number, title } = changed;
-  if (context.json) printJson(context.out, changed);
-  else print(context, [`${SAID[edit.action]} ${number} ${context.style.bold(visibleLine(title))}`]);
-  return EXIT.done;
+  return printResult(context, changed, () => [
+    `${RESULT[edit.action]} ${number} ${context.style.bold(visibleLine(title))}`,
+  ]);
 }
 
 export interface MoveOptions {
@@ -52,10 +44,10 @@ export interface MoveOptions {
 
 export function moveOf(item: string, { before, up, down }: MoveOptions): Edit {
   const number = itemNumber('N', item);
-  const ways = [before, up, down].filter(way => way !== undefined);
-  if (ways.length !== 1)
-    throw new SquadError('INVALID_INPUT', 'Say one place to move it to', {
-      suggestions: ['--before M, --up or --down. `squad backlog` shows the numbers.'],
+  const places = [before, up, down].filter(place => place !== undefined);
+  if (places.length !== 1)
+    throw new SquadError('INVALID_INPUT', 'Expected one of --before M, --up and --down', {
+      suggestions: ['squad backlog   shows the numbers'],
     });
   if (before === undefined) return { action: up ? 'up' : 'down', number };
   return { action: 'move', number, before: itemNumber('--before', before) };
@@ -67,10 +59,10 @@ function lines({ groups }: Listed, { style, out }: CliContext): string[] {
   const filled = groups.filter(({ items }) => items.length > 0);
   if (filled.length === 0)
     return [
-      'Nothing in the backlog.',
-      style.dim('Items are `- [ ] Title [P1] @owner (#12)` under `##` headings in .squad/backlog.md.'),
+      'The backlog is empty.',
+      style.dim('Add items as `- [ ] Title [P1] @owner (#12)` under `##` headings in .squad/backlog.md.'),
     ];
-  const shown = filled.flatMap(({ title, items }, at) => {
+  return filled.flatMap(({ title, items }, at) => {
     const open = items.filter(({ done }) => !done).length;
     return [
       ...(at > 0 ? [''] : []),
@@ -78,14 +70,13 @@ function lines({ groups }: Listed, { style, out }: CliContext): string[] {
       ...items.map(item => truncate(`  ${itemLine(item, style)}`, out.columns)),
     ];
   });
-  return shown;
 }
 
 function itemLine(
   { number, title, done, issue, owner, priority, notes }: Item,
   style: CliContext['style'],
 ): string {
-  const words = [
+  return [
     style.dim(String(number).padStart(2)),
     done ? style.green('✓') : '○',
     done ? style.dim(visibleLine(title)) : visibleLine(title),
@@ -93,6 +84,5 @@ function itemLine(
     ...(owner === null ? [] : [style.role(owner, `@${visibleLine(owner)}`)]),
     ...(issue === null ? [] : [style.dim(visibleLine(issue))]),
     ...(notes === null ? [] : [style.dim('…')]),
-  ];
-  return words.join(' ');
+  ].join(' ');
 }

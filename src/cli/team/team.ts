@@ -1,63 +1,46 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { wholeNumber } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CliContext, printNotes, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
 
 type Listed = Output<'list_decisions'>;
 type Decision = Listed['decisions'][number];
 
-interface DecisionsOptions {
+export interface DecisionsOptions {
   search?: string;
-  limit?: string;
+  limit: number;
 }
 
-/** `squad decisions [ID]`: what the team has decided, newest first; or one of them, whole. */
+/** `squad decisions [ID]`: lists decisions, newest first, or shows one. */
 export async function decisionsCommand(
   id: string | undefined,
   { search, limit }: DecisionsOptions,
   context: CliContext,
 ): Promise<number> {
-  const most = wholeNumber('--limit', limit ?? '20', 1, 1000);
   const listed = await HubClient.ask({ workspace: context.workspace }, 'list_decisions', {
     id,
     search,
-    limit: most,
+    limit,
   });
-  if (context.json) printJson(context.out, listed);
-  else if (id !== undefined) print(context, whole(listed.decisions[0]!, context));
-  else {
-    tellNotes(listed.notes, context);
-    print(context, decisionLines(listed, search, context));
-  }
-  return EXIT.done;
+  if (id === undefined && !context.json) printNotes(context, listed.notes);
+  return printResult(context, listed, () =>
+    id === undefined ? tableLines(listed, search, context) : decisionLines(listed.decisions[0]!, context),
+  );
 }
 
-/** What is odd about the files goes beside the result. */
-export function tellNotes(notes: readonly string[], { err, style }: CliContext): void {
-  for (const line of notes.flatMap(note => wrap(visibleLine(note), err.columns)))
-    err.write(`${style.yellow(line)}\n`);
-}
-
-function decisionLines(
-  { decisions, total }: Listed,
-  search: string | undefined,
-  context: CliContext,
-): string[] {
+function tableLines({ decisions, total }: Listed, search: string | undefined, context: CliContext): string[] {
   const { style, out } = context;
   if (decisions.length === 0)
     return search === undefined
       ? [
           'No decisions yet.',
           style.dim(
-            'They are `### Title` entries in .squad/decisions.md, and files in .squad/decisions/inbox/.',
+            'Decisions are `### Title` entries in .squad/decisions.md, and files in .squad/decisions/inbox/.',
           ),
         ]
-      : [`No decision is about ${visibleLine(search).slice(0, 100)}.`];
+      : [`No decisions match ${visibleLine(search).slice(0, 100)}.`];
   const more = total - decisions.length;
   const isAnyWaiting = decisions.some(({ merged }) => !merged);
   const table = formatTable(
@@ -87,18 +70,21 @@ function decisionLines(
         ? [row, ...wrap(visibleLine(snippet), out.columns - 4).map(line => style.dim(`    ${line}`))]
         : [row];
     }),
-    ...(more > 0 ? ['', style.dim(`${more} more: --limit ${Math.min(1000, total)} shows them.`)] : []),
+    ...(more > 0 ? ['', style.dim(`${more} more: --limit ${Math.min(1000, total)} lists them.`)] : []),
   ];
 }
 
-function whole({ id, title, date, by, text, file, merged }: Decision, { style, out }: CliContext): string[] {
+function decisionLines(
+  { id, title, date, by, text, file, merged }: Decision,
+  { style, out }: CliContext,
+): string[] {
   return [
     ...wrap(style.bold(visibleLine(title)), out.columns),
     style.dim(
       [
         id,
         date ?? 'no date',
-        by === null ? 'author not named' : visibleLine(by),
+        by === null ? 'unknown author' : visibleLine(by),
         `.squad/${visibleLine(file)}${merged ? '' : ' (not merged yet)'}`,
       ].join(' · '),
     ),
@@ -110,21 +96,19 @@ function whole({ id, title, date, by, text, file, merged }: Decision, { style, o
 type Team = Output<'read_team'>;
 type Member = Team['members'][number];
 
-/** `squad team`: who is on the team, and who is at work. */
+/** `squad team`: lists the members of the team and their running work. */
 export async function teamCommand(context: CliContext): Promise<number> {
   const team = await HubClient.ask({ workspace: context.workspace }, 'read_team');
-  if (context.json) {
-    printJson(context.out, team);
-    return EXIT.done;
-  }
-  tellNotes(team.notes, context);
-  print(context, memberLines(team, context));
-  return EXIT.done;
+  if (!context.json) printNotes(context, team.notes);
+  return printResult(context, team, () => memberLines(team, context));
 }
 
 function memberLines({ members }: Team, { out, style }: CliContext): string[] {
   if (members.length === 0)
-    return ['Nobody is on the team yet.', style.dim('`squad init` writes a .squad/team.md to start from.')];
+    return [
+      'The team has no members yet.',
+      style.dim('`squad init` creates a .squad/team.md to start from.'),
+    ];
   const rows = members.map(member => [
     style.role(member.agent, visibleLine(member.name)),
     visibleLine(member.role ?? '–'),
@@ -145,9 +129,9 @@ function memberLines({ members }: Team, { out, style }: CliContext): string[] {
 }
 
 function workOf({ running, queued }: Member, style: CliContext['style']): string {
-  const words = [
+  const parts = [
     ...(running > 0 ? [style.bold(`${running} running`)] : []),
     ...(queued > 0 ? [style.dim(`${queued} queued`)] : []),
   ];
-  return words.join(style.dim(' · ')) || style.dim('–');
+  return parts.join(style.dim(' · ')) || style.dim('–');
 }

@@ -2,7 +2,7 @@ import { hiddenWarning } from '../../base/text.ts';
 import type { CliContext } from '../context.ts';
 import { wrap } from './width.ts';
 
-/** Lines that warn of hidden characters before somebody decides about a text; none when it has none. */
+/** Warns of hidden characters before the user decides about a text; no lines without any. */
 export function hiddenWarningLines(
   text: string,
   where: string,

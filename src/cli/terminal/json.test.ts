@@ -16,7 +16,7 @@ test('an event is one line with its version first', () => {
   expect(JSON.parse(line).text).toBe('a\nb \u001b[2J \u009b2J');
 });
 
-test('an answer is printed as plain JSON', () => {
+test('a result is printed as plain JSON', () => {
   let printed = '';
   const terminal = {
     write: (text: string) => {

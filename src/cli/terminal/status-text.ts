@@ -3,43 +3,38 @@ import { isAtReviewLimit, type ShownStatus } from '../../schema/shown-status.ts'
 import type { QuietState } from '../runs/run-view.ts';
 import type { Style } from './style.ts';
 
-interface Word {
-  word: string;
-  paint: 'red' | 'green' | 'yellow' | 'dim' | 'bold';
-}
-
-/** What a status is called in front of people, and how it looks. */
-const WORDS: Record<ShownStatus, Word> = {
-  needs_you: { word: 'needs you', paint: 'yellow' },
-  queued: { word: 'queued', paint: 'dim' },
-  running: { word: 'running', paint: 'bold' },
-  waiting_review: { word: 'in review', paint: 'yellow' },
-  completed: { word: 'done', paint: 'green' },
-  terminated: { word: 'terminated', paint: 'green' },
-  error: { word: 'failed', paint: 'red' },
-  timeout: { word: 'timeout', paint: 'red' },
-  lost: { word: 'lost', paint: 'red' },
-  cancelled: { word: 'cancelled', paint: 'yellow' },
-  abandoned: { word: 'abandoned', paint: 'yellow' },
+/** How a status is shown to people. */
+const STATUSES: Record<ShownStatus, { text: string; paint: 'red' | 'green' | 'yellow' | 'dim' | 'bold' }> = {
+  needs_you: { text: 'needs you', paint: 'yellow' },
+  queued: { text: 'queued', paint: 'dim' },
+  running: { text: 'running', paint: 'bold' },
+  waiting_review: { text: 'in review', paint: 'yellow' },
+  completed: { text: 'done', paint: 'green' },
+  terminated: { text: 'terminated', paint: 'green' },
+  error: { text: 'failed', paint: 'red' },
+  timeout: { text: 'timeout', paint: 'red' },
+  lost: { text: 'lost', paint: 'red' },
+  cancelled: { text: 'cancelled', paint: 'yellow' },
+  abandoned: { text: 'abandoned', paint: 'yellow' },
 };
 
-export const statusText = (status: ShownStatus): string => WORDS[status].word;
-export const paintStatus = (status: ShownStatus, text: string, style: Style): string =>
-  style[WORDS[status].paint](text);
+export const statusText = (status: ShownStatus): string => STATUSES[status].text;
+export const paintStatus = (status: ShownStatus, style: Style, text = statusText(status)): string =>
+  style[STATUSES[status].paint](text);
 
-/** Of a run that ended at the limit of its reviews: whether somebody still has to decide on it. Null for any other. */
-export function limitWord(
+/** Text for a run that ended at its review limit; it differs while the user still has to decide. Null for any other run. */
+export function reviewLimitText(
   run: { status: RunStatus; error: RunError | null; needsYou: boolean },
   style: Style,
 ): string | null {
   if (!isAtReviewLimit(run)) return null;
-  return style.yellow(run.needsYou ? WORDS.needs_you.word : 'review limit');
+  return style.yellow(run.needsYou ? STATUSES.needs_you.text : 'review limit');
 }
 
-/** An end the user did not ask for and has to look into. */
-export const isFailure = (status: RunStatus): boolean => WORDS[status].paint === 'red';
+/** The run failed, and the user did not ask for that. */
+export const isFailure = (status: RunStatus): boolean => STATUSES[status].paint === 'red';
 
-/** `running 2 · failed 1 · done 4`, what goes on first and what went well last. */
+/** `running 2 · failed 1 · done 4`, active runs first and successful ones last. */
 export function countByStatus(statuses: readonly ShownStatus[], style: Style): string {
   const order: ShownStatus[] = [
     ...(['needs_you', 'running', 'waiting_review', 'queued', 'error', 'timeout', 'lost'] as const),
@@ -48,11 +43,11 @@ export function countByStatus(statuses: readonly ShownStatus[], style: Style): s
   return order
     .map(status => ({ status, count: statuses.filter(other => other === status).length }))
     .filter(({ count }) => count > 0)
-    .map(({ status, count }) => paintStatus(status, `${statusText(status)} ${count}`, style))
+    .map(({ status, count }) => paintStatus(status, style, `${statusText(status)} ${count}`))
     .join(style.dim(' · '));
 }
 
-export const QUIET_WORDS: Record<QuietState, string> = {
+export const STALL_TEXT: Record<QuietState, string> = {
   slow_start: 'slow start',
   silent: 'silent',
   stalled: 'stalled',
@@ -60,5 +55,5 @@ export const QUIET_WORDS: Record<QuietState, string> = {
 };
 
 /** `silent: No sign for 61 s; its one process waiting for 41 s.` */
-export const quietWords = ({ state, text }: { state: QuietState; text: string }, style: Style): string =>
-  `${style.yellow(`${QUIET_WORDS[state]}:`)} ${text}`;
+export const describeStall = ({ state, text }: { state: QuietState; text: string }, style: Style): string =>
+  `${style.yellow(`${STALL_TEXT[state]}:`)} ${text}`;

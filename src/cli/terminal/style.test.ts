@@ -20,7 +20,7 @@ test('a role has one colour, on every machine', () => {
   expect(style.role('architect', 'x')).toBe('\u001b[38;5;30mx\u001b[39m');
 });
 
-test('the shipped roles can be told apart', () => {
+test('the shipped roles have different colours', () => {
   const style = createStyle(true);
   const roles = [
     'frontend-developer',
@@ -35,7 +35,7 @@ test('the shipped roles can be told apart', () => {
   expect(colors.size).toBeGreaterThanOrEqual(6);
 });
 
-test('every role colour can be read on black and on white', () => {
+test('every role colour is readable on black and on white', () => {
   for (const color of ROLE_COLORS) {
     const light = luminance(color);
     expect(Math.min(1.05 / (light + 0.05), (light + 0.05) / 0.05), `colour ${color}`).toBeGreaterThan(3.5);

@@ -4,11 +4,11 @@ export interface Style {
   red(text: string): string;
   green(text: string): string;
   yellow(text: string): string;
-  /** The colour of a role: the same in every run and on every machine. */
+  /** Colour of a role, the same in every run and on every machine. */
   role(name: string, text?: string): string;
 }
 
-/** Of the 256 colours, ones that can be read on black and on white, and none that looks like our red or green. */
+/** Of the 256 colours those that are readable on black and on white, and unlike our red and green. */
 export const ROLE_COLORS = [30, 132, 66, 134, 130, 67, 63, 163, 97, 95, 33, 100];
 
 export function createStyle(color: boolean): Style {

@@ -14,7 +14,7 @@ const rows = [
   ['日本', 'Review', '5s'],
 ];
 
-test('columns stand in line, numbers to the right, no space at the end', () => {
+test('columns are aligned, numbers to the right, without trailing spaces', () => {
   expect(formatTable(columns, rows, Number.POSITIVE_INFINITY, plain)).toEqual([
     'role       task                     time',
     'architect  Split the auth service  1m30s',
@@ -22,7 +22,7 @@ test('columns stand in line, numbers to the right, no space at the end', () => {
   ]);
 });
 
-test('on a narrow screen the column that may shrink gives way first', () => {
+test('on a narrow screen the column that may shrink is cut first', () => {
   expect(formatTable(columns, rows, 30, plain)).toEqual([
     'role       task           time',
     'architect  Split the a…  1m30s',

@@ -4,13 +4,13 @@ import { displayWidth, padEnd, padStart, truncate } from './width.ts';
 export interface Column {
   title: string;
   align?: 'left' | 'right';
-  /** May be cut, down to this many columns, when the screen is too narrow. */
+  /** The column may shrink to this width if the screen is too narrow. */
   shrinkTo?: number;
 }
 
 const GAP = '  ';
 
-/** Aligned columns under a dim title line; cells are cut to fit `width`, the whole line as a last resort. */
+/** Aligned columns below a dim title line. Cells are cut to fit `width`; if that is not enough, the line is cut. */
 export function formatTable(columns: Column[], rows: string[][], width: number, style: Style): string[] {
   const natural = columns.map((column, index) =>
     rows.reduce(
@@ -32,7 +32,7 @@ export function formatTable(columns: Column[], rows: string[][], width: number, 
   return [style.dim(truncate(line(columns.map(column => column.title)), width)), ...lines];
 }
 
-/** Takes columns away one at a time from the widest column that may still shrink. */
+/** Shrinks the widest column that may still shrink, by one at a time. */
 function fitted(columns: Column[], natural: number[], width: number): number[] {
   const widths = [...natural];
   const total = () => widths.reduce((sum, value) => sum + value, GAP.length * (widths.length - 1));

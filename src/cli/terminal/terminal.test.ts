@@ -19,7 +19,7 @@ test.each([
   expect(openTerminal(stream, env)).toMatchObject({ isTTY, color });
 });
 
-test('the size follows the window, and a pipe has no edge', () => {
+test('the size follows the window; a pipe is unlimited', () => {
   const stream = { ...screen };
   const terminal = openTerminal(stream, {});
   stream.columns = 40;

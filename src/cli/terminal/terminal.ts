@@ -1,7 +1,7 @@
-/** Where the output goes. `columns` is Infinity where nothing needs cutting: a pipe or a file. */
+/** An output stream. `columns` is Infinity for a pipe or a file, where nothing is cut. */
 export interface Terminal {
   write(text: string): void;
-  /** A screen somebody looks at: lines may be redrawn. */
+  /** An interactive terminal, where lines may be redrawn. */
   readonly isTTY: boolean;
   readonly columns: number;
   readonly rows: number;
@@ -17,7 +17,7 @@ interface Stream {
 
 type Env = Record<string, string | undefined>;
 
-/** Size is read anew each time, so that a resized window is noticed. */
+/** Reads the size each time, because the window may be resized. */
 export function openTerminal(stream: Stream, env: Env): Terminal {
   const isTTY = stream.isTTY === true && env.TERM !== 'dumb' && !isSet(env.CI);
   return {

@@ -6,7 +6,7 @@ const PLAIN = /^[ -~]*$/;
 const ZERO = /^[\p{Mark}\p{Default_Ignorable_Code_Point}\p{Cc}]+$/u;
 const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
 
-/** First and last of the blocks whose characters take two columns (East Asian wide and full width). */
+/** Ranges of characters that take two columns (East Asian wide and full width). */
 const WIDE: [number, number][] = [
   [0x1100, 0x115f],
   [0x2e80, 0x303e],
@@ -26,7 +26,7 @@ const WIDE: [number, number][] = [
   [0x20000, 0x3fffd],
 ];
 
-/** Columns a line takes on screen. Our own colours take none. */
+/** Columns that a line takes on screen; colours take none. */
 export function displayWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
@@ -34,7 +34,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** At most `width` columns, the last of them an ellipsis when something was cut. Colours are closed. */
+/** Cuts to `width` columns, including an ellipsis, and resets colours. */
 export function truncate(text: string, width: number): string {
   if (width <= 0) return '';
   if (displayWidth(text) <= width) return text;
@@ -87,7 +87,7 @@ function graphemeWidth(grapheme: string): number {
   return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
 }
 
-/** Lines of at most `width` columns, broken between words; a longer word stands alone. Its own line breaks stay. */
+/** Breaks lines between words to at most `width` columns; a longer word gets its own line. Line breaks stay. */
 export function wrap(text: string, width: number): string[] {
   return text.split('\n').flatMap(line => {
     const lines = [''];

@@ -6,10 +6,10 @@ test('breaks between words, keeps line breaks, and lets a long word stand alone'
   expect(wrap('a incomprehensibilities b', 8)).toEqual(['a', 'incomprehensibilities', 'b']);
 });
 
-test('wide characters count for what they take', () => {
+test('wide characters count as two columns', () => {
   expect(wrap('日本 語', 5)).toEqual(['日本', '語']);
 });
 
-test('does nothing where there is no edge', () => {
+test('does nothing without a limit', () => {
   expect(wrap('one two three', Number.POSITIVE_INFINITY)).toEqual(['one two three']);
 });

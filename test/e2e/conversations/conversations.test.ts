@@ -70,7 +70,7 @@ describe('squad conversation list', () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'squad-elsewhere-'));
     const there = ['conversation', 'list', '--workspace', elsewhere];
     const none = await subagents.squad.run(there);
-    expect(none.stdout).toContain('No conversation of this workspace');
+    expect(none.stdout).toContain('No conversations in this workspace');
     expect(none.stdout).toContain('--all');
     const { conversations } = await subagents.squad.json<Listed>([...there, '--all']);
     expect(conversations.map(({ run }) => run)).toEqual(expect.arrayContaining([parent, child]));
@@ -181,7 +181,7 @@ describe('squad conversation export', () => {
     expect(JSON.stringify(lines)).toContain(JSON.stringify(HOSTILE).slice(1, -1));
     const again = await subagents.squad.run(args);
     expect(again.code).toBe(2);
-    expect(again.stderr).toContain('There is a file');
+    expect(again.stderr).toContain('already exists');
     expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(4);
   });
 

@@ -39,7 +39,7 @@ describe('squad mcp add', () => {
       agentServers: { coder: ['files'], reviewer: ['files'] },
       shared: ['docs'],
     });
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
   });
 
   test('replaces nothing unless told to, and says so about roles that are not there', async () => {
@@ -100,7 +100,7 @@ describe('squad mcp add', () => {
     for (const given of await Promise.all(trusts)) expect(given).toMatchObject({ code: 0, stderr: '' });
     const record = JSON.parse(readFileSync(join(squad.home, 'trust.json'), 'utf8')) as { files: object };
     expect(Object.keys(record.files).sort()).toEqual([join(squad.workspace, FILE), ...files].sort());
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
     expect(readdirSync(squad.home).filter(name => /^(trust\.json|mcp-config)\.lock/.test(name))).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ describe('squad mcp remove', () => {
     );
     const { servers, agentServers, shared } = configOf(squad);
     expect([Object.keys(servers), agentServers, shared]).toEqual([['two'], { coder: ['two'] }, []]);
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust.');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust.');
   });
 });
 
@@ -315,13 +315,13 @@ describe('what came with a repository', () => {
     await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
     const file = squad.write(FILE, THEIRS);
     const doctor = await squad.run(['doctor']);
-    expect(doctor.stdout).toMatch(/^warning {2}servers {4}0 in force/m);
+    expect(doctor.stdout).toMatch(/^warning {2}servers {4}0 active/m);
     expect(doctor.stdout).toContain('has no effect until you trust it');
     const asked = await squad.run(['trust']);
     expect(asked.code).toBe(3);
     expect(asked.stdout).toContain(
       [
-        'Once trusted, for agents at work here it',
+        'Once trusted, this file',
         '  starts  db: npx -y "db server"',
         '  reaches docs: https://docs.example/mcp',
         '  reads   DB_URL, KEY of your environment',
@@ -331,7 +331,7 @@ describe('what came with a repository', () => {
     );
     const { files } = await squad.json<{ files: { file: string; trusted: boolean }[] }>(['trust', '--yes']);
     expect(files).toEqual([{ file, trusted: true }]);
-    expect((await squad.run(['doctor'])).stdout).toMatch(/2 in force/);
+    expect((await squad.run(['doctor'])).stdout).toMatch(/2 active/);
   });
 });
 
@@ -524,7 +524,9 @@ test('squad mcp with a word that means nothing says which ones do; alone it is t
   await using squad = new TestSquad();
   const wrong = await squad.run(['mcp', 'nosuch']);
   expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('(INVALID_INPUT)') });
-  expect(wrong.stderr).toContain('squad mcp knows: serve, add, remove, import, lint, status, tools, approve');
+  expect(wrong.stderr).toContain(
+    'Subcommands of squad mcp: serve, add, remove, import, lint, status, tools, approve',
+  );
   const { stderr } = await squad.run(['mcp', '--help']);
   expect(stderr).toContain('squad mcp add | remove | import | lint | status | tools | approve');
 });

@@ -36,7 +36,7 @@ test('hub start, status and stop say what is so, to people and to programs, in w
   await using squad = new TestSquad();
   const none = await squad.run(['hub', 'status']);
   expect(none).toMatchObject({ code: 1, stderr: '' });
-  expect(none.stdout).toContain(`No hub runs for ${squad.home}`);
+  expect(none.stdout).toContain(`No hub is running for ${squad.home}`);
   const noneJson = await squad.run(['hub', 'status', '--json']);
   expect([noneJson.code, JSON.parse(noneJson.stdout)]).toEqual([1, { running: false, home: squad.home }]);
   expect(existsSync(squad.home)).toBe(false);
@@ -64,7 +64,7 @@ test('hub start, status and stop say what is so, to people and to programs, in w
     ...{ runsGoOn: 0, callsEnd: 0 },
   });
   expect(isAlive(status.pid)).toBe(false);
-  expect(await squad.run(['hub', 'stop'])).toMatchObject({ code: 0, stdout: 'No hub runs.\n' });
+  expect(await squad.run(['hub', 'stop'])).toMatchObject({ code: 0, stdout: 'No hub is running.\n' });
   expect(await squad.json(['hub', 'stop'])).toEqual({ stopped: false });
   expect(await squad.run(['hub', 'sing'])).toMatchObject({ code: 2, stdout: '' });
 });
@@ -77,10 +77,10 @@ test('a stop says how many runs go on without it', async () => {
   };
   const waits = 'Wait.\n```script\nhang\n```';
   expect(await stopped('coder', waits)).toMatch(
-    /\n1 run goes on without it; the next command finds it again\.\n$/,
+    /\n1 run continues without it; the next command reconnects to it\.\n$/,
   );
   expect(await stopped('coder', waits)).toMatch(
-    /\n2 runs go on without it; the next command finds them again/,
+    /\n2 runs continue without it; the next command reconnects to them/,
   );
 });
 
@@ -95,7 +95,7 @@ test('a stop says how many calls of subagents end with it, beside the runs that 
   };
   await hang('first');
   expect((await squad.run(['hub', 'stop'])).stdout).toMatch(
-    /^Stopped the hub .*\n1 call of a subagent was stopped with it\.\n$/,
+    /^Stopped the hub .*\n1 subagent call was stopped with it\.\n$/,
   );
   await squad.run(['run', '-d', 'coder', 'Wait.\n```script\nhang\n```']);
   await hang('second');
@@ -107,7 +107,7 @@ test('a stop says how many calls of subagents end with it, beside the runs that 
 test('hub log shows the end of the log, as much as asked for', async () => {
   await using squad = new TestSquad();
   const file = join(squad.home, 'hub.log');
-  expect(await squad.run(['hub', 'log'])).toMatchObject({ code: 0, stdout: `Nothing in ${file} yet.\n` });
+  expect(await squad.run(['hub', 'log'])).toMatchObject({ code: 0, stdout: `${file} is empty.\n` });
   const pid = await squad.hubPid();
   await squad.run(['hub', 'stop']);
   const all = await squad.json<{ file: string; lines: string[] }>(['hub', 'log']);
@@ -230,7 +230,7 @@ test('a hub that does not answer is told with its pid, and ends only by force', 
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(new RegExp(`failed +hub +HUB_UNREACHABLE: The hub \\(pid ${pid}\\)`));
   expect(stop.code).toBe(1);
-  expect(stop.stdout).toContain(`The hub (pid ${pid}) is still there`);
+  expect(stop.stdout).toContain(`The hub (pid ${pid}) is still running`);
   expect(stop.stdout).toContain('squad hub stop --force');
   expect(isAlive(pid)).toBe(true);
 

@@ -548,7 +548,7 @@ describe('squad open', () => {
       `${page}/inbox?${new URLSearchParams({ w: squad.workspace })}`,
     );
     const bare = await squad.run(['open']);
-    expect([bare.code, bare.stderr]).toEqual([0, expect.stringContaining('open the address yourself')]);
+    expect([bare.code, bare.stderr]).toEqual([0, expect.stringContaining('Open the address yourself')]);
   });
 
   test('finds squads, and says which runs come near one that is not there', async () => {

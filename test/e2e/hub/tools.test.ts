@@ -351,7 +351,7 @@ test('list_running and cancel_run {all} are about the workspace of their caller,
     note: expect.stringMatching(`1 in other workspaces \\(${other}\\).*everywhere`),
   });
   const { stdout } = await squad.run(['cancel', '--all']);
-  expect(stdout).toMatch(/^Nothing is running in this workspace\.\n.*everywhere/);
+  expect(stdout).toMatch(/^No runs are running in this workspace\.\n.*everywhere/);
 
   // The one whose run it was learns who cancelled it, and from where.
   expect((await cancelled(here, { all: true, everywhere: true })).runs).toMatchObject([{ spawn_id: theirs }]);

@@ -149,7 +149,7 @@ test('what was named and cannot be merged is a failure', async () => {
   expect((await squad.run(['worktrees', 'prune', id!])).code).toBe(0);
   expect(await squad.run(['integrate', id!, '--yes'])).toMatchObject({
     code: 1,
-    stdout: expect.stringMatching(/nothing to integrate[\s\S]*is gone/),
+    stdout: expect.stringMatching(/Nothing to integrate[\s\S]*is gone/),
   });
   expect((await squad.run(['integrate', '--yes'])).code).toBe(0);
 });

@@ -50,10 +50,10 @@ test('the terminal says it in three parts, harmlessly, with how far back output 
     ),
   );
   expect(stdout).toMatch(
-    /Output of the newest 2 runs of this workspace \(--all: every one\) was read, back to .* ago\.\n$/,
+    /Searched the output of the newest 2 runs of this workspace \(--all for every one\), back to .* ago\.\n$/,
   );
   expect(stdout).not.toContain('\u001b');
-  expect((await squad.run(['search', 'zebra', 'crossing'])).stdout).toMatch(/^Nothing has these words\.\n/);
+  expect((await squad.run(['search', 'zebra', 'crossing'])).stdout).toMatch(/^No matches\.\n/);
 });
 
 test('another workspace has none of it unless asked for all; a caller in no folder has no decisions', async () => {

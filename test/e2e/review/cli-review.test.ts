@@ -24,10 +24,10 @@ describe('squad review', () => {
   test('shows what is under way, who waits for it and how many rounds there are', async () => {
     const { id, reviewerId } = await squad.inReview();
     const list = (await squad.run(['review'])).stdout;
-    expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +under way`));
+    expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +running`));
     const one = (await squad.run(['review', reviewerId])).stdout;
-    expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; given up at 5 of these');
-    expect(one).toContain('under way');
+    expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; abandoned after 5 of these');
+    expect(one).toContain('running');
     expect(await squad.json(['show', reviewerId])).toMatchObject({ run: { title: 'Review: Build it.' } });
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
     expect(await squad.json(['show', id])).toMatchObject({
@@ -40,7 +40,7 @@ describe('squad review', () => {
     expect(coder).toMatch(new RegExp(`review +waits for review 1 of 3 by ${reviewerId}`));
     expect(coder).toMatch(new RegExp(`branch +${branch}\n`));
     const reviewer = (await squad.run(['show', reviewerId])).stdout;
-    expect(reviewer).toMatch(new RegExp(`reviews +${id}, review 1 of 3: under way`));
+    expect(reviewer).toMatch(new RegExp(`reviews +${id}, review 1 of 3: running`));
     expect(reviewer).toMatch(new RegExp(`asked by +${id} at`));
     await squad.run(['cancel', id]);
   });
@@ -55,7 +55,7 @@ describe('squad review', () => {
       '--type',
       'suggestions',
     ]);
-    expect(said.stdout).toMatch(/has the feedback \(commit [0-9a-f]{12}\)/);
+    expect(said.stdout).toMatch(/feedback sent \(commit [0-9a-f]{12}\)/);
     await squad.run(['wait', id]);
     expect((await shown(id)).run).toMatchObject({ status: 'completed', turn: 2 });
     await until('it has ended', async () => (await shown(reviewerId)).run.status === 'terminated');
@@ -98,7 +98,7 @@ describe('squad review', () => {
   test('allows more rounds than the setting', async () => {
     const { id } = await squad.inReview();
     expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
-      'may have 5 reviews now; it has had 1',
+      'now allowed 5 reviews, 1 done',
     );
     expect(await rounds(id)).toMatchObject({ rounds: { current: 1, max: 5 } });
     await squad.run(['cancel', id]);
@@ -109,7 +109,7 @@ describe('squad review', () => {
     const trees = await Promise.all([id, reviewerId].map(async each => (await shown(each)).run.worktree));
     writeFileSync(join(trees[0]!.path, 'loose.txt'), 'not committed');
     const said = (await squad.run(['review', id, '--abandon'])).stdout;
-    expect(said).toMatch(/abandoned .*its task was given up/);
+    expect(said).toMatch(/abandoned .*task abandoned/);
     const { branch } = trees[0]!;
     const saved = `refs/squad/saved/${id}`;
     expect(said).toContain(`branch  ${branch}`);
@@ -120,7 +120,7 @@ describe('squad review', () => {
     const facts = (await squad.run(['show', id])).stdout;
     expect(facts).toMatch(new RegExp(`branch +${branch}\n`));
     expect(facts).toMatch(new RegExp(`work tree +${trees[0]!.path} \\(gone\\)`));
-    expect(facts).toMatch(new RegExp(`saved +${saved}, what was not committed`));
+    expect(facts).toMatch(new RegExp(`saved +${saved}, uncommitted changes`));
     expect(facts).toContain(`Its work is on branch ${branch}`);
     const diff = await squad.run(['diff', id]);
     expect(diff.stdout).toContain('+++ b/a.txt');
@@ -150,9 +150,9 @@ describe('squad review', () => {
     [['--cancel'], 'squad review RUN --cancel'],
     [['--allow', '2'], 'squad review RUN --allow 2'],
     [['--feedback', 'Say why.'], 'squad review RUN --feedback "text"'],
-    [['--abandon'], 'Of which run?'],
-    [['run_x', '--abandon', '--cancel'], 'One thing at a time'],
-    [['run_x', '--type', 'approved'], 'belong to --feedback'],
+    [['--abandon'], 'No run given'],
+    [['run_x', '--abandon', '--cancel'], 'Several decisions given'],
+    [['run_x', '--type', 'approved'], 'need --feedback'],
     [['run_x', '--allow', 'many'], '--allow'],
     [['run_x', '--feedback', 'x', '--type', 'bad'], 'bad'],
     [['run_zzzzzzzzzz'], 'There is no run run_zzzzzzzzzz'],

@@ -25,7 +25,7 @@ describe('comments on a run', () => {
   test('that is in review are the feedback, and it goes on with them', async () => {
     const { id } = await inReview();
     const { stdout } = await squad.run(['comment', id, 'a.txt:1', 'Say b.', 'lib/b c.txt:12', 'Why?']);
-    expect(stdout).toContain(`The review was ended; ${id} goes on with your 2 comments`);
+    expect(stdout).toContain(`The review was cancelled; ${id} continues with your 2 comments`);
     await squad.run(['wait', id]);
     expect((await shown(id)).run).toMatchObject({ status: 'completed', turn: 2 });
     const prompt = promptOf(id, 2);
@@ -80,9 +80,9 @@ describe('comments on a run', () => {
   });
 
   test.each([
-    [['a.txt:1'], 'a.txt:1 has no words after it'],
-    [['a.txt', 'Say b.'], 'a.txt is no FILE:LINE'],
-    [['a.txt:0', 'Say b.'], 'a.txt:0 is no FILE:LINE'],
+    [['a.txt:1'], 'No text after a.txt:1'],
+    [['a.txt', 'Say b.'], 'a.txt is not FILE:LINE'],
+    [['a.txt:0', 'Say b.'], 'a.txt:0 is not FILE:LINE'],
     [['a.txt:1', ' '], 'The comment on a.txt:1 is empty'],
   ])('are refused when they are not comments: %j', async (words, message) => {
     const { code, stderr } = await squad.run(['comment', 'run_0000000000', ...words]);
@@ -131,7 +131,7 @@ describe('what changed between rounds', () => {
     await squad.run(['wait', id]);
     const { code, stderr } = await squad.run(['review', id, '--diff']);
     expect(code).toBe(1);
-    expect(stderr).toContain(`No review of ${id} was asked for yet`);
+    expect(stderr).toContain(`${id} has no reviews yet`);
     expect((await squad.run(['review', '--diff'])).stderr).toContain('squad review RUN --diff');
   });
 });

@@ -35,7 +35,7 @@ test('shows the parts with their size, what is left out and why, then the text',
   const { context } = await squad.json<Preview>(['context']);
   const { parts, tokens, text } = context!;
   expect(stdout.split('\n')[0]).toBe(
-    `${tokens} of 4000 tokens for a bare prompt, as the spawn tools give, engine scripted`,
+    `${tokens} of 4000 tokens for a plain prompt of the spawn tools, engine scripted`,
   );
   expect(parts.map(part => [part.file, part.how])).toEqual([
     ['PLAN.md', 'current iteration'],
@@ -59,7 +59,7 @@ test('--text is to the byte what the next run is sent', async () => {
 test('a role that asks for none gets none, and the way to it is told', async () => {
   expect(await squad.run(['context', 'plain'])).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Nothing: the role plain does not ask for context.*\n.*`context: true`/),
+    stdout: expect.stringMatching(/^No context: the role plain does not ask for any.*\n.*`context: true`/),
   });
   expect(await squad.json(['context', 'plain'])).toMatchObject({ roleId: 'plain', context: null });
   expect((await squad.run(['context', 'plain', '--text'])).stdout).toBe('');
@@ -109,7 +109,7 @@ test('needs no engine: of an agent CLI that is not here it is known what it read
   await using bare = new TestSquad({ ENGINE_COMMAND: '' });
   bare.write('AGENTS.md', '# Rules\n');
   const { stdout, stderr } = await bare.run(['context']);
-  expect(stdout).toMatch(/^\d+ of 4000 tokens for a bare prompt.*, no engine\n[\s\S]*AGENTS\.md +whole/);
+  expect(stdout).toMatch(/^\d+ of 4000 tokens for a plain prompt.*, no engine\n[\s\S]*AGENTS\.md +whole/);
   expect(stderr).toMatch(/^No engine is set .*nothing is left out as read by the engine itself\.\n$/);
 });
 

@@ -78,7 +78,7 @@ test('attach shows the session; leaving it lets the run go on, and its end close
   await first.shows(`squad-${id}`);
   first.press('C-b', 'd');
   expect((await first.ended()).code).toBe(0);
-  expect(first.lines().join('\n')).toContain(`${id} goes on: running`);
+  expect(first.lines().join('\n')).toContain(`${id} continues: running`);
 
   tmux('kill-session', '-t', `=squad-${id}`);
   const second = terminal('attach', id.slice(4, 10));
@@ -116,7 +116,7 @@ test('inside tmux the client is switched to the session, which Ctrl-C does not e
   for (const key of ['C-c', 'C-\\']) {
     tmux('clear-history', '-t', `=squad-${id}:`);
     tmux('send-keys', '-R', '-t', `=squad-${id}:`, key);
-    await until(`${key} is answered`, () => window(id).includes('the run goes on'));
+    await until(`${key} is answered`, () => window(id).includes('the run continues'));
   }
   squad.write('go-1', '');
   await until('the log goes on', () => window(id).includes('two'));
@@ -147,7 +147,7 @@ test('with sessions switched off a terminal gets the log, after a note that brea
   screens.push(screen);
   await screen.shows('one');
   expect(screen.lines().join(' ')).toContain(
-    `${id}: its log, because there is no tmux, or tmux.sessions is off. Ctrl-C leaves; it goes on. one`,
+    `${id}: showing its log, because tmux is not installed, or tmux.sessions is off. Ctrl-C leaves; the run continues. one`,
   );
   expect(sessions()).toEqual([]);
 });
@@ -176,7 +176,7 @@ test('a window starts no hub; the next hub ends those whose run is over and keep
   const pid = await squad.hubPid();
   process.kill(pid, 'SIGKILL');
   await until('the hub is gone', () => !isAlive(pid));
-  await until('the windows know', () => [over, live].every(id => window(id).includes('waits for the hub')));
+  await until('the windows know', () => [over, live].every(id => window(id).includes('waiting for the hub')));
   squad.write('go-1', '');
   squad.write('go-2', '');
   await until('the agent has ended', () => existsSync(join(squad.home, 'runs', over, 'turn-1', 'exit')));
@@ -218,7 +218,7 @@ test('take-over asks, ends the run and opens its engine on the chat, with what t
   const { id, chatId } = await claudeAtWork();
   const no = terminal('attach', id, '--take-over');
   await no.shows('Take over? [y/N]');
-  await no.shows(`This ends ${id} (running)`);
+  await no.shows(`This stops ${id} (running)`);
   no.press('n', 'Enter');
   expect((await no.ended()).code).toBe(0);
   expect((await shown(id)).status).toBe('running');
@@ -258,7 +258,7 @@ test('take-over is refused, and the run goes on, where it cannot be', async () =
 
   const claude = await claudeAtWork();
   const piped = await squad.run(['attach', claude.id, '--take-over', '--yes']);
-  expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('needs a terminal')]);
+  expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('needs an interactive terminal')]);
   const strange = await claudeAtWork({ FAKE_CHAT: '--yolo' });
   await until('it names its chat', async () => (await shown(strange.id)).chatId === '--yolo');
   const unknown = await squad.run(['attach', strange.id, '--take-over', '--yes']);

@@ -44,7 +44,7 @@ describe('squad ls --need', () => {
     expect(counts).toEqual({ needs_you: 0, failed: 1, running: 1, queued: 0, done: 1 });
     const { stdout } = await squad.run(['ls', '--need']);
     expect(stdout).toMatch(new RegExp(`${failed} +failed[\\s\\S]*${working} +running[\\s\\S]*${done} +done`));
-    expect(stdout).toContain('failed 1 · at work 1 · done 1');
+    expect(stdout).toContain('failed 1 · running 1 · done 1');
     expect((await squad.json<{ runs: object[] }>(['ls', '--need', '-n', '1'])).runs).toHaveLength(1);
     expect((await squad.run(['ls', '--need', '--running'])).stdout).not.toContain(done);
     await squad.run(['cancel', working]);
@@ -110,13 +110,13 @@ describe('squad cost', () => {
     await squad.json(['config', 'set', 'budget.day_usd', '5']);
     const before = await squad.json<{ total: { costUsd: number | null; unreported: number } }>(['cost']);
     expect(before.total.costUsd).toBeNull();
-    expect((await squad.run(['cost'])).stdout).toMatch(/together +unknown +unknown +unknown/);
+    expect((await squad.run(['cost'])).stdout).toMatch(/total +unknown +unknown +unknown/);
     await over('usage 1200 340 900 0.25', 'say Fine.');
     const { stdout } = await squad.run(['cost', '--days', '1']);
     expect(stdout).toMatch(/\d{4}-\d\d-\d\d +\$0\.25 +1\.2k +340/);
     expect(stdout).toMatch(/coder +\$0\.25/);
     expect(stdout).toContain('Today: $0.25 of $5.00 (budget.day_usd)');
-    expect(stdout).toMatch(/What \d+ runs cost is not known, and in no sum/);
+    expect(stdout).toMatch(/Cost unknown for \d+ runs \(not included in totals\)/);
     const report = await squad.json<{ days: object[]; total: object; budgets: object }>([
       'cost',
       '--days',

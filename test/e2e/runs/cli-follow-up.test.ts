@@ -107,7 +107,7 @@ describe('squad wait', () => {
     expect(await squad.run(['wait', id!, '--timeout', '50ms'])).toEqual({
       code: 124,
       stdout: '',
-      stderr: `Not over after 50ms: ${id}\n  They go on. Wait again: squad wait ${id}\n`,
+      stderr: `Still running after 50ms: ${id}\n  They continue. Wait again: squad wait ${id}\n`,
     });
     const asJson = await squad.run(['wait', id!, '--timeout', '50ms', '--json']);
     expect(JSON.parse(asJson.stdout)).toEqual({ v: 1, type: 'wait.timeout', open: [id] });
@@ -493,7 +493,9 @@ describe('squad diff', () => {
     expect(stdout).toContain('-old\n+changed\n');
     expect(stdout).toContain('+++ b/sub/new.txt\n');
     expect(stdout).not.toContain('\u001b');
-    expect(stderr).toBe('Compared with the folder as it is now: what happened after the run is in it too.\n');
+    expect(stderr).toBe(
+      'Compared with the folder as it is now, which includes changes made after the run.\n',
+    );
     const stat = await squad.run(['diff', '--stat', id]);
     expect(stat.stdout).toBe('A sub/new.txt\nM sub/old.txt\n2 files changed, +2 −1 lines\n');
     const coloured = await squad.run(['diff', id], { env: { FORCE_COLOR: '1' } });
@@ -507,7 +509,7 @@ describe('squad diff', () => {
     expect(await squad.run(['diff', id])).toEqual({
       code: 0,
       stdout: '',
-      stderr: `Nothing is different from before ${id}.\n`,
+      stderr: `No changes since ${id} started.\n`,
     });
     const [at] = await detached('coder', fenced('write sub/half.txt\n| half\nsay wrote\nawait never-4'));
     const [beside] = await detached('coder', fenced('await never-4'));
@@ -515,7 +517,7 @@ describe('squad diff', () => {
     await until('it wrote', () => existsSync(join(squad.workspace, 'sub/half.txt')));
     const { stdout, stderr } = await squad.run(['diff', at!]);
     expect(stdout).toContain('+half\n');
-    expect(stderr).toContain(`${at} is still at work: this is what there is so far.\n`);
+    expect(stderr).toContain(`${at} is still running: these are its changes so far.\n`);
     // On a busy machine the baseline may be late, which is noted first.
     expect(stderr).toMatch(/^Note: (?:.*; )?1 other run works in this folder just now\.$/m);
     await squad.run(['cancel', at!, beside!]);

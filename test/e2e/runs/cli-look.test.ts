@@ -170,7 +170,7 @@ describe('squad ls', () => {
   test('says how to start when there is nothing', async () => {
     squad.write('empty/.keep', '');
     const { code, stdout } = await squad.run(['ls', '--workspace', 'empty']);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('squad run ROLE "task"')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('squad run ROLE "TASK"')]);
     const all = await squad.json<{ runs: unknown[] }>(['ls', '--all', '--workspace', 'empty']);
     expect(all.runs.length).toBeGreaterThan(0);
   });
@@ -178,7 +178,7 @@ describe('squad ls', () => {
   test.each(['abc', '0', '-1', '1.5'])('refuses a count that is none: %s', async limit => {
     expect(await squad.run(['ls', `--limit=${limit}`])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Give a whole number from 1 to 1000.'),
+      stderr: expect.stringContaining('Use a whole number from 1 to 1000.'),
     });
   });
 });
@@ -192,13 +192,13 @@ describe('squad cancel', () => {
     expect(await squad.run(['cancel', first!])).toMatchObject({ code: 0, stdout: `${first}  cancelled\n` });
     expect(await squad.run(['cancel', first!])).toMatchObject({
       code: 0,
-      stdout: `${first}  was already over: cancelled\n`,
+      stdout: `${first}  had already ended: cancelled\n`,
     });
     const { run } = await squad.json<{ run: { squadId: string } }>(['show', second!]);
     expect((await squad.run(['cancel', run.squadId])).stdout).toBe(`${second}  cancelled\n`);
     const { runs } = await squad.json<{ runs: unknown[] }>(['cancel', '--all']);
     expect(runs).toEqual([{ spawn_id: third, status: 'cancelled', was_running: true }]);
-    expect((await squad.run(['cancel', '--all'])).stdout).toBe('Nothing is running in this workspace.\n');
+    expect((await squad.run(['cancel', '--all'])).stdout).toBe('No runs are running in this workspace.\n');
   });
 
   test('asks which when it is not told, and knows no wrong id', async () => {

@@ -23,7 +23,7 @@ test('a stall is told on the screen before the run is stopped for it', async () 
     const at = (text: string) => lines.findIndex(line => line.includes(text));
     expect(lines[at('quiet')]).toMatch(/hasty {2}quiet {6}stalled: No output for \d+ s, and its/);
     expect(at('stopping')).toBeGreaterThan(at('quiet'));
-    expect(lines[at('stopping')]).toMatch(/stopping {3}no sign of life$/);
+    expect(lines[at('stopping')]).toMatch(/stopping {3}stalled$/);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(72);
   } finally {
     screen.close();

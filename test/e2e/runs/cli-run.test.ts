@@ -203,11 +203,11 @@ describe('squad run', () => {
   });
 
   test.each([
-    [['run', 'coder'], 'takes pairs of a role and a task'],
-    [['run', 'coder', 'a', 'planner'], 'takes pairs of a role and a task'],
+    [['run', 'coder'], 'Expected ROLE "TASK" pairs, got 1 argument'],
+    [['run', 'coder', 'a', 'planner'], 'Expected ROLE "TASK" pairs, got 3 arguments'],
     [['run', 'coder', 'x', '--timeout', 'soon'], '--timeout cannot be "soon"'],
     [['run', 'coder', 'x', '--timeout', '0'], '--timeout cannot be "0"'],
-    [['run', 'coder', 'x', '--budget', '0'], '--budget 0 is no amount above 0'],
+    [['run', 'coder', 'x', '--budget', '0'], '--budget cannot be "0"'],
     [['run', 'coder', 'x', '--permission', 'all'], 'Allowed choices are read, edit, full'],
     [['run', 'codr', 'x'], 'Did you mean coder'],
     [['run', 'coder', ''], 'The task is empty'],
@@ -313,7 +313,7 @@ describe('on a terminal', () => {
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
       expect(lines.filter(line => /started/.test(line))).toHaveLength(4);
       expect(lines).toContain('  squad show RUN  what each of them reported');
-      expect(lines.at(-2)).toMatch(/^ {2}squad install claude-code +or from an MCP client$/);
+      expect(lines.at(-2)).toMatch(/^ {2}squad install claude-code +adds it to an MCP client$/);
     } finally {
       screen.close();
     }

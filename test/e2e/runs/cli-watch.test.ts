@@ -65,11 +65,11 @@ test('it begins with what is at work here, tells what happens from now on, and l
   const { code, stdout } = await watch.over;
   expect(code).toBe(130);
   const [head, now, ...rest] = stdout.split('\n');
-  expect(head).toBe(`${squad.workspace} · running 1 · Ctrl-C leaves, runs go on`);
+  expect(head).toBe(`${squad.workspace} · running 1 · Ctrl-C leaves, runs continue`);
   expect(now).toMatch(new RegExp(`^[\\d:]{8} {2}coder {2}running {4}scripted · ${before}`));
   expect(rest[0]).toMatch(new RegExp(`^[\\d:]{8} {2}tester {2}started {4}scripted · ${later}$`));
   expect(rest[1]).toMatch(/tester {2}done/);
-  expect(stdout).toMatch(/^tester {2}done .*\n\ndone 1 [^\n]*\n.*\n1 run goes on\.\n$/m);
+  expect(stdout).toMatch(/^tester {2}done .*\n\ndone 1 [^\n]*\n.*\n1 run continues\.\n$/m);
   expect(stdout).not.toMatch(/stranger|long gone/);
   expect((await squad.json<Listed>(['ls', '-r'])).runs.map(run => run.id)).toEqual([before]);
   go('one');
@@ -82,7 +82,7 @@ interface Listed {
 
 test('of every workspace it tells with --all', async () => {
   const watch = watching('--all');
-  await shows(watch, /^every workspace · nothing at work/);
+  await shows(watch, /^every workspace · nothing running/);
   await begin('stranger', 'say hello', other);
   await shows(watch, /stranger {2}done/);
   watch.child.kill('SIGINT');
@@ -142,7 +142,7 @@ test('a hub that is killed meanwhile is found again; nothing is missed and nothi
 
 test('a hub that was stopped on purpose is not brought back by whoever only watches', async () => {
   const watch = watching();
-  await shows(watch, /nothing at work/);
+  await shows(watch, /nothing running/);
   await squad.run(['hub', 'stop']);
   await shows(watch, /The hub was stopped/);
   expect((await squad.run(['hub', 'status'])).stdout).not.toMatch(/pid +\d/);
@@ -242,7 +242,7 @@ test('`squad run` is told in the same ways', async () => {
 test('on a screen: the bell and the title call, ids are links to the page, and the scrollback is whole', async () => {
   const screen = Screen.open(squad, ['watch'], { columns: 90, rows: 20 });
   try {
-    await screen.shows('nothing at work');
+    await screen.shows('nothing running');
     const id = await begin('coder', 'ask May I go on?\nsay thanks');
     await screen.shows('needs you: May I go on?');
     const item = screen

@@ -154,13 +154,13 @@ describe('what came with a repository and names a command', () => {
     expect(await squad.run(['trust', 'nope.md'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /^squad: There is no file \/.*nope\.md \(INVALID_INPUT\)\n {2}squad trust /,
+        /^squad: \/.*nope\.md does not exist \(INVALID_INPUT\)\n {2}squad trust /,
       ),
     });
     expect(await squad.run(['trust', '--yes'])).toMatchObject({ code: 0 });
     expect((await show()).ignored).toEqual([]);
     expect((await start()).members[0]!.rawStdout).toBe('from the repository\n');
-    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits for your trust');
+    expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs your trust');
 
     inWorkspaceFile({ runTemplate: 'echo changed' });
     expect((await start()).error.code).toBe('ENGINE_NOT_TRUSTED');

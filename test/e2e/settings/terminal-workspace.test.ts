@@ -37,5 +37,5 @@ test('a question that nobody can answer ends with exit code 3 and changes nothin
   const again = await squad.run(['trust', '--json']);
   expect([again.code, JSON.parse(again.stdout).error.code]).toEqual([3, 'ANSWER_NEEDED']);
   expect((await squad.run(['trust', '--yes'])).code).toBe(0);
-  expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace waits');
+  expect((await squad.run(['trust'])).stdout).toContain('Nothing in this workspace needs');
 });

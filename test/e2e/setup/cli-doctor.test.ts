@@ -41,8 +41,8 @@ test('names every agent CLI: place, version, what is wrong, how to get it and ho
   expect(code).toBe(0);
   const [, section = ''] = stdout.split('\nAgent CLIs\n');
   expect(section).toContain(`  codex     0.166.0 at ${squad.workspace}/bin/codex\n`);
-  expect(section).toContain('Not enforced, only asked for: tools (');
-  expect(section).toContain('If it is not logged in: Run `codex login`');
+  expect(section).toContain('Not enforced by this CLI: tools (');
+  expect(section).toContain('To log in: Run `codex login`');
   expect(section).toContain('Claude Code 1.0.3 is too old: Squad needs ');
   expect(section).toMatch(/^ {2}gemini {4}version unknown at /m);
   expect(section).toMatch(/^ {2}opencode {2}not found: npm install -g opencode-ai$/m);
@@ -58,7 +58,7 @@ test('says which one would be used and why, passing over one that is too old', a
   expect(engines.find(each => each.id === 'qwen')).toMatchObject({ program: null, version: null });
   const set = await squad.json<Doctor>(['doctor'], { env: { ...env, ENGINE_COMMAND: 'scripted' } });
   const why = set.checks.find(check => check.name === 'engine')!.detail;
-  expect(why).toMatch(/^scripted, because of the engine set in .*ENGINE_COMMAND/);
+  expect(why).toMatch(/^scripted, set by engine in .*ENGINE_COMMAND/);
 });
 
 test('asks each program for its version once, for as long as the file is the same', async () => {
@@ -79,7 +79,7 @@ const sandboxIn = async (path: string) => {
 test.runIf(HAS_SANDBOX)('says whether there is a sandbox for code mode, having tried it', async () => {
   expect(await sandboxIn(env.PATH!)).toMatchObject({
     state: 'ok',
-    detail: expect.stringMatching(/^\/.*\/bwrap, and a program runs in it/),
+    detail: expect.stringMatching(/^\/.*\/bwrap works/),
     next: [],
   });
   const broken = dirname(
@@ -110,7 +110,7 @@ test("lists engines of one's own, and warns of a hook whose program is not there
     JSON.stringify({ engines: own, onEnd: ['no-such-hook', 'x'], onAsk: ['neither-this'] }),
   );
   const { stdout } = await squad.run(['doctor'], { env });
-  expect(stdout).toContain(`\nEngines of your own (${file})\n  mine, with events like those of claude\n`);
+  expect(stdout).toContain(`\nCustom engines (${file})\n  mine, with events in the format of claude\n`);
   expect(stdout).toMatch(/^warning {2}onEnd {6}no-such-hook was not found$/m);
   expect(stdout).toMatch(/^warning {2}onAsk {6}neither-this was not found$/m);
   expect(await squad.json(['doctor'], { env })).toMatchObject({ ok: true, ownEngines: own });

@@ -199,7 +199,10 @@ describe('squad install', () => {
     expect((await squad.run(['install', 'cursor', '--yes'])).stdout).toContain('already has Squad');
 
     const both = await squad.run(['install', 'cursor', '--undo', '--dry-run']);
-    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--undo has no --dry-run') });
+    expect(both).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--undo and --dry-run cannot be combined'),
+    });
     expect(readFileSync(file, 'utf8')).toBe(after);
 
     const undone = await squad.run(['install', 'cursor', '--undo']);
@@ -264,7 +267,7 @@ describe('squad demo', () => {
     const { code, stdout, stderr } = await squad.run(['demo'], { env: { TMPDIR: squad.root } });
     expect(stderr).toBe('');
     expect(code).toBe(0);
-    expect(stdout).toContain('these agents are scripted. No model is called');
+    expect(stdout).toContain('the agents follow a script, without a model');
     expect(stdout).toMatch(/qa-engineer\n {4}One of two tests fails/);
     expect(stdout).toContain('  src/slug.js\n  test/slug.test.js\n');
     expect(stdout).toMatch(
@@ -294,14 +297,14 @@ describe('help', () => {
     await using squad = new TestSquad();
     const { code, stdout, stderr } = await squad.run(['help']);
     expect([code, stderr]).toEqual([0, '']);
-    const commands = [...stdout.split('Commands:\n')[1]!.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run watch ls search events cost show log attach wait reply retry diff comment export cancel conversation inbox answer worktrees review overlap integrate roles context team decisions backlog init trust doctor prune install demo config open up audit hub mcp completion help'.split(
+      'run watch ls show log attach wait reply retry cancel diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help'.split(
         ' ',
       ),
     );
     expect(stdout).toMatch(
-      /Exit codes: 0 done · 1 a run did not complete.* · 2 wrong use · 3 needs an answer · 4 a limit · 124 not over in time \(squad wait\) · 130 interrupted/,
+      /Exit codes: 0 success · 1 a run did not complete.* · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 `squad wait` timed out · 130 interrupted/,
     );
     expect(await squad.run(['--help'])).toMatchObject({ code: 0, stdout });
     expect((await squad.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -319,7 +322,7 @@ describe('help', () => {
     const { error } = await squad.json<{ error: { code: string; message: string } }>(['nosuch']);
     expect(error).toMatchObject({ code: 'INVALID_INPUT', message: "unknown command 'nosuch'" });
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
-      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   says what it takes\n",
+      stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   shows the usage\n",
     });
     expect((await squad.run(['rnu'])).stderr).toContain('\n  Did you mean run?\n');
     expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  squad config help set   ');

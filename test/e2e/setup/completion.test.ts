@@ -43,7 +43,7 @@ test('ids are those of a hub that is there; none is started to ask it', async ()
   await squad.run(['wait', squadId]);
   await squad.run(['hub', 'stop']);
   expect(await tab('show', '')).toEqual([]);
-  expect((await squad.run(['hub', 'status'])).stdout).toContain('No hub runs');
+  expect((await squad.run(['hub', 'status'])).stdout).toContain('No hub is running');
 });
 
 test('says which shells there are, and what each evaluates', async () => {

@@ -54,7 +54,7 @@ test('one without a schema is in order too', async () => {
   await using squad = new TestSquad(KEY);
   const { written } = await squad.json<{ written: string[] }>(['init', '--subagent', 'a']);
   expect(written).not.toContain('a.schema.json');
-  expect((await squad.run(['config', 'lint'])).stdout).toBe('a.subagent.yaml is in order.\n');
+  expect((await squad.run(['config', 'lint'])).stdout).toBe('a.subagent.yaml is valid.\n');
 });
 
 test('a name that no tool can have is refused, and nothing is written', async () => {
@@ -63,7 +63,7 @@ test('a name that no tool can have is refused, and nothing is written', async ()
     const { code, stderr } = await squad.run(['init', '--subagent', name]);
     expect([code, stderr.replace(/\s+/g, ' ')]).toEqual([
       2,
-      expect.stringContaining('cannot be the name of a tool'),
+      expect.stringContaining('is not a valid tool name'),
     ]);
   }
   expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
@@ -83,7 +83,7 @@ test('squad config lint says what is wrong where, without a hub', async () => {
   squad.write('bad/bad.subagent.yaml', 'subagent:\n  name: a b\n');
   const all = await squad.run(['config', 'lint']);
   expect(all.code).toBe(2);
-  expect(all.stdout).toContain('fine.subagent.yaml is in order.');
+  expect(all.stdout).toContain('fine.subagent.yaml is valid.');
   expect(all.stdout).toContain('bad/bad.subagent.yaml:1:1: error: "subagent.description" is missing');
   expect(all.stdout.trimEnd().split('\n').at(-1)).toMatch(/^\d errors, 1 warning$/);
 
@@ -133,7 +133,7 @@ test('several files and whole folders are checked at once, each file once', asyn
   const none = await squad.run(['config', 'lint', 'none']);
   expect([none.code, none.stderr]).toEqual([
     2,
-    expect.stringContaining('There is no *.subagent.yaml or *.cpe.yaml in'),
+    expect.stringContaining('No *.subagent.yaml or *.cpe.yaml in'),
   ]);
 });
 
@@ -173,8 +173,8 @@ test("squad config lint finds CPE's files too, and passes over those that define
   expect([code, stdout.split('\n')]).toEqual([
     0,
     [
-      'coder_agent.cpe.yaml is in order.',
-      'fine.subagent.yaml is in order.',
+      'coder_agent.cpe.yaml is valid.',
+      'fine.subagent.yaml is valid.',
       expect.stringMatching(/^parent\.cpe\.yaml.*: warning: defines no subagent, so it was not checked$/),
       '0 errors, 1 warning',
       '',

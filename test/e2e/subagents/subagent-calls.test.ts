@@ -157,7 +157,7 @@ describe('a call', () => {
     expect(stdout).not.toContain('the engine did not say');
     const run = (await subagents.runs()).find(({ options }) => options.subagent === 'helper')!;
     const shown = await subagents.squad.run(['show', run.id]);
-    expect(shown.stdout).toMatch(/cost not known: the price list has no claude-test/);
+    expect(shown.stdout).toMatch(/cost unknown: the price list has no claude-test/);
   });
 
   test('shows nobody what its servers are set up with', async () => {

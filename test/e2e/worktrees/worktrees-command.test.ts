@@ -165,7 +165,7 @@ test('what was saved of forgotten runs is told', async () => {
   const ref = `refs/squad/saved/${id}`;
   const { stdout } = await squad.run(['prune', '--days', '0']);
   expect(stdout).toContain(
-    `What was not committed in their work trees is kept:\n  ${ref} in ${squad.workspace}`,
+    `Uncommitted changes of their work trees are saved as:\n  ${ref} in ${squad.workspace}`,
   );
   expect(squad.git('show', `${ref}:left.txt`)).toBe('left');
   expect(await squad.json(['prune', '--days', '0'])).toMatchObject({ saved: [] });

@@ -49,7 +49,7 @@ describe('the shipped coder', () => {
     const { stdout } = await other.run(['run', 'coder', work]);
     const id = /run_\w+/.exec(stdout)![0];
     expect(stdout.replace(/\s+/g, ' ')).toContain(
-      `The changes of coder are not committed yet, in the work tree of the branch squad/coder/${id}.`,
+      `The changes of coder are in the work tree of branch squad/coder/${id}, not committed yet.`,
     );
     expect(stdout).toMatch(new RegExp(`squad diff ${id} +what changed`));
     expect(stdout).toMatch(new RegExp(`squad integrate ${id} +merge the changes of coder into main`));

@@ -22,7 +22,7 @@ import { type InstallPlan, withoutEntry } from './plan.ts';
 
 const Backup = z.object({
   file: z.string(),
-  /** Null: the file was made by the install. */
+  /** Null: the install created the file. */
   before: z.string().nullable(),
   afterHash: z.string(),
   /** Folders the install created for the file, innermost first. */
@@ -32,7 +32,7 @@ type Backup = z.infer<typeof Backup>;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Owner-only, because a client's file may hold keys. Returns the backup's path. */
+/** Readable by the owner only, because the file may contain keys. Returns the path of the backup. */
 function saveBackup(folder: string, client: ClientName, backup: Backup, now: number): string {
   ownFolder(folder);
   let time = now;
@@ -42,7 +42,7 @@ function saveBackup(folder: string, client: ClientName, backup: Backup, now: num
   return path;
 }
 
-/** The client's most recent install that was not undone; with `project` only those to files in that folder count. */
+/** The last install of a client that was not undone; with `project` the last one in that folder. */
 function lastBackup(
   folder: string,
   client: ClientName,
@@ -61,7 +61,7 @@ function lastBackup(
   return installs.findLast(isWanted) ?? null;
 }
 
-/** The clients that still have an install to undo, in alphabetical order. */
+/** Clients that have an install to undo, in alphabetical order. */
 const installedClients = (folder: string): string[] =>
   [...new Set(backups(folder).map(name => name.replace(/-2\d{3}-.*$/, '')))].sort();
 
@@ -72,20 +72,20 @@ const backups = (folder: string): string[] =>
 const backupPath = (folder: string, client: ClientName, time: number) =>
   join(folder, `${client}-${new Date(time).toISOString().replace(/[:.]/g, '-')}.json`);
 
-/** Writes what `plan` showed and keeps what it takes to undo it. Does nothing for a plan that changes nothing. */
+/** Writes the planned change and a backup to undo it. Does nothing if the plan changes nothing. */
 export function apply(plan: InstallPlan, backupFolder: string, now = Date.now()): void {
   if (!plan.changed) return;
   if (readClientFile(plan.file) !== plan.before)
     throw new SquadError(
       'CONFIG_INVALID',
-      `${plan.file} changed after the diff was made. Nothing was written.`,
+      `${plan.file} changed after the diff was shown. Nothing was written.`,
       {
         suggestions: [
           `Run \`squad install ${plan.client}\` again; close the client if it keeps writing the file.`,
         ],
       },
     );
-  // The backup comes first: an install that was cut short can still be undone.
+  // The backup comes first, so that an interrupted install can be undone.
   const { client, file, before, after } = plan;
   const madeFolders = missingFolders(file);
   const backup = saveBackup(
@@ -108,7 +108,7 @@ interface UndoResult {
   message: string;
 }
 
-/** Reverts the client's last install, with `project` the last one in that folder. Later changes to the file are kept. */
+/** Undoes the last install of a client, with `project` the last one in that folder. Keeps later changes to the file. */
 export function undo(client: ClientName, backupFolder: string, project?: string): UndoResult {
   const last = lastBackup(backupFolder, client, project);
   if (!last) {
@@ -119,7 +119,7 @@ export function undo(client: ClientName, backupFolder: string, project?: string)
       message: `Nothing to undo: no install for ${client}${where} is recorded.`,
     };
   }
-  const result = takeBack(client, last.backup);
+  const result = restore(client, last.backup);
   rmSync(last.path, { force: true });
   removeEmptyFolder(backupFolder);
   const { file, madeFolders } = last.backup;
@@ -127,22 +127,22 @@ export function undo(client: ClientName, backupFolder: string, project?: string)
   const folders = madeFolders.map(folder =>
     removeEmptyFolder(folder)
       ? `Removed the folder ${folder}.`
-      : `Kept the folder ${folder}, which other programs use by now.`,
+      : `Kept the folder ${folder}, which is not empty.`,
   );
   return { ...result, file, message: [result.message, ...folders].join('\n') };
 }
 
-function takeBack(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
+function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
   const current = readClientFile(file);
   if (current === null || current === before)
-    return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer holds that install.` };
+    return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer has that install.` };
   if (hashOf(current) === afterHash && before !== null) {
     writeClientFile(file, before, 0o600);
-    return { outcome: 'restored', message: `${file} is back as it was before the install.` };
+    return { outcome: 'restored', message: `Restored ${file}.` };
   }
   const rest = withoutEntry(client, file, current, before);
   if (rest === current)
-    return { outcome: 'nothing', message: `Nothing to undo: ${file} has no entry of Squad any more.` };
+    return { outcome: 'nothing', message: `Nothing to undo: ${file} has no Squad entry.` };
   if (before === null && isEmpty(rest)) {
     removeClientFile(file);
     return { outcome: 'deleted', message: `Removed ${file}, which the install had created.` };
@@ -150,14 +150,14 @@ function takeBack(client: ClientName, { file, before, afterHash }: Backup): Omit
   writeClientFile(file, rest, 0o600);
   return {
     outcome: 'entry_removed',
-    message: `${file} changed since the install, so only Squad's entry was removed from it.`,
+    message: `${file} changed since the install, so only the Squad entry was removed.`,
   };
 }
 
-/** Nothing but the braces that every JSON file needs. */
+/** Only the braces that every JSON file needs. */
 const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text);
 
-/** The environment file serves every installed client, so it goes with the last of them. Null: there is none. */
+/** All installed clients share the environment file, so it is removed with the last one. Null without one. */
 export function undoEnvironment(home: string, backupFolder: string): string | null {
   const clients = installedClients(backupFolder);
   const file = environmentFilePath(home);

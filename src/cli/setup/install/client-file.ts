@@ -25,14 +25,14 @@ export function readClientFile(file: string): string | null {
     throw error;
   }
   try {
-    // A guess at another encoding would change bytes that are not ours.
+    // Guessing another encoding would change bytes that are not ours.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw unusable(file, 'is not UTF-8 text');
   }
 }
 
-/** Through links, keeping the file's mode. Dotfiles are often links into a repository: the link stays a link. */
+/** Follows links and keeps the file's mode. Dotfiles are often links into a repository: the link stays a link. */
 export function writeClientFile(file: string, text: string, modeIfNew: number): void {
   const target = linkTarget(file);
   mkdirSync(dirname(target), { recursive: true });
@@ -48,7 +48,7 @@ export function missingFolders(file: string): string[] {
   return missing;
 }
 
-/** False when the folder is gone already or holds something. */
+/** False if the folder is missing or not empty. */
 export function removeEmptyFolder(folder: string): boolean {
   try {
     rmdirSync(folder);
@@ -60,18 +60,18 @@ export function removeEmptyFolder(folder: string): boolean {
   }
 }
 
-/** The file itself, not the link that leads to it. */
+/** Removes the file, not a link to it. */
 export const removeClientFile = (file: string): void => rmSync(linkTarget(file));
 
 function linkTarget(file: string, hops = 0): string {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found) return file;
   if (!found.isSymbolicLink()) return join(realpathSync(dirname(file)), basename(file));
-  if (hops > 40) throw unusable(file, 'is a link that leads back to itself');
+  if (hops > 40) throw unusable(file, 'is a circular link');
   return linkTarget(resolve(realpathSync(dirname(file)), readlinkSync(file)), hops + 1);
 }
 
 const unusable = (file: string, what: string) =>
-  new SquadError('CONFIG_INVALID', `${file} ${what}, so Squad leaves it alone.`, {
-    suggestions: ['Move it away or mend it, then run the command again. Nothing was written.'],
+  new SquadError('CONFIG_INVALID', `${file} ${what}, so Squad does not change it.`, {
+    suggestions: ['Move or fix it, then run the command again. Nothing was written.'],
   });

@@ -9,9 +9,9 @@ export interface InstallContext {
   home: string;
   env: Record<string, string | undefined>;
   platform: NodeJS.Platform;
-  /** The workspace whose own file is to be written, instead of the user's. */
+  /** Write the file of this workspace instead of the user's. */
   project?: string;
-  /** The project folder, for clients that start servers outside of any; unset when there is none to name. */
+  /** The project folder, for clients that start servers outside a project; unset without one. */
   workspace?: string;
   /** Both absolute: a client started from a dock has no useful PATH. */
   program: { node: string; script: string };
@@ -23,14 +23,14 @@ export type Entry = Record<string, EntryValue>;
 export interface Client {
   title: string;
   format: ConfigFormat;
-  /** Candidates, best first: the first that exists is edited, else the first is made. */
+  /** Candidates: the first that exists is edited, otherwise the first is created. */
   userFiles(context: InstallContext): string[];
-  /** Below the workspace; empty when the client reads no such file, or not one of its own. */
+  /** Relative to the workspace; empty if the client has no project file of its own. */
   projectFiles: string[];
-  /** Where our entry sits in the file. */
+  /** Keys of our entry in the file. */
   entryPath: [string, string];
   entry(context: InstallContext): Entry;
-  /** The command that may call the tools where nobody can be asked to allow it; absent: it needs no more than usual. */
+  /** How to start the client in a script so that it may call the tools without asking. */
   headless?: string;
   /** What the user does next. */
   next(context: InstallContext): string;
@@ -39,7 +39,7 @@ export interface Client {
 const HOUR_MS = 3_600_000;
 const SERVER = 'squad';
 
-/** Told to the server only where the client's clock cannot be held off by progress, so that it returns at 90 % of it. */
+/** Only for clients whose timeout ignores progress: the server returns at 90 % of this time. */
 const CEILING = { MCP_TOOL_TIMEOUT: String(HOUR_MS) };
 
 const CLIENTS = {
@@ -73,7 +73,7 @@ const CLIENTS = {
       `Quit Claude Desktop and start it again; Settings > Developer lists \`squad\`. ${
         workspace
           ? `Agents work in ${workspace}; to change that, run this again with --workspace DIR.`
-          : 'It starts servers outside of any project: run this again with --workspace DIR to name yours.'
+          : 'It starts servers outside any project: run this again with --workspace DIR to choose one.'
       }`,
   },
   cursor: {
@@ -108,7 +108,7 @@ const CLIENTS = {
     }),
     headless: `codex exec -c 'mcp_servers.${SERVER}.default_tools_approval_mode="approve"'`,
     next: () =>
-      'Start Codex again; `/mcp` lists `squad`. A project file counts only in a project you told Codex to trust.',
+      'Start Codex again; `/mcp` lists `squad`. A project file has an effect only in projects that Codex trusts.',
   },
   gemini: {
     title: 'Gemini CLI',
@@ -172,7 +172,7 @@ export const clientNamed = (name: ClientName): Client => CLIENTS[name];
 
 const stdio = ({ program }: InstallContext) => ({ command: program.node, args: [program.script, 'mcp'] });
 
-/** How agents are run, when that was set up in the shell: a client started elsewhere would know nothing of it. */
+/** Settings of this shell, which a client started elsewhere would not have. */
 const SETTINGS = [
   'RUN_TEMPLATE',
   'CREATE_CHAT_TEMPLATE',
@@ -183,18 +183,14 @@ const SETTINGS = [
   'SQUAD_TOOLSETS',
 ];
 
-/** A client started elsewhere would use the home at its usual place. */
+/** A client started elsewhere would use the default home. */
 export const movedHome = (env: InstallContext['env']): Record<string, string> =>
   env.SQUAD_HOME || xdgFolder(env.XDG_STATE_HOME) ? { SQUAD_HOME: homeFolder(env) } : {};
 
-/** What most clients would not hand down: a home the user moved, and Squad's own settings of this shell. */
+/** Variables that most clients do not pass on: a moved home, and the settings of this shell. */
 function environment({ env }: InstallContext, variables: Record<string, string> = {}, key = 'env'): Entry {
   const settings = Object.fromEntries(SETTINGS.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
-  const all: Record<string, string> = {
-    ...movedHome(env),
-    ...settings,
-    ...variables,
-  };
+  const all: Record<string, string> = { ...movedHome(env), ...settings, ...variables };
   return Object.keys(all).length > 0 ? { [key]: all } : {};
 }
 

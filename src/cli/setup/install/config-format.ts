@@ -1,25 +1,37 @@
 import { SquadError } from '../../../schema/error.ts';
-import type { Entry } from './clients.ts';
+import type { Entry, EntryValue } from './clients.ts';
 
 /**
- * Editing somebody else's file: every byte that is not ours stays. `text` may be empty (a new file).
- * All of it throws CONFIG_INVALID on text that does not parse.
+ * Edits a foreign file: every byte that is not ours stays. `text` may be empty (a new file).
+ * Every method throws CONFIG_INVALID on text that does not parse.
  */
 export interface ConfigFormat {
-  /** Sets the fields of `entry`; fields the user added to it stay. */
+  /** Sets the fields of `entry`; fields that the user added stay. */
   put(text: string, path: string[], entry: Entry): string;
-  /** Takes the whole entry out; the same text when there is none. */
+  /** Removes the entry; returns the same text without one. */
   remove(text: string, path: string[]): string;
-  /** The names of the fields the entry has now; null without an entry. */
+  /** Field names of the entry; null without an entry. */
   fields(text: string, path: string[]): string[] | null;
 }
 
-/** As the file does it; a new file has plain line feeds. */
+/** The line ending of the file; LF for a new one. */
 export const lineEnding = (text: string): string => (/\r?\n/.exec(text)?.[0] === '\r\n' ? '\r\n' : '\n');
+
+/** Indentation of the line at this offset. */
+export const indentAt = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
+
+/** The fields of an entry, and of a nested table (the environment): each is set alone, so that fields of the user stay. */
+export const leaves = (entry: Entry): [keys: string[], value: EntryValue][] =>
+  Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
+    typeof value === 'object' && !Array.isArray(value)
+      ? Object.entries(value).map(([name, inner]) => [[key, name], inner])
+      : [[[key], value]],
+  );
 
 export interface Edit {
   at: number;
-  /** Characters taken out from there on. */
+  /** Number of characters to remove. */
   cut?: number;
   text?: string;
 }
@@ -33,7 +45,7 @@ export function applyEdits(text: string, edits: Edit[]): string {
     );
 }
 
-/** The part of `text` that must go for `[start, end)` to leave no empty line behind. */
+/** Extends `[start, end)` so that removing it leaves no empty line. */
 export function wholeLines(text: string, start: number, end: number): [number, number] {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const rest = /^[ \t]*(?:\r?\n|$)/.exec(text.slice(end));
@@ -46,6 +58,6 @@ export function configInvalid(text: string, offset: number, problem: string): Sq
   const line = before.split('\n').length;
   const column = offset - before.lastIndexOf('\n');
   return new SquadError('CONFIG_INVALID', `line ${line}, column ${column}: ${problem}`, {
-    suggestions: [`Mend line ${line} of the file, then run the command again. Nothing was written.`],
+    suggestions: [`Fix line ${line} of the file, then run the command again. Nothing was written.`],
   });
 }

@@ -89,7 +89,7 @@ MCP_TOOL_TIMEOUT = "3600000"
 `);
 });
 
-test('folders the user moved are followed', () => {
+test('moved configuration folders are respected', () => {
   const env = {
     CLAUDE_CONFIG_DIR: '/c',
     CODEX_HOME: '/x',
@@ -119,7 +119,7 @@ test('folders the user moved are followed', () => {
   );
 });
 
-test('claude-desktop, which starts servers in no project, has the workspace in its entry', () => {
+test('the entry for claude-desktop names the workspace', () => {
   const { context } = newUser({ workspace: '/my/project' });
   const made = plan('claude-desktop', context);
   expect(JSON.parse(made.after).mcpServers.squad.env).toEqual({ SQUAD_WORKSPACE: '/my/project' });
@@ -128,7 +128,7 @@ test('claude-desktop, which starts servers in no project, has the workspace in i
   expect(plan('cursor', context).after).not.toContain('SQUAD_WORKSPACE');
 });
 
-test('how agents are run in this shell goes into the entry: a client started elsewhere would not know', () => {
+test('the entry contains the settings of this shell', () => {
   const env = { RUN_TEMPLATE: "claude -p 'x'", STATE_MODE: 'stateful', ANTHROPIC_API_KEY: 'secret' };
   const { context } = newUser({ env });
   expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({
@@ -145,7 +145,7 @@ test('a relative XDG folder is ignored, as the XDG rules say', () => {
   expect(plan('codex', context).after).not.toContain('SQUAD_HOME');
 });
 
-test('a moved Squad home is named in the entry, because clients do not hand it down', () => {
+test('the entry names a moved Squad home', () => {
   const { context } = newUser({ env: { SQUAD_HOME: '/my/squad' } });
   expect(JSON.parse(plan('cursor', context).after).mcpServers.squad.env).toEqual({ SQUAD_HOME: '/my/squad' });
   expect(JSON.parse(plan('opencode', context).after).mcp.squad.environment).toEqual({
@@ -177,13 +177,13 @@ test('--project writes the file of the workspace, where the client has one', () 
     );
 });
 
-test('an opencode.jsonc that is already there is the one to edit', () => {
+test('an existing opencode.jsonc is edited', () => {
   const { context, write } = newUser();
   const file = write('.config/opencode/opencode.jsonc', '{\n  // mine\n  "model": "x"\n}\n');
   expect(plan('opencode', context)).toMatchObject({ file, after: expect.stringContaining('// mine') });
 });
 
-test('an entry that was a URL becomes a command', () => {
+test('an entry with a URL becomes a command', () => {
   const { context, write } = newUser();
   write('.cursor/mcp.json', '{ "mcpServers": { "squad": { "url": "http://127.0.0.1:3001/mcp" } } }');
   write('.codex/config.toml', '[mcp_servers.squad]\nurl = "http://127.0.0.1:3001/mcp"\n');
@@ -194,7 +194,7 @@ test('an entry that was a URL becomes a command', () => {
   expect(plan('codex', context).after).not.toContain('url');
 });
 
-test('the diff is unified, with three lines around', () => {
+test('the diff is unified, with three lines of context', () => {
   const { context, write } = newUser();
   const lines = Array.from({ length: 9 }, (_, index) => `key${index} = ${index}\n`).join('');
   const file = write('.codex/config.toml', lines);
@@ -222,7 +222,7 @@ test.each(CLIENT_NAMES)('%s: installing twice changes nothing, undoing leaves no
   expect(undo(client, backups)).toMatchObject({ outcome: 'nothing', file: null });
 });
 
-test('the backup is private, and undoing gives back the exact bytes and mode', () => {
+test('the backup is private, and undo restores the exact bytes and mode', () => {
   const { context, write, backups } = newUser();
   const text = '\uFEFF{\r\n\t"key": "secret", // c\r\n\t"mcpServers": {}\r\n}';
   const file = write('.claude.json', text);
@@ -238,7 +238,7 @@ test('the backup is private, and undoing gives back the exact bytes and mode', (
   expect(statSync(file).mode & 0o777).toBe(0o664);
 });
 
-test('a file that changed since loses only our entry', () => {
+test('undo removes only our entry from a file that changed since', () => {
   const { context, write, backups } = newUser();
   const file = write('.claude.json', '{\n  "starts": 1\n}\n');
   apply(plan('claude-code', context), backups);
@@ -252,7 +252,7 @@ test('a file that changed since loses only our entry', () => {
   expect(undo('claude-code', backups).outcome).toBe('nothing');
 });
 
-test('undo keeps a table of servers that was there before, and folders that somebody else uses by now', () => {
+test('undo keeps an earlier table of servers, and folders that are not empty', () => {
   const { home, context, write, backups } = newUser();
   const file = write('.claude.json', '{\n  "mcpServers": {}\n}\n');
   apply(plan('claude-code', context), backups);
@@ -263,12 +263,12 @@ test('undo keeps a table of servers that was there before, and folders that some
   apply(plan('cursor', context), backups);
   write('.cursor/other.json', '{}');
   expect(undo('cursor', backups).message).toContain(
-    `Kept the folder ${join(home, '.cursor')}, which other programs use by now.`,
+    `Kept the folder ${join(home, '.cursor')}, which is not empty.`,
   );
   expect(readdirSync(join(home, '.cursor'))).toEqual(['other.json']);
 });
 
-test('undo removes the environment file with the last install, and until then says who needs it', () => {
+test('undo removes the environment file with the last install; before, it names the clients that use it', () => {
   const { home, context, backups } = newUser();
   const squadHome = join(home, 'state');
   for (const client of ['cursor', 'claude-code'] as const) apply(plan(client, context), backups);
@@ -296,7 +296,7 @@ test('undo keeps an environment file that the user edited or wrote', () => {
   expect(readFileSync(file, 'utf8')).toBe('MINE=1\n');
 });
 
-test('undo in a project leaves the install of the user alone', () => {
+test("undo in a project keeps the user's install", () => {
   const { home, context, backups } = newUser();
   const project = join(home, 'project');
   mkdirSync(project);
@@ -309,7 +309,7 @@ test('undo in a project leaves the install of the user alone', () => {
   expect(readFileSync(user.file, 'utf8')).toBe(user.after);
 });
 
-test('two installs are undone one after the other', () => {
+test('two installs are undone one by one', () => {
   const { context, write, backups } = newUser();
   const file = write('.cursor/mcp.json', '{}\n');
   apply(plan('cursor', context), backups, 1e12);
@@ -322,7 +322,7 @@ test('two installs are undone one after the other', () => {
   expect(readFileSync(file, 'utf8')).toBe('{}\n');
 });
 
-test('a link is written through, also one whose target is not there yet', () => {
+test('links are followed, also to a missing target', () => {
   const { home, context, write, backups } = newUser();
   const real = write('dotfiles/mcp.json', '{}\n');
   mkdirSync(join(home, '.cursor'));
@@ -354,7 +354,7 @@ test('a broken file is named with line and column, and nothing is written', () =
   expect(readFileSync(file, 'utf8')).toBe('{\n  "a": 1,\n  oops\n}\n');
 });
 
-test('a file that changed between the diff and the yes is not overwritten', () => {
+test('a file that changed after the diff was shown is not overwritten', () => {
   const { context, write, backups } = newUser();
   const file = write('.claude.json', '{}\n');
   const stale = plan('claude-code', context);

@@ -65,7 +65,7 @@ test('comments, order, blank lines and odd spacing of the rest stay', () => {
   expect(remove(after)).toContain('// keep me\n        // and me\n');
 });
 
-test('tabs, CRLF and a trailing comma are followed', () => {
+test('tabs, CRLF and a trailing comma are kept', () => {
   const before = '{\r\n\t"mcpServers": {\r\n\t\t"other": {},\r\n\t},\r\n}\r\n';
   const after = put(before);
   expect(after).not.toMatch(/[^\r]\n/);
@@ -83,13 +83,13 @@ test('a file on one line stays on one line', () => {
   );
 });
 
-test('an entry that says the same in another layout is left as it is', () => {
+test('an equal entry in another layout stays unchanged', () => {
   const text =
     '{\n  "mcpServers": {\n    "squad": { "env": {"A":"1"}, "args": ["/s", "mcp"], "command": "/n" }\n  }\n}\n';
   expect(put(text)).toBe(text);
 });
 
-test('fields the user added to the entry stay, ours are brought up to date', () => {
+test('fields of the user stay, ours are updated', () => {
   const before =
     '{\n  "mcpServers": {\n    "squad": {\n      "command": "/old", // was here\n      "trust": true,\n      "env": { "MINE": "x" }\n    }\n  }\n}\n';
   const after = put(before);
@@ -106,14 +106,14 @@ test('fields the user added to the entry stay, ours are brought up to date', () 
 test.each([
   ['{\n  "a": 1\n  "b": 2\n}', /^line 3, column 3: not valid JSON \(comma expected\)/],
   ['{ "mcpServers": {', /^line 1, column \d+: not valid JSON/],
-  ['[]', /^line 1, column 1: the file should hold a JSON object/],
+  ['[]', /^line 1, column 1: the file should contain a JSON object/],
   ['{\n "mcpServers": null }', /^line 2, column 16: "mcpServers" should be an object/],
 ])('%j is refused with line and column', (text, message) => {
   expect(() => put(text)).toThrow(message);
   expect(() => put(text)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
 });
 
-test('first, middle and last entries come out cleanly', () => {
+test('first, middle and last entries are removed cleanly', () => {
   const file = (...lines: string[]) => `{\n  "mcpServers": {\n${lines.join('\n')}\n  }\n}\n`;
   expect(remove(file('    "squad": {},', '    "b": {}'))).toBe(file('    "b": {}'));
   expect(remove(file('    "a": {},', '    "squad": {},', '    "b": {}'))).toBe(
@@ -134,7 +134,7 @@ const tree = fc.letrec(self => ({
   object: fc.dictionary(key, self('value'), { maxKeys: 4 }),
 })).object as fc.Arbitrary<Record<string, unknown>>;
 
-test('whatever the file holds: the rest keeps its value, twice is once, and removing undoes it', () => {
+test('for any file: other values stay, a second put changes nothing, and remove undoes it', () => {
   fc.assert(
     fc.property(tree, fc.constantFrom(0, 2, 3, '\t'), fc.boolean(), (data, indent, crlf) => {
       const servers = data.mcpServers;

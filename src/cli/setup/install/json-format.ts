@@ -13,13 +13,15 @@ import {
   type ConfigFormat,
   configInvalid,
   type Edit,
+  indentAt,
+  leaves,
   lineEnding,
   wholeLines,
 } from './config-format.ts';
 
 type Json = EntryValue | { [name: string]: Json };
 
-/** JSON with comments and trailing commas, as these clients read it. */
+/** JSON with comments and trailing commas, which these clients accept. */
 export const jsonFormat: ConfigFormat = {
   put(text, path, entry) {
     const start = text.trim() === '' ? `{}${lineEnding(text)}` : text;
@@ -54,19 +56,14 @@ function parse(text: string): Node {
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first)
-    throw configInvalid(text, first.offset, `not valid JSON (${words(printParseErrorCode(first.error))})`);
+    throw configInvalid(
+      text,
+      first.offset,
+      `not valid JSON (${separateWords(printParseErrorCode(first.error))})`,
+    );
   if (root?.type !== 'object')
-    throw configInvalid(text, root?.offset ?? 0, 'the file should hold a JSON object');
+    throw configInvalid(text, root?.offset ?? 0, 'the file should contain a JSON object');
   return root;
-}
-
-/** The entry's fields one by one, and a table's (the environment) one deeper: what the user added beside them stays. */
-function leaves(entry: Record<string, EntryValue>): [string[], EntryValue][] {
-  return Object.entries(entry).flatMap(([key, value]): [string[], EntryValue][] =>
-    typeof value === 'object' && !Array.isArray(value)
-      ? Object.entries(value).map(([name, inner]) => [[key, name], inner])
-      : [[[key], value]],
-  );
 }
 
 function set(text: string, path: string[], value: Json): string {
@@ -75,7 +72,7 @@ function set(text: string, path: string[], value: Json): string {
   if (node && isDeepStrictEqual(getNodeValue(node), value)) return text;
   if (node)
     return applyEdits(text, [
-      { at: node.offset, cut: node.length, text: literal(text, value, lineIndent(text, node.offset)) },
+      { at: node.offset, cut: node.length, text: literal(text, value, indentAt(text, node.offset)) },
     ]);
 
   let depth = path.length - 1;
@@ -103,8 +100,8 @@ function insert(text: string, object: Node, key: string, value: Json): string {
     ]);
   }
 
-  const outer = lineIndent(text, object.offset);
-  const inner = first ? lineIndent(text, first.offset) : outer + indentUnit(text);
+  const outer = indentAt(text, object.offset);
+  const inner = first ? indentAt(text, first.offset) : outer + indentUnit(text);
   const after = last ? endOf(last) : object.offset + 1;
   const comma = last ? commaIn(text, after, close) : null;
   const at = lastTokenEnd(text, after, close);
@@ -113,7 +110,7 @@ function insert(text: string, object: Node, key: string, value: Json): string {
     { at, text: text.slice(at, close).includes('\n') ? property : `${property}${eol}${outer}` },
   ];
   if (!last || comma !== null) return applyEdits(text, edits);
-  // A comment behind the last property stays with it: the comma goes before, the new property after.
+  // A comment after the last property stays with it: the comma goes before it, the new property after it.
   if (at === after) return applyEdits(text, [{ at, text: `,${edits[0]?.text}` }]);
   return applyEdits(text, [...edits, { at: after, text: ',' }]);
 }
@@ -122,9 +119,6 @@ const endOf = (node: Node) => node.offset + node.length;
 
 const isOneLine = (text: string, object: Node) => object.parent !== undefined && !text.trim().includes('\n');
 
-const lineIndent = (text: string, offset: number) =>
-  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
-
 const indentUnit = (text: string) => /^(?:\t| +)(?=["/}])/m.exec(text)?.[0] ?? '  ';
 
 const literal = (text: string, value: Json, indent: string) =>
@@ -132,7 +126,7 @@ const literal = (text: string, value: Json, indent: string) =>
     ? JSON.stringify(value)
     : JSON.stringify(value, null, indentUnit(text)).replaceAll('\n', lineEnding(text) + indent);
 
-/** Between two nodes there is only space, comments and at most one comma. */
+/** Between two nodes there are only spaces, comments and at most one comma. */
 function commaIn(text: string, from: number, to: number): number | null {
   for (const token of tokens(text, from, to)) if (token[0] === ',') return from + token.index;
   return null;
@@ -147,4 +141,5 @@ const tokens = (text: string, from: number, to: number) => [
   ...text.slice(from, to).matchAll(/\/\/[^\r\n]*|\/\*[\s\S]*?\*\/|,/g),
 ];
 
-const words = (name: string) => name.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter}`).toLowerCase();
+const separateWords = (name: string) =>
+  name.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter}`).toLowerCase();

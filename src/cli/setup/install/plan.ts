@@ -9,22 +9,20 @@ import { type Client, type ClientName, clientNamed, type InstallContext } from '
 export interface InstallPlan {
   client: ClientName;
   file: string;
-  /** Null: the file will be made. */
+  /** Null: the file will be created. */
   before: string | null;
   after: string;
-  /** Unified, empty when nothing changes. */
+  /** Unified diff; empty if nothing changes. */
   diff: string;
   changed: boolean;
   modeIfNew: number;
-  /** What the user does once it is applied. */
+  /** Next steps for the user. */
   next: string;
 }
 
-const headlessHint = (command: string) => `In a script, allow the tools: \`${command}\``;
-
 const BOM = '\uFEFF';
 
-/** What `squad install` would do. Reads the client's file and touches nothing. */
+/** Plans an install. Reads the client's file and writes nothing. */
 export function plan(name: ClientName, context: InstallContext): InstallPlan {
   const client = clientNamed(name);
   const file = chooseFile(client, name, context);
@@ -41,12 +39,12 @@ export function plan(name: ClientName, context: InstallContext): InstallPlan {
     modeIfNew: context.project ? 0o644 : 0o600,
     next: [
       client.next(context),
-      ...(client.headless === undefined ? [] : [headlessHint(client.headless)]),
+      ...(client.headless === undefined ? [] : [`In a script, allow the tools: \`${client.headless}\``]),
     ].join('\n'),
   };
 }
 
-/** The file without Squad's entry and without the table around it, if that was not there before; the same text when it has no entry. */
+/** Removes Squad's entry, and the table around it if the install created it. Returns the same text without an entry. */
 export function withoutEntry(name: ClientName, file: string, text: string, before: string | null): string {
   const { format, entryPath } = clientNamed(name);
   const table = entryPath.slice(0, 1);
@@ -59,7 +57,7 @@ export function withoutEntry(name: ClientName, file: string, text: string, befor
 }
 
 function withEntry({ format, entryPath, entry }: Client, context: InstallContext, text: string): string {
-  // An entry that reached Squad by URL would have both ways side by side: it is made anew.
+  // An entry with a URL would get a command as well, so it is replaced.
   const isRemote = format.fields(text, entryPath)?.some(field => /url$/i.test(field)) ?? false;
   return format.put(isRemote ? format.remove(text, entryPath) : text, entryPath, entry(context));
 }
@@ -69,12 +67,12 @@ function chooseFile(client: Client, name: ClientName, context: InstallContext): 
   const files = project ? client.projectFiles.map(file => join(project, file)) : client.userFiles(context);
   const file = files.find(candidate => existsSync(candidate)) ?? files[0];
   if (file) return file;
-  throw new SquadError('INVALID_INPUT', `${client.title} has no settings file of its own in a project.`, {
+  throw new SquadError('INVALID_INPUT', `${client.title} has no project settings file.`, {
     suggestions: [`Run \`squad install ${shellWord(name)}\` without --project to install for your user.`],
   });
 }
 
-/** Names the file in whatever goes wrong, and keeps a byte order mark out of the parsers' way. */
+/** Adds the file name to errors, and hides a byte order mark from the parsers. */
 function edit(file: string, text: string, change: (text: string) => string): string {
   const mark = text.startsWith(BOM) ? BOM : '';
   try {

@@ -15,7 +15,7 @@ tool_timeout_sec = 3600
 A = "1"
 `;
 
-test('a new file holds our two tables', () => {
+test('a new file has our two tables', () => {
   expect(put('')).toBe(OURS);
 });
 
@@ -45,14 +45,14 @@ name = 'p'
   expect(remove(after)).toBe(before);
 });
 
-test('a file without a last newline and one with CRLF are followed', () => {
+test('a missing final newline and CRLF are kept', () => {
   expect(put('model = "x"')).toBe(`model = "x"\n\n${OURS}`);
   const after = put('model = "x"\r\n');
   expect(after).toBe(`model = "x"\r\n\r\n${OURS.replaceAll('\n', '\r\n')}`);
   expect(remove(after)).toBe('model = "x"\r\n');
 });
 
-test('an entry already there is brought up to date in place, with what the user added', () => {
+test('an existing entry is updated in place, and fields of the user stay', () => {
   const before = `[mcp_servers."squad"] # here
   command = '/old' # was
   required = true
@@ -83,7 +83,7 @@ theme = "dark"
   expect(remove(after)).toBe('\n# about the next one\n[tui]\ntheme = "dark"\n');
 });
 
-test('an entry written inline or with dotted keys is edited the way it is written', () => {
+test('an inline entry and one with dotted keys keep their form', () => {
   expect(put('[mcp_servers]\nsquad = { command = "/old", env = { B = "2" } }\n')).toBe(
     '[mcp_servers]\nsquad = { command = "/n", env = { B = "2", A = "1" }, args = ["/s", "mcp"], tool_timeout_sec = 3600 }\n',
   );
@@ -95,7 +95,7 @@ test('an entry written inline or with dotted keys is edited the way it is writte
   );
 });
 
-test('an entry of which only the environment is there gets its own table', () => {
+test('an entry that only has an environment gets its own table', () => {
   const after = put('[mcp_servers.squad.env]\nB = "2"\n\n[z]\nk = 1\n');
   expect(after).toBe(`[mcp_servers.squad.env]
 B = "2"
@@ -112,7 +112,7 @@ k = 1
   expect(put(after)).toBe(after);
 });
 
-test('removing takes every form of the entry and nothing else', () => {
+test('remove deletes every form of the entry and nothing else', () => {
   expect(remove('[mcp_servers]\na = 1\nsquad = { command = "x" }\nb = 2\n')).toBe(
     '[mcp_servers]\na = 1\nb = 2\n',
   );
@@ -140,7 +140,7 @@ test.each([
   expect(() => put(text)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
 });
 
-test('the fields of an entry are seen in every form', () => {
+test('fields are found in every form of the entry', () => {
   expect(tomlFormat.fields(OURS, PATH)).toEqual(
     expect.arrayContaining(['command', 'args', 'tool_timeout_sec', 'env']),
   );

@@ -1,21 +1,29 @@
 import type { EntryValue } from './clients.ts';
-import { applyEdits, type ConfigFormat, configInvalid, lineEnding, wholeLines } from './config-format.ts';
+import {
+  applyEdits,
+  type ConfigFormat,
+  configInvalid,
+  indentAt,
+  leaves,
+  lineEnding,
+  wholeLines,
+} from './config-format.ts';
 
-/** `[a.b]` and the keys below it. The first one is the file's top, before any header. */
+/** `[a.b]` and the keys below it. The first section is the top of the file, before any header. */
 interface TomlSection {
   path: string[];
   /** `[[a.b]]` */
   array: boolean;
   start: number;
-  /** Where its header or its last key ends: what comes after (comments, blank lines) belongs to the next one. */
+  /** End of its header or last key; comments and blank lines after it belong to the next section. */
   end: number;
 }
 
-/** `key = value`, wherever it stands; `path` is from the top of the file. */
+/** `key = value`; `path` starts at the top of the file. */
 interface TomlEntry {
   path: string[];
   section: TomlSection;
-  /** The inline table (`{ … }`) it stands in. */
+  /** The inline table (`{ … }`) that contains it. */
   inside: TomlEntry | null;
   isTable: boolean;
   start: number;
@@ -37,7 +45,7 @@ const SPACE = /[ \t]*/y;
 const SPACE_AND_LINES = /(?:[ \t]|\r?\n|#[^\r\n]*)*/y;
 const LINE_END = /[ \t]*(?:#[^\r\n]*)?(?:\r?\n|$)/y;
 
-/** Where things stand in a TOML text. It reads structure, not values: enough to change one key and keep every other byte. */
+/** Finds the positions of sections and keys, so that one key can be changed and every other byte stays. Reads no values. */
 function scanToml(text: string): TomlDocument {
   let at = 0;
   let section: TomlSection = { path: [], array: false, start: 0, end: 0 };
@@ -49,7 +57,7 @@ function scanToml(text: string): TomlDocument {
     if (text[at] === '[') header();
     else entry([...section.path], null);
     section.end = at;
-    if (take(LINE_END) === null) throw fail('the line should end here');
+    if (take(LINE_END) === null) throw fail('expected the end of the line');
   }
 
   function header(): void {
@@ -104,7 +112,7 @@ function scanToml(text: string): TomlDocument {
     do {
       take(SPACE);
       const key = take(BARE_KEY) ?? take(BASIC) ?? take(LITERAL);
-      if (key === null) throw fail('a key should stand here');
+      if (key === null) throw fail('expected a key');
       path.push(plainKey(key));
       take(SPACE);
     } while (text[at] === '.' && ++at);
@@ -112,7 +120,7 @@ function scanToml(text: string): TomlDocument {
   }
 
   function expect(token: string): void {
-    if (!text.startsWith(token, at)) throw fail(`\`${token}\` should stand here`);
+    if (!text.startsWith(token, at)) throw fail(`expected \`${token}\``);
     at += token.length;
   }
 
@@ -134,19 +142,17 @@ function plainKey(key: string): string {
   try {
     return JSON.parse(key);
   } catch {
-    // An escape only TOML has: such a key cannot be one of ours.
+    // An escape that only TOML has: such a key is not ours.
     return key;
   }
 }
 
 export const tomlFormat: ConfigFormat = {
   put(text, path, entry) {
-    const values = Object.entries(entry).flatMap(([key, value]): [string[], string][] =>
-      typeof value === 'object' && !Array.isArray(value)
-        ? Object.entries(value).map(([name, inner]) => [[...path, key, name], literal(inner)])
-        : [[[...path, key], literal(value)]],
+    return leaves(entry).reduce(
+      (result, [keys, value]) => set(result, [...path, ...keys], literal(value)),
+      text,
     );
-    return values.reduce((result, [keys, value]) => set(result, keys, value), text);
   },
 
   remove(text, path) {
@@ -169,7 +175,7 @@ export const tomlFormat: ConfigFormat = {
   },
 };
 
-/** A table can be written in four ways; the new key goes where its neighbours already are. */
+/** TOML has four ways to write a table; the new key goes next to its neighbours. */
 function set(text: string, path: string[], value: string): string {
   const document = scanToml(text);
   refuseWhatCannotHold(text, document, path);
@@ -235,8 +241,6 @@ const isSame = (a: string[], b: string[]) => a.length === b.length && isUnder(a,
 
 const lineEnd = (text: string, offset: number) =>
   offset + (/^[^\r\n]*/.exec(text.slice(offset))?.[0].length ?? 0);
-const indentAt = (text: string, offset: number) =>
-  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
 
 const keyText = (path: string[]) =>
   path.map(key => (/^[A-Za-z0-9_-]+$/.test(key) ? key : quoted(key))).join('.');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Event, EventBody } from '../../schema/event.ts';
 import type { RunId, SquadId } from '../../schema/ids.ts';
 import type { HubClient } from '../hub-client.ts';
-import { readBeginning } from './watch.ts';
+import { readWatchStart } from './watch.ts';
 
 const id = (number: number) => `run_000000000${number}` as RunId;
 const event = (runId: RunId | null, body: object): Event => ({
@@ -26,8 +26,8 @@ const item = (number: number, owner: string) => ({
 const hub = (answers: Record<string, unknown>) =>
   ({ call: async (operation: string) => answers[operation] }) as unknown as HubClient;
 
-test('runs come in the order they were asked for, with what they want of the user and nobody else', async () => {
-  const { runs, asks, last } = await readBeginning(
+test('runs are in the order of their start, with their questions for the user only', async () => {
+  const { runs, asks, last } = await readWatchStart(
     hub({
       list_board: { runs: [run(3, 'running'), run(1, 'running')], last: 10 },
       list_inbox: { items: [item(1, 'user'), item(3, id(1)), item(7, 'user')] },
@@ -40,8 +40,8 @@ test('runs come in the order they were asked for, with what they want of the use
   expect(last).toBe(10);
 });
 
-test('what it already tells is known, though the events of it come after', async () => {
-  const { holds, knows, hadEnded } = await readBeginning(
+test('events that the start already includes are recognised', async () => {
+  const { includes, knows, hadEnded } = await readWatchStart(
     hub({
       list_board: { runs: [], last: 10 },
       find_runs: { runs: [run(1, 'running', 2), run(2, 'completed'), run(3, 'queued')] },
@@ -51,17 +51,17 @@ test('what it already tells is known, though the events of it come after', async
     undefined,
   );
   const started = (number: number, turn: number) => event(id(number), { type: 'run.started', turn });
-  expect([started(1, 1), started(1, 2), started(1, 3), started(3, 1)].map(holds)).toEqual([
+  expect([started(1, 1), started(1, 2), started(1, 3), started(3, 1)].map(includes)).toEqual([
     true,
     true,
     false,
     false,
   ]);
   const ended = (number: number) => event(id(number), { type: 'run.ended' });
-  expect([ended(1), ended(2)].map(holds)).toEqual([false, true]);
+  expect([ended(1), ended(2)].map(includes)).toEqual([false, true]);
   const asked = (number: number) => event(id(1), { type: 'inbox.asked', item: item(number, 'user') });
-  expect([asked(1), asked(2)].map(holds)).toEqual([true, false]);
+  expect([asked(1), asked(2)].map(includes)).toEqual([true, false]);
   expect([id(1), id(2)].map(hadEnded)).toEqual([false, true]);
   expect([id(1), id(9)].map(knows)).toEqual([true, false]);
-  expect(holds(event(null, { type: 'hub.stopped' }))).toBe(false);
+  expect(includes(event(null, { type: 'hub.stopped' }))).toBe(false);
 });

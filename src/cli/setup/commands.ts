@@ -1,0 +1,33 @@
+import { Argument, type Command } from 'commander';
+import type { CommandMaker } from '../arguments.ts';
+import { openContext } from '../context.ts';
+import { completeCommand, completionCommand, SHELLS, type Shell } from './completion.ts';
+import { demoCommand } from './demo.ts';
+import { doctorCommand } from './doctor.ts';
+import { CLIENT_NAMES } from './install/clients.ts';
+import { installCommand } from './install.ts';
+
+/** Commands that set Squad up on this machine. */
+export function addSetupCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'demo', 'Watch a scripted squad work, without an API key').action(
+    does(context => demoCommand(context)),
+  );
+  command(program, 'install <client>', 'Add Squad to the configuration of an MCP client')
+    .option('--project', "Write the project's file instead of the user's")
+    .option('--undo', 'Undo the last install')
+    .option('--dry-run', 'Show the change without writing it')
+    .option('-y, --yes', 'Do not ask for confirmation')
+    .addHelpText('after', `\nClients: ${CLIENT_NAMES.join(', ')}`)
+    .action(does((context, client: string, options: object) => installCommand(client, options, context)));
+  command(program, 'doctor', 'Check everything that runs depend on').action(
+    does(context => doctorCommand(context)),
+  );
+  command(program, 'completion', 'Print a shell completion script')
+    .addHelpText('after', '\nExample: eval "$(squad completion bash)"')
+    .addArgument(new Argument('<shell>', 'Your shell').choices(SHELLS))
+    .action(does((context, shell: Shell) => completionCommand(shell, context)));
+  program
+    .command('complete [words...]', { hidden: true })
+    .exitOverride()
+    .action(async (words: string[]) => void (await completeCommand(program, words, openContext({}))));
+}
