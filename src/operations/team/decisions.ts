@@ -4,7 +4,7 @@ import { firstThatFit } from '../../core/output/digest.ts';
 import type { TextDocument } from '../../core/ports/text-search.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
 import type { Decision } from '../../core/team/decisions.ts';
-import { plainWords } from '../../core/team/team-markdown.ts';
+import { withoutMarkup } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation, type Services } from '../operation.ts';
 import { RESULT_LIMIT } from '../runs/member-result.ts';
@@ -45,7 +45,7 @@ export async function searchDecisions(
 
 /** One at a time: plain words of a thousand decisions at once would keep everybody waiting. */
 function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
-  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: plainWords(text) };
+  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: withoutMarkup(text) };
 }
 
 const MAX_LENGTH = { title: 1_000, snippet: 160 };
@@ -53,7 +53,7 @@ const MAX_LENGTH = { title: 1_000, snippet: 160 };
 /** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
 function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   const words = snippet.replaceAll('…', ' ').trim();
-  const body = oneLine(plainWords(what ?? text), MAX_LENGTH.snippet);
+  const body = oneLine(withoutMarkup(what ?? text), MAX_LENGTH.snippet);
   return body !== '' && oneLine(title, MAX_LENGTH.title).includes(words) ? body : snippet;
 }
 
