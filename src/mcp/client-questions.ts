@@ -62,7 +62,7 @@ export async function takeResponses(
     if (!item) continue;
     const reply = formReply(item, response);
     const isSettled = reply !== null && (await settledBy(inbox, item.id, reply, client));
-    if (!isSettled) inbox.tell(item.id, CLOSED);
+    if (!isSettled) inbox.notify(item.id, CLOSED);
     areAllSettled &&= isSettled;
   }
   return areAllSettled;

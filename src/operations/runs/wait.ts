@@ -84,7 +84,7 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   const { inbox } = services;
   const ids = runs.map(({ id }) => id);
   const over = new AbortController();
-  const isNews = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
+  const isNews = (item: InboxItem) => inbox.notify(item.id, caller.parent?.id ?? TOLD_USER);
   const end = (items: readonly InboxItem[]) => {
     call.onAsked?.(items);
     over.abort();
@@ -110,7 +110,7 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   const { services, caller, askPerson } = call;
   const { inbox } = services;
   const settled = new AbortController();
-  void inbox.untilSettled(id, over).then(item => item && settled.abort());
+  void inbox.untilClosed(id, over).then(item => item && settled.abort());
   const [item] = inbox.open().filter(each => each.id === id);
   if (!item || !askPerson) return true;
   const reply = await askPerson(item, AbortSignal.any([over, settled.signal]));
