@@ -97,9 +97,9 @@ export interface Services {
     | 'reviewBy'
     | 'openReviewOf'
     | 'rounds'
-    | 'untilSettled'
+    | 'untilIdle'
   >;
-  /** What agents want of somebody else. */
+  /** Questions of agents. */
   inbox: Pick<
     Inbox,
     | 'ask'

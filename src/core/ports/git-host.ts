@@ -1,31 +1,31 @@
 import type { Worktree } from '../../schema/worktree.ts';
 
-/** A repository as its host knows it. */
-export interface ForgeRepository {
+/** A repository on its Git host. */
+export interface HostedRepository {
   owner: string;
   name: string;
   /** The host's API. */
   apiUrl: string;
   /** The remote it was found by. */
   remote: string;
-  /** Where its branches go: no password or token in it. */
+  /** The push URL, without password or token. */
   url: string;
 }
 
-export interface ForgeAccess {
+export interface GitHostAccess {
   token: string;
   /** Set by the user for an Enterprise host. */
   apiUrl: string | null;
-  /** What a push may need: the way to an ssh agent, proxies. */
+  /** For pushes: ssh agent, proxies. */
   env: Record<string, string>;
-  /** How long one question may take, when it is to be less than usual. */
-  patienceMs?: number;
+  /** A shorter timeout than the default. */
+  timeoutMs?: number;
 }
 
 export interface PullRequest {
   number: number;
   url: string;
-  /** It had been opened before. */
+  /** It was already open. */
   existed: boolean;
 }
 
@@ -34,37 +34,42 @@ export interface CreatedIssue {
   url: string;
 }
 
-/** GitHub, or a host that speaks like it. */
+/** GitHub, or a host with the same API. */
 export interface GitHost {
   /** Throws REMOTE_MISSING, CONFIG_INVALID. */
-  repository(folder: string, access: ForgeAccess): Promise<ForgeRepository>;
-  /** Whether this commit would bring anything to that branch (null: to where the work tree began). Throws GIT_FAILED. */
-  brings(
+  repository(folder: string, access: GitHostAccess): Promise<HostedRepository>;
+  /** Whether the commit changes anything in that branch (null: since the work tree began). Throws GIT_FAILED. */
+  changesAnything(
     worktree: Worktree,
     commit: string,
-    base: { branch: string; repository: ForgeRepository } | null,
+    base: { branch: string; repository: HostedRepository } | null,
   ): Promise<boolean>;
-  /** Whether one commit came of the other by changes of this file alone. Throws GIT_FAILED. */
+  /** Whether all commits from one to the other change only this file. Throws GIT_FAILED. */
   changesOnly(worktree: Worktree, way: { from: string; to: string }, path: string): Promise<boolean>;
-  /** This commit, under the name of the work tree's branch. Throws PUSH_REJECTED: it is not there; GITHUB_UNREACHABLE: nobody knows; GIT_FAILED. */
-  push(worktree: Worktree, commit: string, repository: ForgeRepository, access: ForgeAccess): Promise<void>;
-  /** The commit the host has for the work tree's branch; null: it has no such branch. Throws as `push` does. */
-  remoteTip(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<string | null>;
-  /** The open pull request of a branch. Throws as `openPullRequest` does. */
+  /** Pushes the commit to the work tree's branch. Throws PUSH_REJECTED: it did not arrive; GITHUB_UNREACHABLE: it may have; GIT_FAILED. */
+  push(
+    worktree: Worktree,
+    commit: string,
+    repository: HostedRepository,
+    access: GitHostAccess,
+  ): Promise<void>;
+  /** The host's commit of the work tree's branch; null: it has no such branch. Throws like `push`. */
+  remoteTip(worktree: Worktree, repository: HostedRepository, access: GitHostAccess): Promise<string | null>;
+  /** The open pull request of a branch. Throws like `openPullRequest`. */
   findPullRequest(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     head: string,
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<PullRequest | null>;
-  /** The one that is open already, or a new one; without a base, for the host's default branch. Throws NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
+  /** Returns the open one or creates one. Without a base it is for the default branch. Throws NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
   openPullRequest(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     ask: { head: string; base: string | null; title: string; body: string },
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<PullRequest>;
   createIssue(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     issue: { title: string; body: string; labels: string[] },
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<CreatedIssue>;
 }
