@@ -35,7 +35,7 @@ export interface Backlog {
 }
 
 /** A group with its lines in the file, from 0. */
-export interface LocatedGroup extends Pick<TeamSection, 'start' | 'end'> {
+interface LocatedGroup extends Pick<TeamSection, 'start' | 'end'> {
   group: BacklogGroup;
   /** The line of each item. */
   itemLines: number[];

@@ -1,6 +1,6 @@
 import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown.ts';
 
-export interface TeamLine extends MarkdownLine {
+interface TeamLine extends MarkdownLine {
   /** Its line in the file, from 0; of an underlined heading, the first of its two. */
   number: number;
 }

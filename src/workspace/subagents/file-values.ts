@@ -133,7 +133,7 @@ const CheckedFile = z.object({
   models: z.array(SubagentModel.partial()).default([]),
   mcpServers: z.record(z.string(), SubagentServer).default({}),
 });
-export type CheckedFile = z.output<typeof CheckedFile>;
+type CheckedFile = z.output<typeof CheckedFile>;
 
 /**
  * Everything in the file that has its form: an error in one part hides none in the others. Errors are reported, and so are unknown
