@@ -30,7 +30,7 @@ export class TeamKeeper {
     this.log = new TeamLog({
       home,
       stateOf: workspace => teamState(store, clock, workspace),
-      onTrouble: (file, reason) => warn(`${file}: ${reason}`),
+      onError: (file, reason) => warn(`${file}: ${reason}`),
     });
   }
 

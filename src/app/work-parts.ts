@@ -56,8 +56,8 @@ export function openWork(ports: WorkPorts): WorkParts {
     warn,
   });
   const reviews = new ReviewLoop({ ...rest, runner, plan, warn });
-  const forge = createGitHub({ openGit, env: { PATH: path } });
-  const proposals = new Proposals({ ...rest, runner, reviews, forge, warn });
+  const gitHost = createGitHub({ openGit, env: { PATH: path } });
+  const proposals = new Proposals({ ...rest, runner, reviews, gitHost, warn });
   const integration = createIntegration();
   const integrator = new Integrator({
     ...rest,

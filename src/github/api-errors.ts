@@ -1,45 +1,44 @@
 import { SquadError } from '../schema/error.ts';
-import type { ApiFailure } from './api-client.ts';
+import type { ApiFailure } from './octokit-client.ts';
 
-/** What was tried, for the words of its failure. */
 export interface Attempt {
   /** "open a pull request in owner/name" */
   what: string;
   apiUrl: string;
-  /** What a token must have for it: a classic one, a fine-grained one. */
+  /** Needed by a classic token (scope) or a fine-grained one (permissions). */
   scope: string;
   permissions: string;
 }
 
-/** A refusal as it came: the host's own words, and what its headers say about the way out. */
+/** The host's own message, with a next step from its headers. */
 export function apiError(failure: ApiFailure, attempt: Attempt): SquadError {
   const { status } = failure;
-  const said = wordsOf(failure);
+  const said = messageOf(failure);
   if (status === null || status >= 500) return unreachable(failure, attempt, said);
   if (isRateLimit(failure)) return rateLimited(failure, attempt, said);
   const answer = `${hostOf(attempt)} did not ${attempt.what}: ${said} (${status})`;
   return new SquadError('GITHUB_REFUSED', answer, { suggestions: [nextStep(failure, attempt)] });
 }
 
-/** An answer that is none: something else than GitHub is there, or the connection broke in the middle of it. */
+/** A response that is not GitHub's, or was cut off. */
 export const unreadable = (attempt: Attempt): SquadError =>
   new SquadError(
     'GITHUB_UNREACHABLE',
-    `${hostOf(attempt)} was asked to ${attempt.what} and gave no answer that can be read. Whether it was done is not known`,
+    `${hostOf(attempt)} was asked to ${attempt.what} and sent a response that cannot be read. It may have been done or not`,
     {
       suggestions: [
-        `Check that ${attempt.apiUrl} is the address of a GitHub API, and look there before you ask again.`,
+        `Check that ${attempt.apiUrl} is the address of a GitHub API, and check there before you retry.`,
       ],
     },
   );
 
 function unreachable({ status }: ApiFailure, attempt: Attempt, said: string): SquadError {
-  const how = status === null ? `could not be reached: ${said}` : `is in trouble: ${said} (${status})`;
+  const how = status === null ? `could not be reached: ${said}` : `failed: ${said} (${status})`;
   return new SquadError('GITHUB_UNREACHABLE', `${hostOf(attempt)} was asked to ${attempt.what} and ${how}`, {
     suggestions: [
       status === null
-        ? `Check the network, and GITHUB_API_URL if it is set (${attempt.apiUrl} was asked). Then ask again.`
-        : 'Ask again in a while; nothing is tried twice by itself.',
+        ? `Check the network, and GITHUB_API_URL if it is set (the request went to ${attempt.apiUrl}). Then retry.`
+        : 'Try again later; Squad does not retry by itself.',
     ],
   });
 }
@@ -56,15 +55,15 @@ function rateLimited({ headers }: ApiFailure, attempt: Attempt, said: string): S
   const until = resetAt === null ? '' : ` until ${resetAt}`;
   return new SquadError(
     'GITHUB_RATE_LIMITED',
-    `${hostOf(attempt)} takes no more requests with this token${until}: ${said}`,
+    `${hostOf(attempt)} accepts no more requests with this token${until}: ${said}`,
     {
-      suggestions: [resetAt === null ? 'Ask again in a few minutes.' : `Ask again after ${resetAt}.`],
+      suggestions: [resetAt === null ? 'Retry in a few minutes.' : `Retry after ${resetAt}.`],
       details: { reset_at: resetAt },
     },
   );
 }
 
-/** When requests are taken again; null: it does not say. */
+/** When the limit ends; null: unknown. */
 function resetOf(headers: Record<string, string>): string | null {
   const wait = Number(headers['retry-after']);
   const reset = Number(headers['x-ratelimit-reset']);
@@ -72,7 +71,7 @@ function resetOf(headers: Record<string, string>): string | null {
   return wait > 0 ? asTime(Date.now() + wait * 1000) : null;
 }
 
-/** Null for a number no calendar has. */
+/** Null: not a valid date. */
 function asTime(ms: number): string | null {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? null : date.toISOString().replace(/\.\d+Z$/, 'Z');
@@ -81,23 +80,22 @@ function asTime(ms: number): string | null {
 function nextStep({ status, headers }: ApiFailure, { scope, permissions }: Attempt): string {
   const needed = `scope \`${headers['x-accepted-oauth-scopes'] || scope}\`, or ${permissions} for a fine-grained one`;
   if (status !== null && status < 400)
-    return 'It has moved. Put its new address in with `git remote set-url`; a token is not sent along to another place.';
+    return 'The repository has moved. Set its new address with `git remote set-url`; the token is not sent to another host.';
   if (status === 401)
-    return 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one and restart your client with it.';
-  if (status !== 403 && status !== 404)
-    return 'Change what is asked for as the message says, then ask again.';
+    return 'The token in GITHUB_TOKEN is invalid or has expired: create a new one and restart your client with it.';
+  if (status !== 403 && status !== 404) return 'Change the request as the message says, then retry.';
   const has = headers['x-oauth-scopes'];
   const own = has === undefined ? '' : ` It has ${has === '' ? 'no scope at all' : `the scopes \`${has}\``}.`;
   const seen =
     status === 404
-      ? ' GitHub also says "Not Found" where a token may not look: check the remote\'s address too.'
+      ? ' GitHub also answers "Not Found" when a token has no access: check the address of the remote too.'
       : '';
   return `The token needs ${needed}.${own}${seen}`;
 }
 
 const MAX_TEXT_LENGTH = 800;
 
-function wordsOf({ data, message }: ApiFailure): string {
+function messageOf({ data, message }: ApiFailure): string {
   const errors = (data as { errors?: unknown } | null)?.errors;
   const details = Array.isArray(errors) ? errors.map(detailOf).filter(text => text !== '') : [];
   const own = textOf(data, 'message');
@@ -113,7 +111,7 @@ function detailOf(error: unknown): string {
   return [textOf(error, 'resource'), textOf(error, 'field'), textOf(error, 'code')].filter(Boolean).join(' ');
 }
 
-/** A page of a proxy is not a reason. */
+/** An error page of a proxy is no reason. */
 const plain = (text: string): string =>
   /<html|<!doctype/i.test(text) ? 'a web page instead of an answer' : text;
 

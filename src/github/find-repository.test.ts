@@ -131,7 +131,7 @@ describe('the API', () => {
     ['https://git.example/api/v3', 'https://git.example.elsewhere/octo/demo'],
     ['https://git.example/api/v3', 'ssh://git@2130706433/octo/demo'],
     ['https://git.example/api/v3', 'ssh://git@[::1]/octo/demo'],
-    ['https://git.example/api/v3', 'http://forge/octo/demo'],
+    ['https://git.example/api/v3', 'http://gitHost/octo/demo'],
     ['https://api.github.com', 'https://git.example/octo/demo'],
     ['https://api.our.ghe.com', 'https://other.ghe.com/octo/demo'],
   ])('%s is not for the remote %s: code goes to no other host', async (asked, url) => {

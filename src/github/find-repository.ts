@@ -1,15 +1,15 @@
-import type { ForgeAccess, ForgeRepository } from '../core/ports/git-host.ts';
+import type { GitHostAccess, HostedRepository } from '../core/ports/git-host.ts';
 import { SquadError } from '../schema/error.ts';
 import { apiUrlOf } from './api-url.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
 import { parseRemoteUrl, shownAddress } from './remote-url.ts';
 
-/** The repository on its host: what `origin` says, or the only remote, or the one the checked-out branch follows. */
+/** The repository of the remote `origin`, else of the only remote, else of the one the checked-out branch tracks. */
 export async function findRepository(
   openGit: OpenGit,
   folder: string,
-  access: ForgeAccess,
-): Promise<ForgeRepository> {
+  access: GitHostAccess,
+): Promise<HostedRepository> {
   const git = await openGit(folder, access.env).catch(thrown => {
     throw asGitError(thrown, folder);
   });
@@ -19,7 +19,7 @@ export async function findRepository(
   const parsed = parseRemoteUrl(written, git.folder.root);
   if (!parsed)
     throw missing(
-      `The remote ${remote} of ${folder} has an address Squad cannot push to: ${shownAddress(written)}`,
+      `The remote ${remote} of ${folder} has an address that Squad cannot push to: ${shownAddress(written)}`,
       [
         'It must be an https, ssh or file address that ends in owner/repository: `git remote set-url` changes it.',
       ],
@@ -29,44 +29,44 @@ export async function findRepository(
 }
 
 interface Remotes {
-  /** Name → where pushes go. */
+  /** Remote → push URL. */
   urls: Map<string, string>;
-  /** Branch → the remote it follows. */
-  followed: Map<string, string>;
+  /** Branch → the remote it tracks. */
+  tracked: Map<string, string>;
 }
 
-/** From `git config --list -z`: key, line break, value. Of several values git pushes to each; the first counts here. */
+/** From `git config --list -z`: key, newline, value. Git pushes to every URL of a remote; the first counts here. */
 function remotesIn(list: string): Remotes {
   const urls = new Map<string, string>();
   const pushUrls = new Map<string, string>();
-  const followed = new Map<string, string>();
+  const tracked = new Map<string, string>();
   for (const entry of list.split('\0')) {
     const [, section, name, key, value] = /^(remote|branch)\.(.+)\.([^.\n]+)\n(.*)$/s.exec(entry) ?? [];
     if (!name || !value) continue;
-    if (section === 'branch' && key === 'remote') followed.set(name, value);
+    if (section === 'branch' && key === 'remote') tracked.set(name, value);
     if (section === 'remote' && key === 'url' && !urls.has(name)) urls.set(name, value);
     if (section === 'remote' && key === 'pushurl' && !pushUrls.has(name)) pushUrls.set(name, value);
   }
   for (const [name, url] of pushUrls) if (urls.has(name)) urls.set(name, url);
-  return { urls, followed };
+  return { urls, tracked };
 }
 
-async function chosen(git: Git, { urls, followed }: Remotes, folder: string): Promise<string> {
+async function chosen(git: Git, { urls, tracked }: Remotes, folder: string): Promise<string> {
   if (urls.has('origin')) return 'origin';
   const names = [...urls.keys()];
   if (names.length === 1) return names[0]!;
   if (names.length === 0)
     throw missing(`The repository at ${folder} has no remote`, [
-      'Add one, for example `git remote add origin https://github.com/OWNER/REPOSITORY.git`, then ask again.',
+      'Add one, for example `git remote add origin https://github.com/OWNER/REPOSITORY.git`, then retry.',
     ]);
   // Exits with 1 when no branch is checked out.
   const branch = await git.run(['symbolic-ref', '--quiet', '--short', 'HEAD'], { codes: [1] });
-  const upstream = followed.get(String(branch).trim());
+  const upstream = tracked.get(String(branch).trim());
   if (upstream !== undefined && urls.has(upstream)) return upstream;
   throw missing(
     `The repository at ${folder} has the remotes ${names.join(', ')}, and none is called origin`,
     [
-      'Name one of them origin (`git remote rename`), or let the checked-out branch follow one (`git branch --set-upstream-to`).',
+      'Name one of them origin (`git remote rename`), or let the checked-out branch track one (`git branch --set-upstream-to`).',
     ],
   );
 }

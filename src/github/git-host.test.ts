@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RESET } from '../../test/servers/github/faults.ts';
-import type { ForgeRepository } from '../core/ports/git-host.ts';
-import { ForgeFixture } from './testing/git-host-fixture.ts';
+import type { HostedRepository } from '../core/ports/git-host.ts';
+import { GitHostFixture } from './testing/git-host-fixture.ts';
 
-let fixture: ForgeFixture;
-let repository: ForgeRepository;
+let fixture: GitHostFixture;
+let repository: HostedRepository;
 beforeEach(async () => {
-  fixture = await ForgeFixture.start();
-  repository = await fixture.forge().repository(fixture.local.root, fixture.access());
-  await fixture.forge().push(fixture.worktree, fixture.work('a.txt'), repository, fixture.access());
+  fixture = await GitHostFixture.start();
+  repository = await fixture.gitHost().repository(fixture.local.root, fixture.access());
+  await fixture.gitHost().push(fixture.worktree, fixture.work('a.txt'), repository, fixture.access());
 });
 afterEach(() => fixture[Symbol.asyncDispose]());
 
 const open = (change: object = {}, access = fixture.access(), limits = {}) =>
   fixture
-    .forge(limits)
+    .gitHost(limits)
     .openPullRequest(
       repository,
       { head: fixture.worktree.branch, base: 'main', title: 'Add a', body: 'What and why', ...change },
@@ -48,7 +48,7 @@ describe('a pull request', () => {
     await open();
     expect(await open({ title: 'Again' })).toMatchObject({ number: 1, existed: true });
     expect(fixture.github.pulls).toHaveLength(1);
-    expect(await fixture.forge().findPullRequest(repository, 'other', fixture.access())).toBeNull();
+    expect(await fixture.gitHost().findPullRequest(repository, 'other', fixture.access())).toBeNull();
   });
 
   test('is found when somebody opens it in the same moment', async () => {
@@ -75,7 +75,7 @@ describe('a pull request', () => {
 
 describe('an issue', () => {
   test('is created with its labels', async () => {
-    const made = await fixture.forge().createIssue(repository, issue, fixture.access());
+    const made = await fixture.gitHost().createIssue(repository, issue, fixture.access());
     expect(made).toEqual({ number: 1, url: `${fixture.github.origin}/octo/demo/issues/1` });
     expect(fixture.github.issues).toEqual([{ number: 1, ...issue }]);
   });
@@ -86,7 +86,7 @@ describe('what GitHub refuses is told as it is', () => {
     await expect(open({}, fixture.access({ token: 'ghp_bad_token_here' }))).rejects.toMatchObject({
       code: 'GITHUB_REFUSED',
       message: expect.stringContaining('Bad credentials (401)'),
-      suggestions: [expect.stringContaining('not valid')],
+      suggestions: [expect.stringContaining('invalid or has expired')],
     });
   });
 
@@ -102,7 +102,7 @@ describe('what GitHub refuses is told as it is', () => {
   test('a fine-grained token without the permission', async () => {
     fixture.github.scopes = null;
     fixture.github.faults.push({ on: /POST .*issues/, does: 'forbid' });
-    await expect(fixture.forge().createIssue(repository, issue, fixture.access())).rejects.toMatchObject({
+    await expect(fixture.gitHost().createIssue(repository, issue, fixture.access())).rejects.toMatchObject({
       code: 'GITHUB_REFUSED',
       message: expect.stringContaining('Resource not accessible'),
       suggestions: [expect.stringContaining('"Issues: read and write"')],
@@ -146,7 +146,7 @@ describe('what GitHub refuses is told as it is', () => {
 
   test('a host that does not answer is given up', async () => {
     fixture.github.faults.push({ on: /pulls/, does: 'hang' });
-    await expect(open({}, fixture.access(), { limitMs: 200 })).rejects.toMatchObject({
+    await expect(open({}, fixture.access(), { requestTimeoutMs: 200 })).rejects.toMatchObject({
       code: 'GITHUB_UNREACHABLE',
       message: expect.stringContaining('timeout'),
     });
@@ -174,24 +174,26 @@ describe('what GitHub refuses is told as it is', () => {
 });
 
 describe('whether there is anything to propose', () => {
-  const brings = (commit: string, base: string | null = 'main') =>
-    fixture.forge().brings(fixture.worktree, commit, base === null ? null : { branch: base, repository });
+  const changesAnything = (commit: string, base: string | null = 'main') =>
+    fixture
+      .gitHost()
+      .changesAnything(fixture.worktree, commit, base === null ? null : { branch: base, repository });
   const tip = () => fixture.local.git('rev-parse', fixture.worktree.branch).trim();
 
   test('there is after work', async () => {
-    expect(await brings(tip())).toBe(true);
-    expect(await brings(tip(), null)).toBe(true);
-    expect(await brings(tip(), 'a-branch-only-the-host-has')).toBe(true);
+    expect(await changesAnything(tip())).toBe(true);
+    expect(await changesAnything(tip(), null)).toBe(true);
+    expect(await changesAnything(tip(), 'a-branch-only-the-host-has')).toBe(true);
   });
 
   test('there is not at the beginning, nor after work was taken back', async () => {
-    expect(await brings(fixture.worktree.base)).toBe(false);
+    expect(await changesAnything(fixture.worktree.base)).toBe(false);
     fixture.local.git('-C', fixture.worktree.path, 'revert', '--no-edit', 'HEAD');
-    expect(await brings(tip())).toBe(false);
+    expect(await changesAnything(tip())).toBe(false);
   });
 
   test('there is not when the base has it all', async () => {
     fixture.local.git('merge', '-q', '--ff-only', fixture.worktree.branch);
-    expect(await brings(tip())).toBe(false);
+    expect(await changesAnything(tip())).toBe(false);
   });
 });

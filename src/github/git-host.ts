@@ -1,38 +1,38 @@
 import { z } from 'zod';
-import type { ForgeAccess, ForgeRepository, GitHost, PullRequest } from '../core/ports/git-host.ts';
+import type { GitHost, GitHostAccess, HostedRepository, PullRequest } from '../core/ports/git-host.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
-import type { ApiClient, ApiEnd, ApiFailure } from './api-client.ts';
 import { type Attempt, apiError, unreadable } from './api-errors.ts';
 import { findRepository } from './find-repository.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
+import type { ApiClient, ApiFailure, ApiResult } from './octokit-client.ts';
 import { push, remoteTip } from './push.ts';
 
-/** Whether a commit changes anything of what its work tree began with, and of what the base branch has by now. */
+/** Whether a commit differs from where its work tree began, and from where it last met the base branch. */
 async function changesAnything(
   openGit: OpenGit,
   env: Record<string, string | undefined>,
   worktree: Worktree,
   commit: string,
-  base: { branch: string; repository: ForgeRepository } | null,
+  base: { branch: string; repository: HostedRepository } | null,
 ): Promise<boolean> {
   try {
     const git = await openGit(worktree.repository, env);
     const tree = await idOf(git, `${commit}^{tree}`);
     if (tree === (await idOf(git, `${worktree.base}^{tree}`))) return false;
-    const meeting = base && (await meetingPoint(git, commit, base));
-    return !meeting || tree !== (await idOf(git, `${meeting}^{tree}`));
+    const common = base && (await mergeBase(git, commit, base));
+    return !common || tree !== (await idOf(git, `${common}^{tree}`));
   } catch (thrown) {
     throw asGitError(thrown, worktree.repository);
   }
 }
 
-/** Where the two last were the same, as far as this repository knows the branch. */
-async function meetingPoint(
+/** With the base branch as this repository knows it. */
+async function mergeBase(
   git: Git,
   commit: string,
-  { branch, repository }: { branch: string; repository: ForgeRepository },
+  { branch, repository }: { branch: string; repository: HostedRepository },
 ): Promise<string | null> {
   for (const ref of [`refs/remotes/${repository.remote}/${branch}`, `refs/heads/${branch}`]) {
     const tip = await idOf(git, `${ref}^{commit}`);
@@ -47,12 +47,12 @@ const idOf = async (git: Git, name: string): Promise<string | null> =>
     await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', name], { codes: [1] }),
   ).trim() || null;
 
-/** More commits than Squad puts on a branch between two looks. */
+/** More than Squad commits to a branch during one review. */
 const MAX_COMMITS = 100;
 
 /**
- * Whether one commit came of another by changes of this file alone, each step of the way: what was taken back again would
- * still be in the history. Reads what is written in the commits, whatever the repository says stands in their place.
+ * Whether every commit between the two changes only this file: a change that was reverted would still be in the history. Ignores
+ * replace refs, which could show other commits.
  */
 async function changesOnly(
   openGit: OpenGit,
@@ -93,32 +93,31 @@ async function changedBetween(git: Git, before: string, after: string): Promise<
 const readGit = async (git: Git, args: string[]): Promise<string> =>
   String(await git.run(['--no-replace-objects', ...args]));
 
-interface ForgeOptions {
+interface GitHubOptions {
   openGit: OpenGit;
-  /** Where git is found. */
   env?: Record<string, string | undefined>;
-  /** How long the host may take for one answer, and git for one push. */
-  limitMs?: number;
-  pushLimitMs?: number;
+  requestTimeoutMs?: number;
+  pushTimeoutMs?: number;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
-const PUSH_LIMIT_MS = 300_000;
+const PUSH_TIMEOUT_MS = 300_000;
 
 const Numbered = z.object({ number: z.number(), html_url: z.string() });
 const Described = z.object({ default_branch: z.string() });
 
-export function createGitHub(options: ForgeOptions): GitHost {
-  const { openGit, env = process.env, limitMs = REQUEST_TIMEOUT_MS, pushLimitMs = PUSH_LIMIT_MS } = options;
-  const reach = { openGit, pushLimitMs };
+export function createGitHub(options: GitHubOptions): GitHost {
+  const { openGit, env = process.env } = options;
+  const { requestTimeoutMs = REQUEST_TIMEOUT_MS, pushTimeoutMs = PUSH_TIMEOUT_MS } = options;
+  const pushOptions = { openGit, timeoutMs: pushTimeoutMs };
 
-  /** Loaded when somebody first asks: most hubs never do. */
-  async function clientFor({ apiUrl }: ForgeRepository, access: ForgeAccess): Promise<ApiClient> {
+  /** Loaded on first use: most hubs never need it. */
+  async function clientFor({ apiUrl }: HostedRepository, access: GitHostAccess): Promise<ApiClient> {
     const { createApiClient } = await import('./octokit-client.ts');
-    return createApiClient({ ...access, apiUrl, limitMs: access.patienceMs ?? limitMs });
+    return createApiClient({ ...access, apiUrl, timeoutMs: access.timeoutMs ?? requestTimeoutMs });
   }
 
-  async function findPullRequest(repository: ForgeRepository, head: string, access: ForgeAccess) {
+  async function findPullRequest(repository: HostedRepository, head: string, access: GitHostAccess) {
     const client = await clientFor(repository, access);
     const attempt = attemptOf('list the pull requests', PULLS, repository);
     const [found] = read(z.array(Numbered), await client.openPulls(repository, head), attempt, access);
@@ -129,10 +128,10 @@ export function createGitHub(options: ForgeOptions): GitHost {
 
   return {
     repository: (folder, access) => findRepository(openGit, folder, access),
-    brings: (worktree, commit, base) => changesAnything(openGit, env, worktree, commit, base),
+    changesAnything: (worktree, commit, base) => changesAnything(openGit, env, worktree, commit, base),
     changesOnly: (worktree, way, path) => changesOnly(openGit, env, worktree, way, path),
-    push: (worktree, commit, repository, access) => push(reach, worktree, commit, repository, access),
-    remoteTip: (worktree, repository, access) => remoteTip(reach, worktree, repository, access),
+    push: (worktree, commit, repository, access) => push(pushOptions, worktree, commit, repository, access),
+    remoteTip: (worktree, repository, access) => remoteTip(pushOptions, worktree, repository, access),
     findPullRequest,
 
     async openPullRequest(repository, ask, access) {
@@ -144,7 +143,7 @@ export function createGitHub(options: ForgeOptions): GitHost {
       const attempt = attemptOf('open a pull request', PULLS, repository);
       if ('failed' in end && end.status === 422) {
         if (/no commits between/i.test(JSON.stringify(end.data))) throw nothingBetween(ask.head, base);
-        // Somebody else may have opened it just now.
+        // Another process may have opened it just now.
         const opened =
           /already exists/i.test(JSON.stringify(end.data)) &&
           (await findPullRequest(repository, ask.head, access));
@@ -163,7 +162,7 @@ export function createGitHub(options: ForgeOptions): GitHost {
   };
 }
 
-async function defaultBranch(client: ApiClient, repository: ForgeRepository, access: ForgeAccess) {
+async function defaultBranch(client: ApiClient, repository: HostedRepository, access: GitHostAccess) {
   const attempt = attemptOf('name the default branch', PULLS, repository);
   return read(Described, await client.repository(repository), attempt, access).default_branch;
 }
@@ -171,24 +170,28 @@ async function defaultBranch(client: ApiClient, repository: ForgeRepository, acc
 const PULLS = { scope: 'repo', permissions: '"Pull requests: read and write"' };
 const ISSUES = { scope: 'repo', permissions: '"Issues: read and write"' };
 
-const attemptOf = (what: string, needs: typeof PULLS, { owner, name, apiUrl }: ForgeRepository): Attempt => ({
+const attemptOf = (
+  what: string,
+  needs: typeof PULLS,
+  { owner, name, apiUrl }: HostedRepository,
+): Attempt => ({
   ...needs,
   apiUrl,
   what: `${what} in ${owner}/${name}`,
 });
 
-function read<T>(schema: z.ZodType<T>, end: ApiEnd, attempt: Attempt, access: ForgeAccess): T {
+function read<T>(schema: z.ZodType<T>, end: ApiResult, attempt: Attempt, access: GitHostAccess): T {
   if ('failed' in end) throw apiError(redacted(end, access), attempt);
   const parsed = schema.safeParse(end.data);
   if (!parsed.success) throw unreadable(attempt);
   return parsed.data;
 }
 
-/** A host, or something in between, may repeat what it was sent. */
-const redacted = (failure: ApiFailure, { token }: ForgeAccess): ApiFailure =>
+/** A host or a proxy may echo the request. */
+const redacted = (failure: ApiFailure, { token }: GitHostAccess): ApiFailure =>
   createRedactor([{ name: 'GITHUB_TOKEN', value: token }]).deep(failure);
 
 const nothingBetween = (head: string, base: string): SquadError =>
-  new SquadError('NOTHING_TO_PROPOSE', `GitHub sees no commits on ${head} that ${base} has not`, {
+  new SquadError('NOTHING_TO_PROPOSE', `GitHub sees no commits on ${head} that ${base} does not have`, {
     suggestions: ['Commit the work first, or name another base_branch.'],
   });

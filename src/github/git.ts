@@ -2,7 +2,7 @@ import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Protocol } from './remote-url.ts';
 
-/** As much of our git as is needed here; `src/workspace` has it, with everything a repository could run switched off. */
+/** The part of `src/workspace/git` that is needed here. It runs nothing that the repository configures. */
 export interface Git {
   folder: { root: string; commonDir: string };
   run(args: string[], how?: { codes?: readonly number[] }): Promise<Buffer>;
@@ -16,8 +16,8 @@ export interface Git {
 export type OpenGit = (directory: string, env: Record<string, string | undefined>) => Promise<Git>;
 
 export function asGitError(thrown: unknown, folder: string): SquadError {
-  const words = thrown instanceof Error ? thrown.message : String(thrown);
-  return new SquadError('GIT_FAILED', `git could not read ${folder}: ${words}`, {
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SquadError('GIT_FAILED', `git could not read ${folder}: ${reason}`, {
     cause: thrown,
     suggestions: ['Try `git status` there. Nothing was sent.'],
   });

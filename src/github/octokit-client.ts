@@ -4,9 +4,9 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { Octokit } from '@octokit/rest';
-import type { ApiClient, ApiClientOptions, ApiFailure } from './api-client.ts';
+import type { HostedRepository } from '../core/ports/git-host.ts';
 
-interface Asked {
+interface RequestOptions {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
@@ -14,14 +14,13 @@ interface Asked {
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Where people name the certificate of their own host. */
+/** Variables that name the certificate of an own host. */
 const CERTIFICATE_NAMES = ['NODE_EXTRA_CA_CERTS', 'GIT_SSL_CAINFO', 'SSL_CERT_FILE'];
 
-/**
- * `fetch` for one run: by the proxy and the certificates of its client's environment, which the hub itself has not, and without
- * following a host to another place.
- */
-export function apiFetch(env: Record<string, string>): (url: string, asked: Asked) => Promise<Response> {
+/** `fetch` with the proxy and certificates of a run's client, which the hub itself does not have. Follows no redirect. */
+export function apiFetch(
+  env: Record<string, string>,
+): (url: string, options: RequestOptions) => Promise<Response> {
   return (url, { method, headers, body, signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const isSecure = url.startsWith('https:');
@@ -33,7 +32,7 @@ export function apiFetch(env: Record<string, string>): (url: string, asked: Aske
       url,
       { method, headers, agent, signal },
       answer => {
-        whole(answer).then(text => resolve(responseOf(answer, text)), failed);
+        readBody(answer).then(text => resolve(responseOf(answer, text)), failed);
       },
     );
     request.on('error', failed);
@@ -42,12 +41,12 @@ export function apiFetch(env: Record<string, string>): (url: string, asked: Aske
   };
 }
 
-async function whole(answer: IncomingMessage): Promise<string> {
+async function readBody(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer) {
     bytes += (chunk as Buffer).length;
-    if (bytes > MAX_BYTES) throw new Error('the answer is too large');
+    if (bytes > MAX_BYTES) throw new Error('the response is too large');
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -61,7 +60,7 @@ function responseOf({ statusCode = 0, headers }: IncomingMessage, text: string):
   });
 }
 
-/** Undefined: those Node knows. A file that cannot be read is none; the host's certificate then says what is wrong. */
+/** Undefined: Node's own. If the file cannot be read, the TLS error of the host says what is wrong. */
 function certificates(env: Record<string, string>): string[] | undefined {
   const file = CERTIFICATE_NAMES.map(name => env[name]).find(Boolean);
   if (!file) return undefined;
@@ -72,32 +71,61 @@ function certificates(env: Record<string, string>): string[] | undefined {
   }
 }
 
-export function createApiClient({ apiUrl, token, limitMs, env }: ApiClientOptions): ApiClient {
+interface ApiClientOptions {
+  apiUrl: string;
+  token: string;
+  timeoutMs: number;
+  /** Proxies and certificates. */
+  env: Record<string, string>;
+}
+
+type RepositoryName = Pick<HostedRepository, 'owner' | 'name'>;
+export type ApiResult = { data: unknown } | ApiFailure;
+
+export interface ApiFailure {
+  failed: true;
+  /** Null: there was no response. */
+  status: number | null;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  data: unknown;
+  message: string;
+}
+
+export type ApiClient = ReturnType<typeof createApiClient>;
+
+/** The API calls that Squad makes. No type of the library shows. */
+export function createApiClient({ apiUrl, token, timeoutMs, env }: ApiClientOptions) {
   const quiet = () => {};
   const octokit = new Octokit({
     auth: token,
     baseUrl: apiUrl,
     userAgent: 'squad-mcp',
     request: { fetch: apiFetch(env) },
-    // Its own log goes to the console; failures are told once, by us.
+    // Its own log goes to the console. We report failures ourselves, once.
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
   });
-  const request = () => ({ signal: AbortSignal.timeout(limitMs) });
+  const request = () => ({ signal: AbortSignal.timeout(timeoutMs) });
 
   return {
-    repository: ({ owner, name }) =>
-      settle(octokit.rest.repos.get({ owner, repo: name, request: request() })),
-    openPulls: ({ owner, name }, head) =>
-      settle(
+    repository: ({ owner, name }: RepositoryName) =>
+      resultOf(octokit.rest.repos.get({ owner, repo: name, request: request() })),
+    openPulls: ({ owner, name }: RepositoryName, head: string) =>
+      resultOf(
         octokit.rest.pulls.list({
           ...{ owner, repo: name, head: `${owner}:${head}` },
           ...{ state: 'open', per_page: 20, request: request() },
         }),
       ),
-    createPull: ({ owner, name }, { title, body, head, base }) =>
-      settle(octokit.rest.pulls.create({ owner, repo: name, title, body, head, base, request: request() })),
-    createIssue: ({ owner, name }, { title, body, labels }) =>
-      settle(octokit.rest.issues.create({ owner, repo: name, title, body, labels, request: request() })),
+    createPull: (
+      { owner, name }: RepositoryName,
+      { title, body, head, base }: { title: string; body: string; head: string; base: string },
+    ) =>
+      resultOf(octokit.rest.pulls.create({ owner, repo: name, title, body, head, base, request: request() })),
+    createIssue: (
+      { owner, name }: RepositoryName,
+      { title, body, labels }: { title: string; body: string; labels: string[] },
+    ) => resultOf(octokit.rest.issues.create({ owner, repo: name, title, body, labels, request: request() })),
   };
 }
 
@@ -107,7 +135,7 @@ interface Answer {
   data: unknown;
 }
 
-async function settle(call: Promise<Answer>): Promise<{ data: unknown } | ApiFailure> {
+async function resultOf(call: Promise<Answer>): Promise<ApiResult> {
   try {
     const answer = await call;
     if (answer.status < 300) return { data: answer.data };
@@ -118,7 +146,7 @@ async function settle(call: Promise<Answer>): Promise<{ data: unknown } | ApiFai
   }
 }
 
-/** Without an answer the library makes a status up. */
+/** Without a response the library invents a status. */
 const failure = (answer: Answer | undefined, message: string): ApiFailure => ({
   failed: true,
   status: answer?.status ?? null,

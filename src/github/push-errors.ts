@@ -1,4 +1,4 @@
-import type { ForgeAccess, ForgeRepository } from '../core/ports/git-host.ts';
+import type { GitHostAccess, HostedRepository } from '../core/ports/git-host.ts';
 import type { ProgramEnd } from '../process/programs/run-program.ts';
 import { createRedactor } from '../redaction/redactor.ts';
 import { SquadError } from '../schema/error.ts';
@@ -7,66 +7,70 @@ import { isServedBy } from './api-url.ts';
 import { parseRemoteUrl, shownAddress } from './remote-url.ts';
 
 export interface PushAttempt {
-  repository: ForgeRepository;
-  access: ForgeAccess;
+  repository: HostedRepository;
+  access: GitHostAccess;
   branch: string;
   limitMs: number;
 }
 
-/** Why a push did not work, in git's own words and the host's, with what to do about it. */
+/** Why a push failed: the messages of git and the host, and the next step. */
 export function pushError(end: ProgramEnd, attempt: PushAttempt): SquadError {
   const { repository, branch } = attempt;
   const where = `${repository.owner}/${repository.name} (remote ${repository.remote})`;
   if (end.cut === 'missing')
     return new SquadError('GIT_FAILED', `git could not be started: ${end.stderr}`, {
-      suggestions: ['Install git, then ask again.'],
+      suggestions: ['Install git, then retry.'],
     });
   if (end.cut !== null)
-    return unknown(`Pushing ${branch} to ${where} was given up after ${attempt.limitMs / 1000} s`);
-  const words = wordsOf(end, attempt);
+    return unknown(`Pushing ${branch} to ${where} timed out after ${attempt.limitMs / 1000} s`);
+  const message = messageOf(end, attempt);
   const cause = CAUSES.find(({ pattern }) => pattern.test(`${end.stdout}\n${end.stderr}`));
   if (cause?.next === null)
-    return unknown(`The connection broke while ${branch} was pushed to ${where}: ${words}`);
+    return unknown(`The connection broke while ${branch} was pushed to ${where}: ${message}`);
   const why = cause?.why?.(attempt);
-  const told = [...(why ? [why] : []), ...(words === '' ? [] : [words])].join('; ');
-  return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} did not work: ${told}`, {
-    suggestions: [cause?.next(attempt) ?? 'Try `git push` there by hand to see more. Nothing was opened.'],
+  const reason = [why, message].filter(Boolean).join('; ');
+  return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} failed: ${reason}`, {
+    suggestions: [
+      cause?.next(attempt) ?? 'Try `git push` there by hand to see more. No pull request was opened.',
+    ],
   });
 }
 
 interface Cause {
   pattern: RegExp;
-  /** What git's own words do not say. */
+  /** Added where git's message is not clear. */
   why?: (attempt: PushAttempt) => string;
-  /** Null: whether the branch arrived is not known. */
+  /** Null: the branch may have arrived. */
   next: ((attempt: PushAttempt) => string) | null;
 }
 
-/** The first that fits: what is sure stands before what is not. */
+/** The first match counts, so certain causes come first. */
 const CAUSES: Cause[] = [
   {
     pattern: /\((non-fast-forward|fetch first|stale info|needs force)\)/,
     next: ({ branch, repository: { remote } }) =>
-      `The host has commits on ${branch} that are not in this work tree. Bring them in (\`git fetch ${shellWord(remote)} ${shellWord(branch)}\`, then \`git merge FETCH_HEAD\`) and ask again; Squad never forces a push.`,
+      `The host has commits on ${branch} that are not in this work tree. Merge them (\`git fetch ${shellWord(remote)} ${shellWord(branch)}\`, then \`git merge FETCH_HEAD\`) and retry; Squad never forces a push.`,
   },
   {
     pattern: /\[remote rejected\]|\[remote failure\]/,
     next: ({ branch }) =>
-      `The host's rules for ${branch} refuse it: see what it says, or ask whoever keeps the repository.`,
+      `The host's rules for ${branch} reject the push: see its message, or ask a maintainer of the repository.`,
   },
   {
     pattern: /Host key verification failed/,
-    next: () => 'Connect once by hand with ssh to accept the key of the host, then ask again.',
+    next: () => 'Connect once by hand with ssh to accept the host key, then retry.',
   },
   {
-    // Over http: git has nobody to ask for another name and password.
+    // Over http git would prompt for a user name and password, and cannot.
     pattern: /Authentication failed for 'https?:|could not read (Username|Password) for|error: 401\b/i,
     why: attempt =>
-      getsToken(attempt) ? 'the host did not accept the token' : 'the host wants a token and was sent none',
+      getsToken(attempt)
+        ? 'the host did not accept the token'
+        : 'the host requires a token, and none was sent',
     next: attempt =>
       getsToken(attempt)
-        ? 'The token in GITHUB_TOKEN is not valid, or no longer: make a new one (scope `repo`, or "Contents: read and write" for a fine-grained one) and restart your client with it.'
-        : `The token is for the host of ${attempt.repository.apiUrl} alone. If this is another one of yours, set GITHUB_API_URL to its API.`,
+        ? 'The token in GITHUB_TOKEN is invalid or has expired: create a new one (scope `repo`, or "Contents: read and write" for a fine-grained one) and restart your client with it.'
+        : `The token is sent only to the host of ${attempt.repository.apiUrl}. If the remote is another host of yours, set GITHUB_API_URL to its API.`,
   },
   {
     pattern: /Permission denied|Authentication failed|error: 403\b/i,
@@ -78,17 +82,17 @@ const CAUSES: Cause[] = [
   {
     pattern: /error: 3\d\d\b|redirect/i,
     next: ({ repository: { remote } }) =>
-      `The repository has moved. Put its new address in with \`git remote set-url ${shellWord(remote)} URL\`; a token is not sent along to another place.`,
+      `The repository has moved. Set its new address with \`git remote set-url ${shellWord(remote)} URL\`; the token is not sent to another host.`,
   },
   {
     pattern: /not found|does not appear to be a git repository|does not exist|error: 404\b/i,
     next: ({ repository: { remote } }) =>
-      `Compare the address of the remote (\`git remote get-url ${shellWord(remote)}\`) with the repository on the host, and whether the token may see it.`,
+      `Compare the address of the remote (\`git remote get-url ${shellWord(remote)}\`) with the repository on the host, and check that the token has access to it.`,
   },
   {
     pattern:
       /Could not resolve|Failed to connect|Couldn't connect|Connection refused|timed out|unreachable|No route/i,
-    next: () => 'The host cannot be reached from here: check the network and any proxy, then ask again.',
+    next: () => 'The host cannot be reached from here: check the network and any proxy, then retry.',
   },
   {
     pattern: /hung up|RPC failed|early EOF|reset by peer|Broken pipe|error: 5\d\d\b|Empty reply/i,
@@ -103,8 +107,11 @@ function getsToken({ repository: { url, apiUrl } }: PushAttempt): boolean {
 
 const MAX_TEXT_LENGTH = 800;
 
-/** What a person would read of it: the host's lines, then why git gave up. */
-function wordsOf({ stdout, stderr, code }: ProgramEnd, { access, repository: { url } }: PushAttempt): string {
+/** The host's lines, then why git gave up. */
+function messageOf(
+  { stdout, stderr, code }: ProgramEnd,
+  { access, repository: { url } }: PushAttempt,
+): string {
   const refusals = String(stdout)
     .split('\n')
     .flatMap(line => (line.startsWith('!') ? [line.split('\t').at(-1)!] : []));
@@ -114,16 +121,16 @@ function wordsOf({ stdout, stderr, code }: ProgramEnd, { access, repository: { u
     .filter(line => /^(remote|fatal|error|ssh|kex|Host key|[\w.@-]+: Permission denied)/.test(line))
     .filter(line => !/^(error: failed to push some refs|remote: *$)/.test(line));
   const all = [...new Set([...refusals, ...said])];
-  // It would have asked a person for another token: what that is about is said in our words.
+  // Git's prompt for credentials: `why` explains it better.
   const known = all.filter(line => !/could not read (Username|Password)/.test(line));
-  const words = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
+  const text = all.length > 0 ? known.join('; ') : stderr.trim() || `git ended with ${code}`;
   return createRedactor([{ name: 'GITHUB_TOKEN', value: access.token }])
-    .text(words.replaceAll(url, shownAddress(url)))
+    .text(text.replaceAll(url, shownAddress(url)))
     .slice(0, MAX_TEXT_LENGTH)
     .toWellFormed();
 }
 
 const unknown = (message: string): SquadError =>
-  new SquadError('GITHUB_UNREACHABLE', `${message}. Whether the branch arrived is not known`, {
-    suggestions: ['Ask again: what has arrived is not sent twice.'],
+  new SquadError('GITHUB_UNREACHABLE', `${message}. The branch may have arrived or not`, {
+    suggestions: ['Retry: what has arrived is not sent twice.'],
   });

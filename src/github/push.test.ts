@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BareRepository } from '../../test/servers/github/bare-repository.ts';
-import { ForgeFixture } from './testing/git-host-fixture.ts';
+import { GitHostFixture } from './testing/git-host-fixture.ts';
 
-let fixture: ForgeFixture;
+let fixture: GitHostFixture;
 beforeEach(async () => {
-  fixture = await ForgeFixture.start();
+  fixture = await GitHostFixture.start();
 });
 afterEach(() => fixture[Symbol.asyncDispose]());
 
@@ -18,9 +18,9 @@ const commit = () =>
     .trim() || fixture.worktree.base;
 
 async function push(access = fixture.access(), limits = {}): Promise<void> {
-  const forge = fixture.forge(limits);
-  const repository = await forge.repository(fixture.local.root, access);
-  await forge.push(fixture.worktree, commit(), repository, access);
+  const gitHost = fixture.gitHost(limits);
+  const repository = await gitHost.repository(fixture.local.root, access);
+  await gitHost.push(fixture.worktree, commit(), repository, access);
 }
 
 describe('a push over http', () => {
@@ -102,13 +102,13 @@ describe('a push over http', () => {
 
   test('shows the token to no host but that of the API', async () => {
     fixture.work('a.txt');
-    const other = await ForgeFixture.start();
+    const other = await GitHostFixture.start();
     await using _ = other;
     fixture.remote(other.host.httpUrl);
     await expect(push()).rejects.toMatchObject({
       code: 'PUSH_REJECTED',
-      message: expect.stringContaining('wants a token and was sent none'),
-      suggestions: [expect.stringContaining(`the host of ${fixture.github.apiUrl} alone`)],
+      message: expect.stringContaining('requires a token, and none was sent'),
+      suggestions: [expect.stringContaining(`only to the host of ${fixture.github.apiUrl}`)],
     });
     expect(other.github.seenByGit.map(({ authorization }) => authorization)).toEqual([null]);
   });
@@ -127,8 +127,8 @@ describe('a push over http', () => {
     const refused = await push(fixture.access({ token: 'ghp_not_the_right_one' })).catch(error => error);
     expect(refused).toMatchObject({
       code: 'PUSH_REJECTED',
-      message: expect.stringMatching(/did not work: the host did not accept the token$/),
-      suggestions: [expect.stringMatching(/GITHUB_TOKEN is not valid.*scope `repo`/)],
+      message: expect.stringMatching(/failed: the host did not accept the token$/),
+      suggestions: [expect.stringMatching(/GITHUB_TOKEN is invalid.*scope `repo`/)],
     });
     expect(JSON.stringify(refused.toShape())).not.toContain('ghp_not_the_right_one');
   });
@@ -136,9 +136,9 @@ describe('a push over http', () => {
   test('a host that does not answer is given up', async () => {
     fixture.work('a.txt');
     fixture.github.faults.push({ on: /info\/refs/, does: 'hang' });
-    await expect(push(fixture.access(), { pushLimitMs: 300 })).rejects.toMatchObject({
+    await expect(push(fixture.access(), { pushTimeoutMs: 300 })).rejects.toMatchObject({
       code: 'GITHUB_UNREACHABLE',
-      message: expect.stringContaining('not known'),
+      message: expect.stringContaining('may have arrived'),
     });
   });
 
@@ -266,20 +266,20 @@ test('a shallow clone can be pushed from', async () => {
     clone,
   );
   fixture.local.git('-C', clone, 'commit', '-q', '--allow-empty', '-m', 'More');
-  const forge = fixture.forge();
+  const gitHost = fixture.gitHost();
   const access = fixture.access();
   const tree = { ...fixture.worktree, path: clone, repository: clone };
   const tip = fixture.local.git('-C', clone, 'rev-parse', 'HEAD').trim();
-  await forge.push(tree, tip, await forge.repository(clone, access), access);
+  await gitHost.push(tree, tip, await gitHost.repository(clone, access), access);
   expect(fixture.host.ahead(fixture.worktree.branch, 'main')).toBe(2);
 });
 
 test('what the host has for a branch can be asked', async () => {
-  const forge = fixture.forge();
+  const gitHost = fixture.gitHost();
   const access = fixture.access();
-  const repository = await forge.repository(fixture.local.root, access);
+  const repository = await gitHost.repository(fixture.local.root, access);
   const tip = fixture.work('a.txt');
-  expect(await forge.remoteTip(fixture.worktree, repository, access)).toBeNull();
-  await forge.push(fixture.worktree, tip, repository, access);
-  expect(await forge.remoteTip(fixture.worktree, repository, access)).toBe(tip);
+  expect(await gitHost.remoteTip(fixture.worktree, repository, access)).toBeNull();
+  await gitHost.push(fixture.worktree, tip, repository, access);
+  expect(await gitHost.remoteTip(fixture.worktree, repository, access)).toBe(tip);
 });

@@ -1,8 +1,7 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ForgeAccess, ForgeRepository } from '../core/ports/git-host.ts';
-import type { ProgramEnd } from '../process/programs/run-program.ts';
+import type { GitHostAccess, HostedRepository } from '../core/ports/git-host.ts';
 import { SquadError } from '../schema/error.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { isServedBy } from './api-url.ts';
@@ -11,8 +10,8 @@ import { pushError } from './push-errors.ts';
 import { type Protocol, parseRemoteUrl } from './remote-url.ts';
 
 /**
- * A repository of our own for as long as one push takes, with the objects of another. An agent can write the configuration of
- * the repository it works in, and that could send a push and the token elsewhere, or run something; none of it is read here.
+ * A temporary repository that shares the objects of another. An agent can change the configuration of the repository it works in,
+ * which could send the push and the token elsewhere or run a program; none of that configuration is read here.
  */
 async function inScratchRepository<T>(
   openGit: OpenGit,
@@ -27,7 +26,7 @@ async function inScratchRepository<T>(
     await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n');
     await writeFile(join(gitDir, 'config'), isSha256 ? SHA256 : SHA1);
     const { commonDir } = objectsOf.folder;
-    // Where history was cut off; most repositories have none of it.
+    // Only a shallow clone has this file.
     await copyFile(join(commonDir, 'shallow'), join(gitDir, 'shallow')).catch(() => {});
     return await act(
       await openGit(folder, env),
@@ -43,20 +42,19 @@ const SHA1 = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n';
 const SHA256 =
   '[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = sha256\n';
 
-/** How git gets to the repository. */
 interface Transport {
   protocol: Protocol;
   /** Options of git itself. */
   options: string[];
   /** Options of `push`. */
   receiver: string[];
-  /** Over the usual ones; `home` is a folder with nothing in it. */
+  /** Added to the usual environment. `home` is an empty folder. */
   env(home: string): Record<string, string>;
 }
 
 const CONNECT_SECONDS = 20;
 
-function transport(repository: ForgeRepository, access: ForgeAccess): Transport {
+function transport(repository: HostedRepository, access: GitHostAccess): Transport {
   const remote = parseRemoteUrl(repository.url, '/');
   if (!remote) throw new SquadError('INTERNAL', `Not an address: ${repository.url}`);
   const options = ['credential.helper=', 'http.followRedirects=false'].flatMap(each => ['-c', each]);
@@ -71,7 +69,7 @@ function transport(repository: ForgeRepository, access: ForgeAccess): Transport 
         ...common,
         env: home => ({
           ...picked(access.env, HTTP_NAMES),
-          // Other passwords of the user's are kept below the home.
+          // Keeps git from other credentials of the user, below the real home.
           HOME: home,
           ...(isServedBy(remote, repository.apiUrl) && tokenFor(repository.url, access.token)),
         }),
@@ -79,7 +77,7 @@ function transport(repository: ForgeRepository, access: ForgeAccess): Transport 
   }
 }
 
-/** In the environment of this one command: not among arguments, which everybody sees, and in no file. */
+/** In the environment of this one command: arguments are visible to other users, and a file would stay. */
 function tokenFor(url: string, token: string): Record<string, string> {
   const basic = Buffer.from(`x-access-token:${token}`).toString('base64');
   return {
@@ -89,8 +87,8 @@ function tokenFor(url: string, token: string): Record<string, string> {
   };
 }
 
-/** The user's own way, asked to fail where it would have to ask somebody. */
-function sshEnvironment({ env }: ForgeAccess): Record<string, string> {
+/** The user's own ssh, which must fail instead of prompting. */
+function sshEnvironment({ env }: GitHostAccess): Record<string, string> {
   const command = env.GIT_SSH_COMMAND?.trim() || 'ssh';
   return {
     ...picked(env, ['SSH_AUTH_SOCK']),
@@ -100,8 +98,8 @@ function sshEnvironment({ env }: ForgeAccess): Record<string, string> {
 }
 
 /**
- * For a repository in a folder git starts the other side itself, in that repository and with its configuration, which an
- * agent may have written: there, too, nothing is run.
+ * For a repository in a folder git itself starts the receiving side with that repository's configuration, which an agent may have
+ * changed: nothing of it is run either.
  */
 const RECEIVE_PACK = [
   'git',
@@ -110,7 +108,7 @@ const RECEIVE_PACK = [
     'core.fsmonitor=false',
     'core.alternateRefsCommand=true',
     'receive.autogc=false',
-    // Another value would check files out, through that repository's filters.
+    // Any other value would check out files, through filters of that repository.
     'receive.denyCurrentBranch=refuse',
   ].flatMap(setting => ['-c', setting]),
   'receive-pack',
@@ -124,72 +122,68 @@ const HTTP_NAMES = [
 const picked = (env: Record<string, string>, names: string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap(name => (env[name] ? [[name, env[name]]] : [])));
 
-interface Reach {
+interface PushOptions {
   openGit: OpenGit;
-  pushLimitMs: number;
+  timeoutMs: number;
 }
 
 const MAX_BYTES = 1024 * 1024;
 
-/** A commit of the branch, to the same name on the host. Never forced. */
+/** Pushes a commit to the branch of the same name on the host. Never forced. */
 export async function push(
-  reach: Reach,
+  options: PushOptions,
   worktree: Worktree,
   commit: string,
-  repository: ForgeRepository,
-  access: ForgeAccess,
+  repository: HostedRepository,
+  access: GitHostAccess,
 ): Promise<void> {
-  const end = await call(reach, worktree, repository, access, [
+  await call(options, worktree, repository, access, [
     ...['push', '--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--recurse-submodules=no'],
     ...transport(repository, access).receiver,
     ...['--', repository.url, `${commit}:refs/heads/${worktree.branch}`],
   ]);
-  if (end.code !== 0)
-    throw pushError(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
 }
 
-/** What the host has under the branch's name. */
+/** The commit of the branch on the host. */
 export async function remoteTip(
-  reach: Reach,
+  options: PushOptions,
   worktree: Worktree,
-  repository: ForgeRepository,
-  access: ForgeAccess,
+  repository: HostedRepository,
+  access: GitHostAccess,
 ): Promise<string | null> {
   const ref = `refs/heads/${worktree.branch}`;
-  const end = await call(reach, worktree, repository, access, ['ls-remote', '--', repository.url, ref]);
-  if (end.code !== 0)
-    throw pushError(end, { repository, access, branch: worktree.branch, limitMs: limitOf(reach, access) });
-  return /^([0-9a-f]{40,64})\t/.exec(String(end.stdout))?.[1] ?? null;
+  const stdout = await call(options, worktree, repository, access, ['ls-remote', '--', repository.url, ref]);
+  return /^([0-9a-f]{40,64})\t/.exec(stdout)?.[1] ?? null;
 }
 
 async function call(
-  reach: Reach,
-  worktree: Worktree,
-  repository: ForgeRepository,
-  access: ForgeAccess,
+  { openGit, timeoutMs }: PushOptions,
+  { repository: folder, branch }: Worktree,
+  repository: HostedRepository,
+  access: GitHostAccess,
   args: string[],
-): Promise<ProgramEnd> {
+): Promise<string> {
   const { protocol, options, env } = transport(repository, access);
-  const own = await reach.openGit(worktree.repository, access.env).catch(thrown => {
-    throw asGitError(thrown, worktree.repository);
+  const own = await openGit(folder, access.env).catch(thrown => {
+    throw asGitError(thrown, folder);
   });
   const tip = await own
-    .run(['rev-parse', '--verify', '--quiet', '--end-of-options', `refs/heads/${worktree.branch}^{commit}`])
+    .run(['rev-parse', '--verify', '--quiet', '--end-of-options', `refs/heads/${branch}^{commit}`])
     .then(found => String(found).trim())
     .catch(thrown => {
-      throw new SquadError('GIT_FAILED', `There is no branch ${worktree.branch} in ${worktree.repository}`, {
+      throw new SquadError('GIT_FAILED', `There is no branch ${branch} in ${folder}`, {
         cause: thrown,
-        suggestions: ['Somebody removed it. `squad worktrees` shows what there is.'],
+        suggestions: ['It was removed. `squad worktrees` lists the branches of runs.'],
       });
     });
+  const limitMs = access.timeoutMs ?? timeoutMs;
   const objects = { env: access.env, objectsOf: own, isSha256: tip.length === 64 };
-  return inScratchRepository(reach.openGit, objects, (git, scratchEnv, folder) =>
+  const end = await inScratchRepository(openGit, objects, (git, scratchEnv, home) =>
     git.reach([...options, ...args], protocol, {
-      env: { ...scratchEnv, ...env(folder) },
-      limitMs: limitOf(reach, access),
-      maxBytes: MAX_BYTES,
+      env: { ...scratchEnv, ...env(home) },
+      ...{ limitMs, maxBytes: MAX_BYTES },
     }),
   );
+  if (end.code !== 0) throw pushError(end, { repository, access, branch, limitMs });
+  return String(end.stdout);
 }
-
-const limitOf = ({ pushLimitMs }: Reach, { patienceMs = pushLimitMs }: ForgeAccess): number => patienceMs;

@@ -3,21 +3,20 @@ import { fileURLToPath } from 'node:url';
 
 export type Protocol = 'https' | 'http' | 'ssh' | 'file';
 
-/** What the address of a remote says. */
 export interface RemoteUrl {
   protocol: Protocol;
-  /** With its port, where one is named; null for a folder of this machine. */
+  /** With its port, if any; null for a folder on this machine. */
   host: string | null;
   owner: string;
   name: string;
-  /** The address again, without passwords and tokens. */
+  /** Without passwords and tokens. */
   url: string;
 }
 
-/** Every form git knows for a repository that can be pushed to; null: it is none of them. A relative folder counts from `root`. */
+/** Parses every form of address that git can push to; null: none of them. A relative folder starts at `root`. */
 export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
   const written = text.trim();
-  // `ext::program` and its like would run something.
+  // `ext::program` and the like would run a program.
   if (written === '' || /^[\w+.-]+::/.test(written)) return null;
   if (/^[a-z][\w+.-]*:\/\//i.test(written)) return fromUrl(written);
   const [, host, path] = SHORT_FORM.exec(written) ?? [];
@@ -25,8 +24,8 @@ export function parseRemoteUrl(text: string, root: string): RemoteUrl | null {
 }
 
 /**
- * An address as it may be shown: whatever may be a password is left out. Up to the last `@`, because a password that is not
- * written as it should be can hold anything, and without what a query or a command says.
+ * An address without anything that may be a password: all up to the last `@`, because a password that is not encoded can contain
+ * anything, and query, fragment and command.
  */
 export function shownAddress(text: string): string {
   const [, scheme = '', rest = ''] = /^([a-z][\w+.-]*:(?:\/\/|:))?(.*)$/is.exec(text.trim()) ?? [];
@@ -45,7 +44,7 @@ function fromUrl(written: string): RemoteUrl | null {
   switch (protocol) {
     case 'https:':
     case 'http:':
-      // What git is to show is the token we have, never what somebody left in the address.
+      // Git must send our token, never credentials left in the address.
       return named(pathname, {
         protocol: protocol === 'https:' ? 'https' : 'http',
         host,
@@ -62,7 +61,7 @@ function fromUrl(written: string): RemoteUrl | null {
   }
 }
 
-/** What begins with a dash would be an option of ssh. */
+/** A leading dash would make it an option of ssh. */
 const overSsh = (host: string, path: string, url: string): RemoteUrl | null =>
   host.startsWith('-') || url.startsWith('-') ? null : named(path, { protocol: 'ssh', host, url });
 

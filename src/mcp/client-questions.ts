@@ -62,7 +62,7 @@ export async function takeResponses(
     if (!item) continue;
     const reply = formReply(item, response);
     const isAnswered = reply !== null && (await settledBy(inbox, item.id, reply, client));
-    if (!isAnswered) inbox.tell(item.id, CLOSED);
+    if (!isAnswered) inbox.notify(item.id, CLOSED);
     areAllAnswered &&= isAnswered;
   }
   return areAllAnswered;

@@ -114,7 +114,7 @@ export async function continueTask(call: OperationCall, taskId: string): Promise
 }
 
 const unasked = ({ inbox }: Services, runs: Run[], key: string) =>
-  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isTold(id, key));
+  inbox.openFor(runs.map(({ id }) => id)).filter(({ id }) => !inbox.isNotified(id, key));
 
 /** Clients of older revisions get the form with `tasks/result`, which shows each question once. */
 const toldKey = ({ era }: Call): string => (era === 'modern' ? CLOSED : TOLD_USER);

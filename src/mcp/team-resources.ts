@@ -8,7 +8,7 @@ import type { Services } from '../operations/operation.ts';
 import { readTeam } from '../operations/team/read-team.ts';
 import {
   agentStatus,
-  atWork,
+  runCounts,
   type Teammate,
   teamMetrics,
   teammates,
@@ -99,7 +99,7 @@ const shownDecision = ({ id, title, date, by, what, why, text, file, merged }: D
 });
 
 async function agentsPage(workspace: Workspace, services: Services): Promise<object> {
-  const workOf = atWork(services, workspace.root);
+  const workOf = runCounts(services, workspace.root);
   const agents = (await teammates(workspace)).map(({ name, member, hasCharter, hasHistory }) => ({
     name,
     role: member?.role ?? null,

@@ -42,7 +42,7 @@ async function permit(operation: Operation, call: Call<UserServices>): Promise<C
   const subject = subjectOf(call);
   if (!allowed(subject, operation)) throw notAllowed(subject, operation);
   if (subject.kind === 'user') return call;
-  await call.services.inbox.wentOn(subject.id);
+  await call.services.inbox.markResumed(subject.id);
   return { ...call, services: await servicesForAgent(call.services, subject, operation) };
 }
 

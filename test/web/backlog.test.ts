@@ -55,7 +55,7 @@ test('a file that was changed meanwhile is not written, and shown as it is now',
   await page.getByRole('button', { name: 'Mark as done: Icons' }).click();
   const dialog = page.locator('dialog[open]');
   await dialog.getByRole('button', { name: 'Mark as done' }).click();
-  await dialog.getByText('was changed by somebody else meanwhile').waitFor();
+  await dialog.getByText('was changed in the meantime').waitFor();
   await page.locator('.backlog-item', { hasText: 'By hand' }).waitFor();
   expect(text()).toContain('- [ ] Icons');
 });

@@ -91,7 +91,7 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
 
 describe('what is no answer says how one would look', () => {
   test.each([
-    ['nothing', words, ' \n', 'Answer in words.'],
+    ['nothing', words, ' \n', 'Answer with text.'],
     ['neither yes nor no', approval, 'perhaps', 'Answer yes or no.'],
     ['none of the choices', choices, '4', '1 SQLite, 2 postgres, 3 1'],
     ['no number of a choice', choices, '0', '2 postgres'],

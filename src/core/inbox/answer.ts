@@ -12,7 +12,7 @@ type Limits = Pick<
 >;
 
 const MAX_PATTERN_LENGTH = 500;
-/** Of processor time. On a busy machine a harmless pattern can take as long by the clock, so time-outs are repeated until this is used up. */
+/** CPU time. On a busy machine a harmless pattern can exceed it by the clock, so a timeout is retried until this much CPU time is used. */
 const PATTERN_CPU_MS = 50;
 const MAX_PATTERN_TRIES = 20;
 const FORMATS: Record<string, (text: string) => boolean> = {
@@ -23,7 +23,7 @@ const FORMATS: Record<string, (text: string) => boolean> = {
     /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) && isTime(text),
 };
 
-/** What a server's schema wants of a value, as far as it can be checked here. */
+/** The limits of a server's schema that can be checked here. */
 export function limitsOf(schema: Json): Limits {
   const { type, pattern, format } = schema;
   const number = (name: 'minimum' | 'maximum') =>
@@ -45,7 +45,7 @@ export function limitsOf(schema: Json): Limits {
   };
 }
 
-/** What is wrong with a value, as the rest of a sentence; null: nothing. */
+/** Why a value is invalid, as the rest of a sentence; null: it is valid. */
 function outsideLimits(limits: Limits, value: unknown): string | null {
   if (typeof value === 'number') return numberOutside(limits, value);
   return typeof value === 'string' ? textOutside(limits, value) : null;
@@ -65,7 +65,7 @@ function textOutside({ minLength = 0, maxLength, pattern, format }: Limits, text
   return pattern !== undefined && !matches(pattern, text) ? `must match ${pattern}` : null;
 }
 
-/** The pattern is a server's, and one can take for ever: only a script can be stopped. What cannot be told is the server's to refuse. */
+/** A server's pattern may never finish, and only a script can be stopped. If it takes too long, the server has to check the value itself. */
 function matches(pattern: string, text: string): boolean {
   const before = process.threadCpuUsage();
   for (let tries = 0; tries < MAX_PATTERN_TRIES; tries++) {
@@ -98,67 +98,64 @@ const MAX_WRONG_LENGTH = 200;
 const YESES = new Set([YES, 'y', 'ok', 'okay', 'true', 'approve', 'allow', 'accept']);
 const NOES = new Set([NO, 'n', 'false', 'deny', DECLINE, 'reject']);
 
-/** What is written down for what somebody said. Throws ANSWER_INVALID and INVALID_TEXT. */
+/** The answer in the form that is stored. Throws ANSWER_INVALID and INVALID_TEXT. */
 export function answerText(item: Asked, said: string): string {
   checkText(said, 'The answer');
   if (said.length > MAX_ANSWER_LENGTH)
     throw refused(
-      `The answer has ${said.length} characters; at most ${MAX_ANSWER_LENGTH} are taken`,
-      'Say less.',
+      `The answer has ${said.length} characters; at most ${MAX_ANSWER_LENGTH} are allowed`,
+      'Give a shorter answer.',
     );
-  const words = said.trim();
-  if (words === '') throw refused('The answer is empty', answerOptions(item));
+  const text = said.trim();
+  if (text === '') throw refused('The answer is empty', answerOptions(item));
   if (item.fields.length > 0)
-    return isDeclined(item.fields, words) ? NO : JSON.stringify(formAnswer(item.fields, words));
-  if (item.kind !== 'question') return yesOrNo(words);
-  return item.choices.length > 0 ? choiceOf(item.choices, words) : words;
+    return isDeclined(item.fields, text) ? NO : JSON.stringify(formAnswer(item.fields, text));
+  if (item.kind !== 'question') return yesOrNo(text);
+  return item.choices.length > 0 ? choiceOf(item.choices, text) : text;
 }
 
-/** How an item can be answered, in words. */
 function answerOptions({ kind, choices, fields }: Asked): string {
   if (fields.length > 0)
-    return `Answer with a JSON object, or ${DECLINE}: ${fields.map(fieldInWords).join(', ')}.`;
+    return `Answer with a JSON object, or ${DECLINE}: ${fields.map(describeField).join(', ')}.`;
   if (kind !== 'question') return 'Answer yes or no.';
-  if (choices.length === 0) return 'Answer in words.';
+  if (choices.length === 0) return 'Answer with text.';
   return `Answer with one of these, or its number: ${choices.map((choice, i) => `${i + 1} ${shown(choice)}`).join(', ')}.`;
 }
 
-function yesOrNo(words: string): string {
-  if (isNo(words)) return NO;
-  if (YESES.has(words.toLowerCase())) return YES;
-  if (words === '1') return YES;
-  if (words === '2') return NO;
-  throw refused(`"${shown(words)}" is neither yes nor no`, 'Answer yes or no.');
+function yesOrNo(text: string): string {
+  if (isNo(text) || text === '2') return NO;
+  if (YESES.has(text.toLowerCase()) || text === '1') return YES;
+  throw refused(`"${shown(text)}" is neither yes nor no`, 'Answer yes or no.');
 }
 
-/** A no to a single yes or no, or to a choice of it, is a value. */
-function isDeclined([first, ...more]: readonly InboxField[], words: string): boolean {
-  if (words.toLowerCase() === DECLINE) return true;
-  if (!isNo(words)) return false;
+/** A no is a value where a single field is yes or no, or has it as a choice. */
+function isDeclined([first, ...more]: readonly InboxField[], text: string): boolean {
+  if (text.toLowerCase() === DECLINE) return true;
+  if (!isNo(text)) return false;
   if (more.length > 0 || first!.type === 'text' || first!.type === 'number') return true;
-  return READERS[first!.type](words, first!.choices) === undefined;
+  return READERS[first!.type](text, first!.choices) === undefined;
 }
 
-const isNo = (words: string) => NOES.has(words.toLowerCase());
+const isNo = (text: string) => NOES.has(text.toLowerCase());
 
-/** By its words first: a choice may be a number. */
-function choiceOf(choices: readonly string[], words: string): string {
+/** By its text first: a choice may be a number. */
+function choiceOf(choices: readonly string[], text: string): string {
   const named =
-    choices.find(choice => choice === words) ??
-    choices.find(choice => choice.toLowerCase() === words.toLowerCase());
-  const picked = named ?? (/^\d{1,3}$/.test(words) ? choices[Number(words) - 1] : undefined);
+    choices.find(choice => choice === text) ??
+    choices.find(choice => choice.toLowerCase() === text.toLowerCase());
+  const picked = named ?? (/^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined);
   if (picked !== undefined) return picked;
   throw refused(
-    `"${shown(words)}" is none of the choices`,
+    `"${shown(text)}" is none of the choices`,
     answerOptions({ kind: 'question', choices: [...choices], fields: [] }),
   );
 }
 
-function formAnswer(fields: readonly InboxField[], words: string): Record<string, unknown> {
-  const given = parseJson(words);
+function formAnswer(fields: readonly InboxField[], text: string): Record<string, unknown> {
+  const given = parseJson(text);
   const [first] = fields;
   // A form with one field needs no braces.
-  const values = isObject(given) ? given : { [first!.name]: words };
+  const values = isObject(given) ? given : { [first!.name]: text };
   if (!isObject(given) && fields.length > 1)
     throw refused(
       'This asks for several values',
@@ -168,7 +165,7 @@ function formAnswer(fields: readonly InboxField[], words: string): Record<string
     if (!fields.some(field => field.name === name))
       throw refused(
         `There is no field "${shown(name)}"`,
-        `The fields are ${fields.map(fieldInWords).join(', ')}.`,
+        `The fields are ${fields.map(describeField).join(', ')}.`,
       );
   const filled = fields.flatMap(field => {
     const value = fieldValue(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined);
@@ -177,7 +174,7 @@ function formAnswer(fields: readonly InboxField[], words: string): Record<string
   return Object.fromEntries(filled);
 }
 
-/** As its type wants it; undefined: left out. */
+/** The value in the field's type; undefined: left out. */
 function fieldValue(field: InboxField, value: unknown): unknown {
   const isMissing = value === undefined || value === null || value === '';
   if (isMissing && !field.isRequired) return undefined;
@@ -189,7 +186,7 @@ function fieldValue(field: InboxField, value: unknown): unknown {
     isMissing
       ? `"${shown(field.name)}" is missing`
       : `"${shown(field.name)}" ${wrong === null ? `cannot be ${shown(JSON.stringify(value))}` : oneLine(visibleText(wrong), MAX_WRONG_LENGTH)}`,
-    `It is ${fieldInWords(field)}.`,
+    `It is ${describeField(field)}.`,
   );
 }
 
@@ -215,7 +212,7 @@ const READERS: Record<InboxField['type'], (value: unknown, choices: readonly str
   },
 };
 
-function fieldInWords({ name, type, choices, isRequired }: InboxField): string {
+function describeField({ name, type, choices, isRequired }: InboxField): string {
   const what =
     choices.length > 0 ? `${type} of ${choices.map(choice => `"${shown(choice)}"`).join(', ')}` : type;
   return `"${shown(name)}" (${what}${isRequired ? '' : ', may be left out'})`;

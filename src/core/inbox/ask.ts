@@ -5,11 +5,10 @@ import type { Run } from '../../schema/run.ts';
 import { checkText } from '../text.ts';
 import { answerText } from './answer.ts';
 
-/** What somebody is to be asked, as it came. */
 export interface Ask {
   run: Run;
   kind: InboxKind;
-  /** Beside the run: an MCP server, a tool of the engine. */
+  /** An MCP server or a tool of the engine that asks through the run. */
   source?: string;
   question: string;
   details?: string;
@@ -18,14 +17,14 @@ export interface Ask {
   default?: string;
   minutes?: number;
   to?: 'user' | 'lead';
-  /** Of a permission: which use of a tool it is for. */
+  /** Of a permission: identifies the use of a tool. */
   useKey?: string;
 }
 
-/** What is asked, without who asks whom and until when. */
+/** The content of an item, without who asks whom and until when. */
 type Wording = Pick<InboxItem, 'kind' | 'source' | 'question' | 'details' | 'choices' | 'fields' | 'useKey'>;
 
-/** In characters; whoever has to answer reads all of it. */
+/** In characters: a person reads all of it. */
 const MAX_LENGTH = { question: 8_000, details: 40_000, choice: 200 };
 const MAX_CHOICES = 20;
 const MAX_FIELDS = 50;
@@ -36,7 +35,7 @@ export function wordingOf(ask: Ask): Wording {
   const isYesOrNo = kind !== 'question';
   if (isYesOrNo && (ask.choices?.length ?? 0) > 0)
     throw invalid(
-      `What is of kind ${kind} is answered with yes or no`,
+      `An item of kind ${kind} is answered with yes or no`,
       'Leave choices out, or ask a question with them.',
     );
   const choices = isYesOrNo ? [YES, NO] : (ask.choices ?? []).map(choice => choice.trim());
@@ -55,22 +54,22 @@ export function wordingOf(ask: Ask): Wording {
   };
 }
 
-/** Throws INVALID_INPUT and ANSWER_INVALID: what counts when nobody answers. An agent does not give leave to itself. */
+/** The answer when nobody answers in time. An agent cannot give itself permission. Throws INVALID_INPUT and ANSWER_INVALID. */
 export function defaultOf(ask: Ask, wording: Wording): string | null {
   const usual = ask.kind === 'question' ? null : NO;
   if (ask.default === undefined) return usual;
   const given = answerText(wording, ask.default);
   if (ask.kind !== 'question' && given !== NO)
     throw invalid(
-      `The default of what is of kind ${ask.kind} is no`,
-      'Leave default out: what nobody allows is not allowed.',
+      `The default of an item of kind ${ask.kind} is no`,
+      'Leave default out: without an answer it is not allowed.',
     );
   return given;
 }
 
 /**
- * The same once more: its call broke off, or it was asked by two at once. What a server asks is asked for one call alone, and a
- * permission for one use of a tool: without knowing which, each is its own.
+ * Whether it is the same question again: the call was interrupted, or two calls asked at once. A server's question belongs to one
+ * call, so it is never the same; a permission belongs to one use of a tool and is the same only with the same `useKey`.
  */
 export function isSame(a: Wording, b: Wording): boolean {
   if (a.kind === 'permission' || b.kind === 'permission')
@@ -89,7 +88,7 @@ function checkLength(text: string, what: 'question' | 'details'): void {
   checkText(text, `The ${what}`);
   if (text.length > MAX_LENGTH[what])
     throw invalid(
-      `The ${what} has ${text.length} characters; at most ${MAX_LENGTH[what]} are taken`,
+      `The ${what} has ${text.length} characters; at most ${MAX_LENGTH[what]} are allowed`,
       'Keep to what a person needs to decide, and name files instead of quoting them. Nobody was asked.',
     );
 }
@@ -105,33 +104,33 @@ function checkChoices(choices: readonly string[]): void {
   }
   const count = choices.length;
   if (count > MAX_CHOICES)
-    throw invalid(`There are ${count} choices; at most ${MAX_CHOICES} are taken`, 'Ask without choices.');
+    throw invalid(`There are ${count} choices; at most ${MAX_CHOICES} are allowed`, 'Ask without choices.');
   if (count === 1 || new Set(choices.map(choice => lookOf(choice).toLowerCase())).size < count)
-    throw invalid('Choices are two or more, all different', 'Leave choices out for an answer in words.');
+    throw invalid('Give at least two choices, all different', 'Leave choices out for a free-text answer.');
 }
 
 const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
 
-/** In characters. What is to be allowed is shown as far as a result has room for it, and line by line. */
-const MAX_SHOWN_LENGTH = { toKnow: 300, toAllow: 1_000 };
+/** In characters. Details of an approval get more room and keep their lines. */
+const MAX_SHOWN_LENGTH = { question: 300, approval: 1_000 };
 
 export const MAX_SHOWN_QUESTION_LENGTH = 600;
 
-/** Details as a model's result has them, and how many characters of what is to be allowed are not in it. */
+/** The details as a model sees them. `hidden`: how many characters of an approval it does not see. */
 export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind' | 'question' | 'details'>): {
   text: string | null;
   hidden: number;
 } {
   if (kind === 'question')
-    return { text: details && oneLine(visibleText(details), MAX_SHOWN_LENGTH.toKnow), hidden: 0 };
+    return { text: details && oneLine(visibleText(details), MAX_SHOWN_LENGTH.question), hidden: 0 };
   const characters = [...visibleText(details ?? '')];
   const hidden =
-    Math.max(0, characters.length - MAX_SHOWN_LENGTH.toAllow) +
+    Math.max(0, characters.length - MAX_SHOWN_LENGTH.approval) +
     Math.max(0, [...question].length - MAX_SHOWN_QUESTION_LENGTH);
   if (hidden === 0) return { text: details && characters.join(''), hidden };
-  const shown = characters.slice(0, MAX_SHOWN_LENGTH.toAllow).join('');
+  const shown = characters.slice(0, MAX_SHOWN_LENGTH.approval).join('');
   return { text: `${shown}… (${hidden} characters not shown: ${SEEN_WHOLE})`, hidden };
 }
 
-export const SEEN_WHOLE = '`squad inbox` or the page shows all, and only there it can be allowed';
+export const SEEN_WHOLE = '`squad inbox` or the web UI shows all of it, and only there it can be allowed';

@@ -5,10 +5,10 @@ import { runName } from '../../schema/run-text.ts';
 
 type Json = Record<string, unknown>;
 
-/** The one field of an item that has none of its own. */
+/** The only field of an item without a form. */
 const ANSWER = 'answer';
 
-/** An item as what an MCP client is asked for the person in front of it (`elicitation/create`). `asker`: null for a run that has just ended. */
+/** The `elicitation/create` for an MCP client whose user should answer the item. `asker`: null if the run has just ended. */
 export function clientForm(
   { source, question, details, choices, fields }: InboxItem,
   asker: Run | null,
@@ -27,12 +27,8 @@ export function clientForm(
     },
   ];
   const asked = fields.length > 0 ? fields : own;
-  const labels = asked.flatMap(({ title, description, choices: some }) => [
-    title,
-    description ?? '',
-    ...some,
-  ]);
-  const warning = hiddenWarning([message, ...labels].join('\n'), 'This form');
+  const texts = asked.flatMap(({ title, description, choices: some }) => [title, description ?? '', ...some]);
+  const warning = hiddenWarning([message, ...texts].join('\n'), 'This form');
   return {
     // A client may show this in a terminal.
     message: [visibleText(message), ...(warning === null ? [] : [warning])].join('\n\n'),
@@ -44,10 +40,10 @@ export function clientForm(
   };
 }
 
-/** The person's reply to a form; null: none, so the item stays open for others. */
+/** The person's reply; null: none, so the item stays open for others. */
 export type FormReply = { answer: string } | 'declined' | null;
 
-/** A closed form is no refusal: whoever closed it may answer elsewhere. */
+/** Closing the form is not declining: the person may answer elsewhere. */
 export function formReply({ fields }: Pick<InboxItem, 'fields'>, response: unknown): FormReply {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: Json };
   if (action === 'decline') return 'declined';
@@ -58,19 +54,19 @@ export function formReply({ fields }: Pick<InboxItem, 'fields'>, response: unkno
 }
 
 function propertyOf({ title, description, type, choices, ...limits }: InboxField): Json {
-  const words = {
+  const labels = {
     title: visibleText(title),
     ...(description !== null && { description: visibleText(description) }),
   };
   if (type === 'choice') {
     const enumNames = choices.map(visibleText);
     const isPlain = enumNames.every((shown, at) => shown === choices[at]);
-    return { ...words, type: 'string', enum: choices, ...(!isPlain && { enumNames }) };
+    return { ...labels, type: 'string', enum: choices, ...(!isPlain && { enumNames }) };
   }
-  if (type === 'choices') return { ...words, type: 'array', items: { type: 'string', enum: choices } };
+  if (type === 'choices') return { ...labels, type: 'array', items: { type: 'string', enum: choices } };
   const { isInteger, minimum, maximum, minLength, maxLength, pattern, format } = limits;
   const wanted = { minimum, maximum, minLength, maxLength, pattern, format };
   const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
   const kind = isInteger ? 'integer' : type === 'text' ? 'string' : type;
-  return { ...words, type: kind, ...Object.fromEntries(given) };
+  return { ...labels, type: kind, ...Object.fromEntries(given) };
 }

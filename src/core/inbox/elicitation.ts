@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts';
 import { lookOf } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
-import { type InboxField, type InboxItem, NO, type WithdrawnBecause, YES } from '../../schema/inbox.ts';
+import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import { looksSecret } from '../gateway/secrets.ts';
 import type { Runner } from '../runs/runner.ts';
@@ -14,23 +14,22 @@ type Json = Record<string, unknown>;
 export type Elicited =
   | { action: 'accept'; content: Json }
   | { action: 'decline' }
-  /** Nobody said yes or no. */
+  /** Nobody answered. */
   | { action: 'cancel' };
 
-/** What a server's form comes to in the inbox. */
 interface Form {
   kind: 'question' | 'approval';
   question: string;
   fields: InboxField[];
 }
 
-/** In characters, but the whole of it in bytes. Whatever is beyond is nothing a person could be asked. */
+/** In characters, the whole form in bytes. A larger form is too much for a person. */
 const MAX_LENGTH = { name: 100, title: 200, description: 1_000, choice: 200, whole: 64 * 1024 };
 const MAX = { fields: 50, choices: 200 };
 
 /**
- * A server's `elicitation/create` as something a person can be asked. Null: it cannot be put so, or asks for what looks like a
- * secret. Only forms: a link that a server wants opened is nothing to be opened by word of an agent.
+ * A server's `elicitation/create` as a form for the inbox. Null: it cannot be shown as one, or seems to ask for a secret. URL mode
+ * is not supported: nobody should open a link because an agent's server says so.
  */
 export function formOf({ mode = 'form', message, requestedSchema }: Json): Form | null {
   if (mode !== 'form' || typeof message !== 'string' || message.trim() === '') return null;
@@ -46,7 +45,7 @@ export function formOf({ mode = 'form', message, requestedSchema }: Json): Form 
   return { kind: fields.length > 0 ? 'question' : 'approval', question: message, fields };
 }
 
-/** What the server is told. */
+/** The server's reply. */
 export function elicited({ state, answer, fields }: InboxItem): Elicited {
   if (state !== 'answered' || answer === null) return { action: 'cancel' };
   if (answer === NO) return { action: 'decline' };
@@ -62,11 +61,11 @@ function fieldOf(name: string, schema: Json, isRequired: boolean): InboxField | 
   const title = typeof schema.title === 'string' ? schema.title : name;
   const description = typeof schema.description === 'string' ? schema.description : null;
   const field = { name, title, description, type, choices, isRequired, ...limitsOf(schema) };
-  const words = [name, title, description ?? '', String(schema.format ?? '')];
-  return canBeShown(field) && !(isTyped(field) && words.some(looksSecret)) ? field : null;
+  const texts = [name, title, description ?? '', String(schema.format ?? '')];
+  return canBeShown(field) && !(isTyped(field) && texts.some(looksSecret)) ? field : null;
 }
 
-/** What is only picked tells nobody a secret. */
+/** Only a typed value can be a secret. */
 const isTyped = ({ type }: InboxField): boolean => type === 'text' || type === 'number';
 
 function canBeShown({ name, title, description, choices }: InboxField): boolean {
@@ -91,7 +90,7 @@ function typeOf({ type }: Json, choices: readonly string[]): InboxField['type'] 
   return type === 'string' ? 'text' : null;
 }
 
-/** `enum`, or `oneOf`/`anyOf` of constants with titles; of a list, what its items may be. */
+/** From `enum`, or `oneOf`/`anyOf` of constants; of a list, from its items. */
 function choicesIn(schema: Json): string[] {
   const of = schema.type === 'array' && isObject(schema.items) ? schema.items : schema;
   const named = [of.oneOf, of.anyOf].find(Array.isArray) ?? [];
@@ -101,21 +100,21 @@ function choicesIn(schema: Json): string[] {
   return values.slice(0, MAX.choices + 1).filter(value => typeof value === 'string');
 }
 
-/** A call to another server ends after half an hour, and the server still has to do something with the answer. */
+/** A call to another server ends after half an hour, and the server still has to use the answer. */
 const MAX_MINUTES = 25;
 
 export interface ServerAsk {
   run: Run;
   server: string;
   params: Record<string, unknown>;
-  /** Fires when the server takes its question back, the call it was asked in is over, or the server (`server_gone`). */
+  /** Fires when the server withdraws its question, its call is over, or the server is gone (reason `server_gone`). */
   signal: AbortSignal;
 }
 
-/** Puts a server's form to whoever answers for the user, where the agent's own client has nobody to ask. */
+/** Asks the user a server's form, because the agent's own client has nobody to ask. */
 export async function askForServer(
   { run, server, params, signal }: ServerAsk,
-  inbox: Pick<Inbox, 'ask' | 'untilSettled' | 'withdraw' | 'handOut'>,
+  inbox: Pick<Inbox, 'ask' | 'untilClosed' | 'withdraw' | 'deliver'>,
   runner: Pick<Runner, 'whileWaiting'>,
   usualMinutes: number,
 ): Promise<Elicited> {
@@ -123,16 +122,16 @@ export async function askForServer(
   if (form === null) return { action: 'decline' };
   const minutes = Math.min(usualMinutes, MAX_MINUTES);
   const item = await inbox.ask({ run, source: server, ...form, minutes }).catch((thrown: unknown) => {
-    // It is too long, or too much of it is open: the server is refused, as a person would.
+    // Too long, or too many are open: declined, as a person would do.
     if (thrown instanceof SquadError) return null;
     throw thrown;
   });
   if (item === null) return { action: 'decline' };
-  const settled = await runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, signal));
-  if (settled === null) await inbox.withdraw(item.id, whyOver(signal));
-  else inbox.handOut(settled);
-  return settled === null ? { action: 'cancel' } : elicited(settled);
+  const closed = await runner.whileWaiting(run.id, () => inbox.untilClosed(item.id, signal));
+  if (closed) {
+    inbox.deliver(closed);
+    return elicited(closed);
+  }
+  await inbox.withdraw(item.id, signal.reason === 'server_gone' ? 'server_gone' : 'call_ended');
+  return { action: 'cancel' };
 }
-
-const whyOver = ({ reason }: AbortSignal): WithdrawnBecause =>
-  reason === 'server_gone' ? 'server_gone' : 'call_ended';

@@ -77,7 +77,7 @@ describe('what the engine hears', () => {
     [item('expired', 'no', 'default'), 'nobody answered in time'],
     // Whatever stands there: nobody has said it.
     [item('expired', 'yes', 'default'), 'nobody answered in time'],
-    [item('withdrawn', null), 'taken back'],
+    [item('withdrawn', null), 'withdrawn'],
   ])('%j is none, and it reads why', (settled, why) =>
     expect(toPermissionAnswer(settled)).toEqual({ isGiven: false, why: expect.stringContaining(why) }),
   );

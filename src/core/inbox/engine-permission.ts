@@ -3,21 +3,21 @@ import { oneLine, visibleText } from '../../base/text.ts';
 import { type InboxItem, whoAnswered, YES } from '../../schema/inbox.ts';
 import type { Ask } from './ask.ts';
 
-/** One use of a tool that an engine has no permission for. */
+/** A use of a tool that needs permission. */
 export interface ToolUse {
   tool: string;
   input: Readonly<Record<string, unknown>>;
-  /** The engine's own name for this use; null: it gave none. */
+  /** The engine's id of this use; null: it gave none. */
   id: string | null;
 }
 
-/** In the words of the engine, for the model. */
+/** `why` is for the model. */
 export type PermissionAnswer = { isGiven: true } | { isGiven: false; why: string };
 
 const MAX_DETAILS_LENGTH = 30_000;
 const MAX_NAME_LENGTH = 100;
 
-/** What the user is asked: always the user, since an agent that may not do something is not to be allowed it by another. */
+/** The question. It always goes to the user: one agent must not give permission to another. */
 export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omit<Ask, 'run'> {
   const name = oneLine(tool, MAX_NAME_LENGTH) || 'a tool without a name';
   return {
@@ -30,24 +30,24 @@ export function permissionAsk(engine: string, { tool, input, id }: ToolUse): Omi
   };
 }
 
-/** What the engine hears. Whatever is not a yes is a no. */
+/** Anything but a yes is a no. */
 export function toPermissionAnswer({ state, answer, answeredBy }: InboxItem): PermissionAnswer {
   if (state === 'answered' && answer === YES) return { isGiven: true };
   const by = whoAnswered(answeredBy);
   const why =
     state === 'answered'
-      ? `Not allowed: ${by} said no. Do not try to get it done in another way; go on without it, or ask with ask_user.`
+      ? `Not allowed: ${by} said no. Do not try to do it in another way; continue without it, or ask with ask_user.`
       : state === 'expired'
-        ? 'Not allowed: the user was asked and nobody answered in time. Go on without it, and say in your report what is missing.'
-        : 'Not allowed: the question was taken back before anybody answered.';
+        ? 'Not allowed: the user was asked and nobody answered in time. Continue without it, and say in your report what is missing.'
+        : 'Not allowed: the question was withdrawn before anybody answered.';
   return { isGiven: false, why };
 }
 
-/** What a person has to see first, whatever else a tool is given. */
+/** The arguments a person has to see first. */
 const FIRST = ['command', 'cmd', 'script', 'code', 'file_path', 'path', 'url'];
 const OPTIONS = 'With: ';
 
-/** A command as it would be typed, then all else it is run with. What could pass for that, or is no text, is shown as JSON writes it. */
+/** A command as one would type it, then its options. A command that could be mistaken for options, or is no plain text, is shown as JSON. */
 function argumentsText(input: ToolUse['input']): string {
   const { command, ...rest } = input;
   if (typeof command !== 'string') return JSON.stringify(inOrder(input), null, 2);
@@ -62,7 +62,7 @@ const inOrder = (input: ToolUse['input']): ToolUse['input'] =>
     ...Object.entries(input).filter(([name]) => !FIRST.includes(name)),
   ]);
 
-/** Said before the rest, so that nobody allows what they have not seen without knowing. */
+/** The warning comes first, so that nobody allows unseen text without knowing. */
 function bounded(text: string): string {
   if (text.length <= MAX_DETAILS_LENGTH) return text;
   const cut = text.slice(0, MAX_DETAILS_LENGTH).toWellFormed();

@@ -60,7 +60,7 @@ async function setUp(file = tempFile()) {
 test('an answer that cannot be written down is no answer: the question stays open, and can be answered again', async () => {
   const { inbox, faults } = await setUp();
   const { id } = await inbox.ask({ run: child, kind: 'approval', question: 'May I?' });
-  const settled = inbox.untilSettled(id, never);
+  const settled = inbox.untilClosed(id, never);
   faults.refuses = true;
   await expect(inbox.answer(id, 'yes', BY)).rejects.toMatchObject({ code: 'DATABASE_FAILED' });
   expect(inbox.openOf(child.id)).toHaveLength(1);
@@ -103,7 +103,7 @@ test('a run that ends while its question is written down has none open afterward
   const asking = inbox.ask({ run: child, kind: 'question', question: 'Well?' });
   live.delete(child.id);
   const { id } = await asking;
-  expect(await inbox.untilSettled(id, never)).toMatchObject({ state: 'withdrawn' });
+  expect(await inbox.untilClosed(id, never)).toMatchObject({ state: 'withdrawn' });
   expect(await store.inboxItem(id)).toMatchObject({ state: 'withdrawn', answer: null, answeredBy: null });
 });
 
@@ -141,13 +141,13 @@ test('the next hub goes on with what is open, and ends what nobody waits for any
 
   const next = open();
   await next.recover();
-  expect(await next.untilSettled(due.id, never)).toMatchObject({ state: 'expired', answer: 'yes' });
+  expect(await next.untilClosed(due.id, never)).toMatchObject({ state: 'expired', answer: 'yes' });
   expect(next.open()).toMatchObject([{ id: kept.id, deadlineAt: kept.deadlineAt }]);
   for (const [{ id }, withdrawnBecause] of [
     [ofServer, 'hub_ended'],
     [ofGone, 'run_ended'],
   ] as const)
-    expect(await next.untilSettled(id, never)).toMatchObject({ state: 'withdrawn', withdrawnBecause });
+    expect(await next.untilClosed(id, never)).toMatchObject({ state: 'withdrawn', withdrawnBecause });
   expect(await next.ask({ ...ask, question: 'Kept?' })).toMatchObject({ id: kept.id });
 });
 
@@ -158,8 +158,8 @@ test('what was settled and never heard is the answer to the same question, once'
   await inbox.answer(id, 'yes', BY);
   const again = await inbox.ask(ask);
   expect(again).toMatchObject({ id, answer: 'yes' });
-  inbox.handOut(again);
-  await inbox.wentOn(child.id);
+  inbox.deliver(again);
+  await inbox.markResumed(child.id);
   expect(await store.inboxItem(id)).toMatchObject({ heardAt: expect.any(Number) });
   expect(await inbox.ask(ask)).toMatchObject({ state: 'open', answer: null });
   // What a server asks is asked for one call: another call is another question.
@@ -174,7 +174,7 @@ describe('a hub that dies with an answer on its way', () => {
   test('is followed by one that still has it for who asks again', async () => {
     const { inbox, open } = await setUp();
     const { id } = await inbox.ask(ask);
-    inbox.handOut(await inbox.answer(id, 'this', BY));
+    inbox.deliver(await inbox.answer(id, 'this', BY));
     const next = open();
     await next.recover();
     expect(await next.ask(ask)).toMatchObject({ id, answer: 'this' });
@@ -183,23 +183,23 @@ describe('a hub that dies with an answer on its way', () => {
   test('and had just seen the run do something else: the same words mean that question, once', async () => {
     const { inbox, open, time } = await setUp();
     const { id } = await inbox.ask(ask);
-    inbox.handOut(await inbox.answer(id, 'this', BY));
-    await inbox.wentOn(child.id);
+    inbox.deliver(await inbox.answer(id, 'this', BY));
+    await inbox.markResumed(child.id);
     time.now += 1_000;
     const next = open();
     const again = await next.ask(ask);
     expect(again).toMatchObject({ id, answer: 'this' });
-    next.handOut(again);
+    next.deliver(again);
     time.now += 1_000;
-    await next.wentOn(child.id);
+    await next.markResumed(child.id);
     expect(await next.ask(ask)).toMatchObject({ state: 'open' });
   });
 
   test('long ago: the same words are a new question', async () => {
     const { inbox, open, time } = await setUp();
     const { id } = await inbox.ask(ask);
-    inbox.handOut(await inbox.answer(id, 'this', BY));
-    await inbox.wentOn(child.id);
+    inbox.deliver(await inbox.answer(id, 'this', BY));
+    await inbox.markResumed(child.id);
     time.now += 121_000;
     expect(await open().ask(ask)).toMatchObject({ state: 'open' });
   });
@@ -207,7 +207,7 @@ describe('a hub that dies with an answer on its way', () => {
   test('a run that ended well has heard what it was told', async () => {
     const { inbox, store, end } = await setUp();
     const { id } = await inbox.ask(ask);
-    inbox.handOut(await inbox.answer(id, 'this', BY));
+    inbox.deliver(await inbox.answer(id, 'this', BY));
     expect(await store.inboxItem(id)).toMatchObject({ heardAt: null });
     await end(child);
     await expect.poll(async () => (await store.inboxItem(id))?.heardAt).toEqual(expect.any(Number));
@@ -252,13 +252,13 @@ test('an answer that comes after the deadline is too late, whatever the alarm sa
 test('whoever waits hears of a question once, and everybody for themselves', async () => {
   const { inbox } = await setUp();
   const { id } = await inbox.ask({ run: child, kind: 'question', question: 'Well?' });
-  expect([inbox.tell(id, 'user'), inbox.tell(id, 'user'), inbox.tell(id, lead.id)]).toEqual([
+  expect([inbox.notify(id, 'user'), inbox.notify(id, 'user'), inbox.notify(id, lead.id)]).toEqual([
     true,
     false,
     true,
   ]);
   await inbox.answer(id, 'yes', BY);
-  expect(inbox.tell(id, child.id)).toBe(false);
+  expect(inbox.notify(id, child.id)).toBe(false);
 });
 
 test.each([

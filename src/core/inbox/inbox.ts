@@ -12,22 +12,19 @@ import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
 import {
   alreadyClosed,
   DeliveredAnswers,
+  type DeliveryPorts,
   full,
-  type HandedOutPorts,
   OpenItems,
   unknownItem,
 } from './open-items.ts';
 
 const MINUTE = 60_000;
 
-/**
- * Until when an answer is waited for. Never as long as the asker's own turn may take: it must still be told, and do something
- * with it.
- */
+/** When an item expires. Always before the end of the asker's turn: the run must still get the answer and use it. */
 export function deadlineOf(
   { minutes }: Pick<Ask, 'minutes'>,
   settings: HubSettings,
-  /** Milliseconds that the asker's turn has left; null: nothing ends it. */
+  /** Milliseconds left in the asker's turn; null: no limit. */
   turnLeft: number | null,
   now: number,
 ): number {
@@ -38,52 +35,51 @@ export function deadlineOf(
   return Math.round(Math.min(wanted, now + Math.max(left - MINUTE, left / 2)));
 }
 
-interface InboxPorts extends HandedOutPorts {
+interface InboxPorts extends DeliveryPorts {
   store: Store;
   settings(): HubSettings;
-  /** The run as it is now, if it has not ended. */
+  /** The run's current state; null: it has ended. */
   current(id: RunId): Run | null;
-  /** Milliseconds that its turn has left; null: nothing ends it. */
+  /** Milliseconds left in its turn; null: no limit. */
   timeLeft(id: RunId): number | null;
 }
 
-/** An agent that asks without end is not one that waits for answers. */
 const MAX_OPEN_OF_RUN = 20;
-/** Of a run, the newest that are looked through for an answer it did not hear. */
-const LOOKED_THROUGH = 100;
+/** Newest closed items of a run that are searched for an answer it did not get. */
+const MAX_SEARCHED = 100;
 const ALL_ITEMS = 100_000;
-const AGAIN_MS = 5_000;
+const RETRY_DELAY_MS = 5_000;
 
-/** What agents want of somebody else, from the question to the answer or whatever comes in its place. All of it is on disk. */
+/** Questions, approvals and permissions of agents, from the question until it is answered or closed. All of it is on disk. */
 export class Inbox {
   private readonly ports: InboxPorts;
   private readonly opened: OpenItems;
   private readonly queue = new KeyedQueue<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
   private readonly deadlines: Deadlines<InboxId>;
-  private readonly handed: DeliveredAnswers;
+  private readonly delivered: DeliveredAnswers;
 
   constructor(ports: InboxPorts) {
     this.ports = ports;
-    this.handed = new DeliveredAnswers(ports);
+    this.delivered = new DeliveredAnswers(ports);
     this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     this.deadlines = new Deadlines(ports.clock);
-    // What is on disk is what counts, and whoever else hears of an event finds it so.
+    // Memory follows the disk, before other listeners of the same event read it.
     ports.store.onEvents(events => {
       for (const { body, runId } of events)
-        if (body.type === 'inbox.asked') this.keep(body.item);
-        else if (body.type === 'inbox.settled') this.letGo(body.item);
+        if (body.type === 'inbox.asked') this.add(body.item);
+        else if (body.type === 'inbox.settled') this.remove(body.item);
         else if (body.type === 'run.ended' && runId !== null) {
-          if (body.status === 'completed') void this.wentOn(runId);
-          this.handed.forget(runId);
+          if (body.status === 'completed') void this.markResumed(runId);
+          this.delivered.forget(runId);
           this.onEnd(runId);
         }
     });
   }
 
   /**
-   * What the run asks, open from now on. The same question again is that item: still open, or answered and never heard. Throws
+   * Opens an item. An equal question returns the earlier item if that is open, or if its answer was never delivered. Throws
    * INVALID_INPUT, INVALID_TEXT, ANSWER_INVALID (of the default) and INBOX_FULL.
    */
   async ask(ask: Ask): Promise<InboxItem> {
@@ -105,67 +101,67 @@ export class Inbox {
         ...{ state: 'open', answer: null, answeredBy: null, answeredAt: null, heardAt: null },
       };
       await this.write(item, 'inbox.asked');
-      // It may have ended while that was written.
+      // The run may have ended during the write.
       if (!this.ports.current(run.id)) this.onEnd(run.id);
       return item;
     });
   }
 
-  /** Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN. Of several who answer, the first is heard. */
+  /** The first answer counts. Throws ANSWER_INVALID, INVALID_TEXT, ALREADY_ANSWERED and INBOX_UNKNOWN. */
   answer(id: InboxId, said: string, by: AnsweredBy): Promise<InboxItem> {
-    return this.settleOpen(id, item => ({
+    return this.closeOpen(id, item => ({
       state: 'answered',
       answer: answerText(item, said),
       answeredBy: by,
     }));
   }
 
-  /** The person who was asked will not answer: a no to whatever takes one. Throws ALREADY_ANSWERED and INBOX_UNKNOWN. */
+  /** The person will not answer. Where yes or no is asked, that is a no. Throws ALREADY_ANSWERED and INBOX_UNKNOWN. */
   decline(id: InboxId, by: AnsweredBy): Promise<InboxItem> {
-    return this.settleOpen(id, ({ kind, fields }) =>
+    return this.closeOpen(id, ({ kind, fields }) =>
       kind === 'question' && fields.length === 0
         ? { state: 'declined', answeredBy: by }
         : { state: 'answered', answer: NO, answeredBy: by },
     );
   }
 
-  /** Nobody waits for it any more. */
+  /** Nobody waits for the answer any more. */
   withdraw(id: InboxId, because: WithdrawnBecause): Promise<void> {
     return this.ifOpen(id, { state: 'withdrawn', withdrawnBecause: because });
   }
 
-  /** Settles with the item once it is settled; with null when the signal fires before. Throws INBOX_UNKNOWN. */
-  async untilSettled(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
-    return this.opened.get(id) ? this.opened.untilSettled(id, signal) : this.stored(id);
+  /** Resolves with the item once it is closed; with null when the signal fires first. Throws INBOX_UNKNOWN. */
+  async untilClosed(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
+    return this.opened.get(id) ? this.opened.untilClosed(id, signal) : this.stored(id);
   }
 
-  /** What the user is asked by these runs, or by any that came of them. */
+  /** Open items of these runs and their descendants. */
   openFor(runIds: readonly RunId[], owner: InboxItem['owner'] = 'user'): InboxItem[] {
     return this.opened.below(runIds).filter(item => item.owner === owner);
   }
 
-  /** Whether somebody hears of an open question for the first time. */
-  tell(id: InboxId, whom: string): boolean {
-    return this.opened.tell(id, whom);
+  /** Whether this is the first notification of an open item to them. */
+  notify(id: InboxId, whom: string): boolean {
+    return this.opened.notify(id, whom);
   }
 
-  isTold(id: InboxId, whom: string): boolean {
-    return this.opened.isTold(id, whom);
+  isNotified(id: InboxId, whom: string): boolean {
+    return this.opened.isNotified(id, whom);
   }
 
-  /** Called with what is asked from now on. Returns how to stop. */
+  /** Calls the listener with every new item. Returns a function that stops it. */
   onAsked(listener: (item: InboxItem) => void): () => void {
     return this.opened.onAsked(listener);
   }
 
-  /** The asker is told now how it was settled. Whether that arrives is known when it goes on: until then it may ask again. */
-  handOut(item: InboxItem): void {
-    if (item.state !== 'open') this.handed.add(item);
+  /** The asker gets the answer now. That it arrived is known when the run continues: until then it may ask again. */
+  deliver(item: InboxItem): void {
+    if (item.state !== 'open') this.delivered.add(item);
   }
 
-  /** A run does something else: it has what it was told, and the same question from now on is a new one. Never rejects. */
-  wentOn(runId: RunId): Promise<void> {
-    return this.handed.wentOn(runId);
+  /** The run continues, so it has its answers: an equal question is a new one from now on. Never rejects. */
+  markResumed(runId: RunId): Promise<void> {
+    return this.delivered.markResumed(runId);
   }
 
   /** Nearest deadline first. */
@@ -178,36 +174,36 @@ export class Inbox {
     return this.opened.list().filter(item => item.runId === runId);
   }
 
-  /** By its id or any beginning of it that only one has. Throws INBOX_UNKNOWN. */
+  /** By its id or a unique prefix of it. Throws INBOX_UNKNOWN. */
   find(given: string): Promise<InboxItem> {
     return this.findAmong(given, {});
   }
 
-  /** The same, of what this run asked. */
+  /** Like `find`, among the items this run asked. */
   askedBy(runId: RunId, given: string): Promise<InboxItem> {
     return this.findAmong(given, { runId });
   }
 
-  /** The same, of what this run was asked. */
+  /** Like `find`, among the items this run has to answer. */
   owned(owner: RunId, given: string): Promise<InboxItem> {
     return this.findAmong(given, { owner });
   }
 
-  /** Newest first, whatever became of them. */
+  /** Open and closed items, newest first. */
   list(filter: Omit<InboxFilter, 'idPrefix' | 'state'>): Promise<InboxItem[]> {
     return this.ports.store.inboxItems(filter);
   }
 
-  /** What an earlier hub left open: whose run is gone is withdrawn, whose time is up expires, the rest waits on. */
+  /** Items that an earlier hub left open: withdrawn if the run is gone, expired if their time is up. */
   async recover(): Promise<void> {
     const items = await this.ports.store.inboxItems({ state: 'open', limit: ALL_ITEMS });
-    for (const item of items.toReversed()) this.keep(item);
+    for (const item of items.toReversed()) this.add(item);
     for (const item of items) {
-      // The call of a server that asked broke off with that hub.
+      // The server's call ended with that hub.
       const isOfServer = item.source !== null && item.kind !== 'permission';
       if (!this.ports.current(item.runId)) await this.withdraw(item.id, 'run_ended');
       else if (isOfServer) await this.withdraw(item.id, 'hub_ended');
-      else if (item.owner !== 'user' && !this.ports.current(item.owner)) await this.handOver(item.id);
+      else if (item.owner !== 'user' && !this.ports.current(item.owner)) await this.passToUser(item.id);
     }
   }
 
@@ -230,15 +226,15 @@ export class Inbox {
   private async askedBefore(runId: RunId, wording: ReturnType<typeof wordingOf>): Promise<InboxItem | null> {
     const open = this.openOf(runId).find(item => isSame(item, wording));
     if (open) return open;
-    const earlier = await this.ports.store.inboxItems({ runId, isSettled: true, limit: LOOKED_THROUGH });
+    const earlier = await this.ports.store.inboxItems({ runId, isSettled: true, limit: MAX_SEARCHED });
     return (
       earlier.find(
-        item => item.state !== 'withdrawn' && isSame(item, wording) && this.handed.mayNotHaveArrived(item),
+        item => item.state !== 'withdrawn' && isSame(item, wording) && this.delivered.mayNotHaveArrived(item),
       ) ?? null
     );
   }
 
-  /** The run that started it, if that can answer. Who is reviewed cannot: it has no turn meanwhile. */
+  /** The run that started it, if that can answer. A reviewed run cannot: it has no turn meanwhile. */
   private leadOf({ parentId, reviewOf }: Run): RunId | null {
     const lead = parentId === null || reviewOf !== null ? null : this.ports.current(parentId);
     return lead && !isEnd(lead.status) && lead.options.spawn ? lead.id : null;
@@ -248,21 +244,21 @@ export class Inbox {
     const item = this.opened.get(id);
     if (!item) return;
     this.ifOpen(id, unanswered(item)).catch(thrown => {
-      this.ports.warn(`That ${id} is past its deadline could not be recorded`, thrown);
-      if (this.opened.get(id)) this.alarms.set(id, AGAIN_MS);
+      this.ports.warn(`Could not record that ${id} has expired`, thrown);
+      if (this.opened.get(id)) this.alarms.set(id, RETRY_DELAY_MS);
     });
   }
 
   private onEnd(runId: RunId): void {
     const left = this.opened.list().filter(item => item.runId === runId || item.owner === runId);
     for (const { id, runId: asker } of left) {
-      const done = asker === runId ? this.withdraw(id, 'run_ended') : this.handOver(id);
-      done.catch(thrown => this.ports.warn(`What ${runId} left in the inbox could not be seen to`, thrown));
+      const done = asker === runId ? this.withdraw(id, 'run_ended') : this.passToUser(id);
+      done.catch(thrown => this.ports.warn(`Could not close the open questions of ${runId}`, thrown));
     }
   }
 
-  /** The run that was to answer it is gone: it is the user's now. */
-  private handOver(id: InboxId): Promise<void> {
+  /** The run that should answer has ended. */
+  private passToUser(id: InboxId): Promise<void> {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
       if (!item || item.owner === 'user') return;
@@ -273,45 +269,45 @@ export class Inbox {
   private ifOpen(id: InboxId, patch: Partial<InboxItem>): Promise<void> {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
-      if (item) await this.settle(item, patch);
+      if (item) await this.closeItem(item, patch);
     });
   }
 
-  private settleOpen(id: InboxId, patchOf: (item: InboxItem) => Partial<InboxItem>): Promise<InboxItem> {
+  private closeOpen(id: InboxId, patchOf: (item: InboxItem) => Partial<InboxItem>): Promise<InboxItem> {
     return this.queue.run(id, async () => {
       const item = this.opened.get(id);
       if (!item) throw alreadyClosed(await this.stored(id));
-      // The alarm may be late: the machine was busy.
-      if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.settle(item, unanswered(item)));
-      return this.settle(item, patchOf(item));
+      // On a busy machine the alarm may be late.
+      if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.closeItem(item, unanswered(item)));
+      return this.closeItem(item, patchOf(item));
     });
   }
 
-  private async settle(item: InboxItem, patch: Partial<InboxItem>): Promise<InboxItem> {
-    const settled: InboxItem = { ...item, ...patch, answeredAt: this.ports.clock.now() };
-    await this.write(settled, 'inbox.settled');
-    return settled;
+  private async closeItem(item: InboxItem, patch: Partial<InboxItem>): Promise<InboxItem> {
+    const closed: InboxItem = { ...item, ...patch, answeredAt: this.ports.clock.now() };
+    await this.write(closed, 'inbox.settled');
+    return closed;
   }
 
-  private keep(item: InboxItem): void {
+  private add(item: InboxItem): void {
     this.alarms.set(item.id, this.timeLeft(item));
-    this.opened.keep(item);
+    this.opened.add(item);
   }
 
   private timeLeft({ id, createdAt, deadlineAt }: InboxItem): number {
     return this.deadlines.left(id, { from: createdAt, until: deadlineAt });
   }
 
-  private letGo(item: InboxItem): void {
+  private remove(item: InboxItem): void {
     this.alarms.set(item.id, null);
     this.deadlines.forget(item.id);
-    this.opened.letGo(item);
+    this.opened.remove(item);
   }
 
   private write(item: InboxItem, type: 'inbox.asked' | 'inbox.settled'): Promise<void> {
     const { runId, squadId } = item;
-    const told: NewEvent = { at: this.ports.clock.now(), runId, squadId, body: { type, item } };
-    return this.ports.store.commit({ inbox: [item], events: [told] });
+    const event: NewEvent = { at: this.ports.clock.now(), runId, squadId, body: { type, item } };
+    return this.ports.store.commit({ inbox: [item], events: [event] });
   }
 
   private async stored(id: InboxId): Promise<InboxItem> {

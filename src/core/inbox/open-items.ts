@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../../base/clock.ts';
 import { nearest, oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -7,12 +8,13 @@ import type { Run } from '../../schema/run.ts';
 import type { Store } from '../ports/store.ts';
 import { MAX_LINE_LENGTH } from '../runs/descendants.ts';
 
-/** What is open, in memory, and who wants to hear of it. */
+/** The open items, in memory, and who is notified of them. */
 export class OpenItems {
   private readonly items = new Map<InboxId, InboxItem>();
-  private readonly waiting = new Map<InboxId, Set<(item: InboxItem) => void>>();
+  /** Emits the id of an item when it is closed. */
+  private readonly closed = new EventEmitter().setMaxListeners(0);
   private readonly listeners = new Set<(item: InboxItem) => void>();
-  private readonly told = new Map<InboxId, Set<string>>();
+  private readonly notified = new Map<InboxId, Set<string>>();
   private readonly current: (id: RunId) => Run | null;
 
   constructor(current: (id: RunId) => Run | null) {
@@ -28,40 +30,29 @@ export class OpenItems {
     return [...this.items.values()];
   }
 
-  /** Asked by these runs, or by any that came of them. */
+  /** Asked by these runs or their descendants. */
   below(runIds: readonly RunId[]): InboxItem[] {
     const wanted = new Set(runIds);
     return this.list().filter(({ runId }) => this.isBelow(runId, wanted));
   }
 
-  keep(item: InboxItem): void {
+  add(item: InboxItem): void {
     this.items.set(item.id, item);
     for (const listener of [...this.listeners]) listener(item);
   }
 
-  letGo(settled: InboxItem): void {
-    const { id } = settled;
-    this.items.delete(id);
-    this.told.delete(id);
-    for (const done of [...(this.waiting.get(id) ?? [])]) done(settled);
-    this.waiting.delete(id);
+  remove(item: InboxItem): void {
+    this.items.delete(item.id);
+    this.notified.delete(item.id);
+    this.closed.emit(item.id, item);
   }
 
-  /** Of one that is open: settles with how it was settled, or with null when the signal fires before. */
-  untilSettled(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
-    if (signal.aborted) return Promise.resolve(null);
-    return new Promise(settle => {
-      const waiting = this.waiting.get(id) ?? new Set();
-      this.waiting.set(id, waiting);
-      const done = (item: InboxItem | null) => {
-        waiting.delete(done);
-        signal.removeEventListener('abort', gone);
-        settle(item);
-      };
-      const gone = () => done(null);
-      waiting.add(done);
-      signal.addEventListener('abort', gone, { once: true });
-    });
+  /** Resolves with the closed item; with null when the signal fires first. */
+  untilClosed(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
+    return once(this.closed, id, { signal }).then(
+      ([item]: InboxItem[]) => item!,
+      () => null,
+    );
   }
 
   onAsked(listener: (item: InboxItem) => void): () => void {
@@ -69,15 +60,15 @@ export class OpenItems {
     return () => this.listeners.delete(listener);
   }
 
-  /** Whether that is news to them. */
-  tell(id: InboxId, whom: string): boolean {
-    if (!this.items.has(id) || this.isTold(id, whom)) return false;
-    this.told.set(id, (this.told.get(id) ?? new Set()).add(whom));
+  /** False: they were notified before, or the item is closed. */
+  notify(id: InboxId, whom: string): boolean {
+    if (!this.items.has(id) || this.isNotified(id, whom)) return false;
+    this.notified.set(id, (this.notified.get(id) ?? new Set()).add(whom));
     return true;
   }
 
-  isTold(id: InboxId, whom: string): boolean {
-    return this.told.get(id)?.has(whom) === true;
+  isNotified(id: InboxId, whom: string): boolean {
+    return this.notified.get(id)?.has(whom) === true;
   }
 
   private isBelow(runId: RunId, wanted: ReadonlySet<RunId>): boolean {
@@ -90,24 +81,24 @@ export class OpenItems {
   }
 }
 
-export interface HandedOutPorts {
+export interface DeliveryPorts {
   clock: Clock;
   store: Pick<Store, 'commit'>;
   warn(message: string, cause: unknown): void;
-  /** Called between the steps of telling an asker, by name. */
+  /** Called between the steps of a delivery, by name. */
   checkpoint(name: string): void;
 }
 
-/** How long after a hub died with an answer on its way the same words still mean that question. */
+/** After a hub died while delivering an answer, for this long an equal question counts as the same one. */
 const ASKED_AGAIN_MS = 120_000;
 
-/** Settled items on their way to the run that asked. Whether one arrived is known when the run goes on: until then it may ask again. */
+/** Answers on their way to the run that asked. That one arrived is known when the run continues: until then it may ask again. */
 export class DeliveredAnswers {
-  private readonly ports: HandedOutPorts;
+  private readonly ports: DeliveryPorts;
   private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
   private readonly openedAt: { wall: number; monotonic: number };
 
-  constructor(ports: HandedOutPorts) {
+  constructor(ports: DeliveryPorts) {
     this.ports = ports;
     this.openedAt = { wall: ports.clock.now(), monotonic: ports.clock.monotonic() };
   }
@@ -118,19 +109,18 @@ export class DeliveredAnswers {
     this.ports.checkpoint('inbox:handed');
   }
 
-  /** A run does something else: it has what it was told. Never rejects. */
-  async wentOn(runId: RunId): Promise<void> {
+  /** The run continues, so it has its answers. Never rejects. */
+  async markResumed(runId: RunId): Promise<void> {
     const items = [...(this.items.get(runId)?.values() ?? [])];
     if (items.length === 0) return;
     this.items.delete(runId);
     const heardAt = this.ports.clock.now();
     await this.ports.store
       .commit({ inbox: items.map(item => ({ ...item, heardAt })), events: [] })
-      .catch(thrown => this.ports.warn(`That ${runId} has its answers could not be recorded`, thrown));
+      .catch(thrown => this.ports.warn(`Could not record that ${runId} has its answers`, thrown));
     this.ports.checkpoint('inbox:heard');
   }
 
-  /** The run has ended. */
   forget(runId: RunId): void {
     this.items.delete(runId);
   }
@@ -151,25 +141,25 @@ export function alreadyClosed(item: InboxItem): SquadError {
   });
 }
 
-/** What became of it, as the rest of a sentence. */
+/** How it was closed, as the rest of a sentence. */
 function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
-  const words = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
+  const text = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
   if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
   if (state === 'declined') return `was declined by ${whoAnswered(answeredBy)}`;
-  if (state === 'expired') return `was not answered in time; its default was ${words}`;
-  return `was already answered with ${words} by ${whoAnswered(answeredBy)}`;
+  if (state === 'expired') return `was not answered in time; its default was ${text}`;
+  return `was already answered with ${text} by ${whoAnswered(answeredBy)}`;
 }
 
 export const full = (runId: RunId, most: number): SquadError =>
   new SquadError(
     'INBOX_FULL',
-    `Run ${runId} has ${most} questions open; no more are taken until some are answered`,
+    `Run ${runId} has ${most} questions open; it cannot ask more until some are answered`,
     {
       suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
     },
   );
 
-/** `found` are several that begin so; `others` all there could be. */
+/** `found`: items whose ids begin with it; `others`: all candidates. */
 export function unknownItem(
   given: string,
   found: readonly InboxItem[],
@@ -178,11 +168,11 @@ export function unknownItem(
   if (found.length > 1)
     return new SquadError(
       'INBOX_UNKNOWN',
-      `${oneLine(visibleText(given), 60)} is the beginning of several ids: ${found
+      `${oneLine(visibleText(given), 60)} matches several ids: ${found
         .slice(0, 5)
         .map(({ id }) => id)
         .join(', ')}`,
-      { suggestions: ['Give more letters.'] },
+      { suggestions: ['Give more characters of the id.'] },
     );
   const near = nearest(
     given.slice(0, 40),
@@ -198,7 +188,7 @@ export function unknownItem(
           ? `Did you mean ${near.join(' or ')}?`
           : open.length > 0
             ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(visibleText(question), 60)})`).join(', ')}.`
-            : '`squad inbox --all` shows what was asked.',
+            : '`squad inbox --all` lists all questions.',
       ],
     },
   );

@@ -1,29 +1,30 @@
 import type { Worktree } from '../../schema/worktree.ts';
 
-export interface ForgeRepository {
+/** A repository on its Git host. */
+export interface HostedRepository {
   owner: string;
   name: string;
   apiUrl: string;
   /** Name of the Git remote it was found by. */
   remote: string;
-  /** Address for pushing, without a password or token. */
+  /** The push URL, without password or token. */
   url: string;
 }
 
-export interface ForgeAccess {
+export interface GitHostAccess {
   token: string;
   /** Set by the user for an Enterprise host. */
   apiUrl: string | null;
-  /** Variables that a push may need: SSH agent, proxies. */
+  /** For pushes: ssh agent, proxies. */
   env: Record<string, string>;
-  /** Timeout of one request, if shorter than usual. */
-  patienceMs?: number;
+  /** A shorter timeout than the default. */
+  timeoutMs?: number;
 }
 
 export interface PullRequest {
   number: number;
   url: string;
-  /** True: it had been opened before. */
+  /** It was already open. */
   existed: boolean;
 }
 
@@ -35,37 +36,39 @@ export interface CreatedIssue {
 /** GitHub, or a host with the same API. */
 export interface GitHost {
   /** Throws REMOTE_MISSING, CONFIG_INVALID. */
-  repository(folder: string, access: ForgeAccess): Promise<ForgeRepository>;
-  /** Whether merging this commit into that branch (null: into the base commit of the work tree) would change anything. Throws GIT_FAILED. */
-  brings(
+  repository(folder: string, access: GitHostAccess): Promise<HostedRepository>;
+  /** Whether the commit changes anything in that branch (null: since the work tree began). Throws GIT_FAILED. */
+  changesAnything(
     worktree: Worktree,
     commit: string,
-    base: { branch: string; repository: ForgeRepository } | null,
+    base: { branch: string; repository: HostedRepository } | null,
   ): Promise<boolean>;
-  /** Whether the two commits differ only in this file, one being an ancestor of the other. Throws GIT_FAILED. */
+  /** Whether all commits from one to the other change only this file. Throws GIT_FAILED. */
   changesOnly(worktree: Worktree, way: { from: string; to: string }, path: string): Promise<boolean>;
-  /** Pushes this commit to the work tree's branch. Throws PUSH_REJECTED: it is not there; GITHUB_UNREACHABLE: unknown; GIT_FAILED. */
-  push(worktree: Worktree, commit: string, repository: ForgeRepository, access: ForgeAccess): Promise<void>;
-  /** The commit of the work tree's branch on the host; null: there is no such branch. Throws as `push` does. */
-  remoteTip(worktree: Worktree, repository: ForgeRepository, access: ForgeAccess): Promise<string | null>;
-  /** The open pull request of a branch. Throws as `openPullRequest` does. */
+  /** Pushes the commit to the work tree's branch. Throws PUSH_REJECTED: it did not arrive; GITHUB_UNREACHABLE: it may have; GIT_FAILED. */
+  push(
+    worktree: Worktree,
+    commit: string,
+    repository: HostedRepository,
+    access: GitHostAccess,
+  ): Promise<void>;
+  /** The host's commit of the work tree's branch; null: it has no such branch. Throws like `push`. */
+  remoteTip(worktree: Worktree, repository: HostedRepository, access: GitHostAccess): Promise<string | null>;
+  /** The open pull request of a branch. Throws like `openPullRequest`. */
   findPullRequest(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     head: string,
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<PullRequest | null>;
-  /**
-   * The open pull request of the branch, or a new one; without a base, into the default branch. Throws NOTHING_TO_PROPOSE,
-   * GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE.
-   */
+  /** Returns the open one or creates one. Without a base it is for the default branch. Throws NOTHING_TO_PROPOSE, GITHUB_REFUSED, GITHUB_RATE_LIMITED, GITHUB_UNREACHABLE. */
   openPullRequest(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     ask: { head: string; base: string | null; title: string; body: string },
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<PullRequest>;
   createIssue(
-    repository: ForgeRepository,
+    repository: HostedRepository,
     issue: { title: string; body: string; labels: string[] },
-    access: ForgeAccess,
+    access: GitHostAccess,
   ): Promise<CreatedIssue>;
 }

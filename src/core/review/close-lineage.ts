@@ -13,7 +13,7 @@ import type { Deadlines } from '../runs/turn-limits.ts';
 import { BRANCH_LOCK_TIMEOUT_MS, finishFeedback } from './give-feedback.ts';
 import { ALL_REVIEWS, eventOf, type ReviewPorts, runNow } from './ports.ts';
 import { coderPrompt } from './prompts.ts';
-import { takeBackRequest } from './request-review.ts';
+import { undoRequest } from './request-review.ts';
 import {
   type Closing,
   closing,
@@ -25,7 +25,7 @@ import {
   wasUnsuccessful,
 } from './rounds.ts';
 
-/** Gives a task up: whoever is at work on it is stopped. Their work trees go when they have ended, their branches stay. */
+/** Abandons a task: stops its runs. Their work trees are removed when they have ended, their branches stay. */
 export async function abandonLineage(lineageId: RunId, why: string, ports: ReviewPorts): Promise<void> {
   const { store, clock } = ports;
   const intent: AbandonIntent = { id: randomUUID(), kind: 'abandon', at: clock.now(), lineageId, why };
@@ -34,43 +34,44 @@ export async function abandonLineage(lineageId: RunId, why: string, ports: Revie
     const coder = review.outcome === null ? await runNow(ports, review.coderId) : null;
     if (coder) closed.push(closing(review, { outcome: 'cancelled', reason: why }, coder, clock));
   }
-  // Both at once: a coder whose review is over goes on, unless it is known that it is not to.
+  // In one commit: a coder whose review is closed continues, unless the intent says that it must not.
   await store.commit({
     intents: [intent],
     reviews: closed.flatMap(({ reviews = [] }) => reviews),
     events: closed.flatMap(({ events }) => events),
   });
   ports.checkpoint('abandon:1');
-  await finishAbandoning(intent, ports);
+  await finishAbandon(intent, ports);
 }
 
 type AbandonIntent = Extract<Intent, { kind: 'abandon' }>;
 
-/** Once everybody was told to stop, that is on disk for each of them. Done twice it does nothing more. */
-async function finishAbandoning(
+/** Puts every stop on disk. Safe to do twice. */
+async function finishAbandon(
   { id: intentId, lineageId, why }: AbandonIntent,
   { store, runner, checkpoint, clock }: ReviewPorts,
 ): Promise<void> {
   const live = runner.liveRuns().filter(run => run.lineageId === lineageId && !isEnd(run.status));
   for (const { id, reviewOf, worktree } of live) {
-    if (reviewOf === null) runner.note(id, `Given up: ${why}${worktree ? ` ${whereItIs(worktree)}` : ''}`);
+    if (reviewOf === null)
+      runner.note(id, `Abandoned: ${why}${worktree ? ` ${workLocation(worktree)}` : ''}`);
     await runner.stop(id, reviewOf === null ? 'abandon' : 'terminate');
     for (const child of await descendantsOf(store, id))
       if (child.lineageId !== lineageId) await runner.stop(child.id, 'cancel');
     checkpoint('abandon:2');
   }
   const undecided = (await store.runs({ lineageId, limit: ALL_REVIEWS })).filter(isAtReviewLimit);
-  const given = undecided.map(run => givenUp(run, why));
-  const events = given.map(run => eventOf(clock, run, endOf(run)));
-  await store.commit({ runs: given, intentsDone: [intentId], events });
+  const abandoned = undecided.map(run => abandonedRun(run, why));
+  const events = abandoned.map(run => eventOf(clock, run, endOf(run)));
+  await store.commit({ runs: abandoned, intentsDone: [intentId], events });
 }
 
-/** A coder that completed at the limit of its reviews waits for a decision, and this is one. */
-const givenUp = (run: Run, why: string): Run => ({
+/** A coder that completed at its review limit waits for a decision: this is one. */
+const abandonedRun = (run: Run, why: string): Run => ({
   ...run,
   status: nextStatus(run.status, 'abandon'),
   error: null,
-  notes: [...run.notes, `Given up: ${why}${run.worktree ? ` ${whereItIs(run.worktree)}` : ''}`],
+  notes: [...run.notes, `Abandoned: ${why}${run.worktree ? ` ${workLocation(run.worktree)}` : ''}`],
 });
 
 const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, { type: 'run.ended' }> => ({
@@ -78,22 +79,22 @@ const endOf = ({ status, usage, startedAt, endedAt }: Run): Extract<EventBody, {
   durationMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
 });
 
-/** Whether anything was left to save is not known before its agent has ended. */
-const whereItIs = (worktree: Worktree): string =>
+/** Whether there is anything to save is known only after the agent has ended. */
+const workLocation = (worktree: Worktree): string =>
   `Its work is on branch ${worktree.branch}; what was not committed, if anything, is saved as ${savedRefOf(worktree)}.`;
 
-/** Goes on with what was begun for a task and has not come to its end. Returns the reviews whose feedback still has to wait. */
+/** Continues the unfinished intents of a task. Returns the reviews whose feedback still has to wait. */
 async function resumeUnfinished(lineageId: RunId, ports: ReviewPorts): Promise<Set<ReviewId>> {
   const waiting = new Set<ReviewId>();
   for (const intent of await ports.store.intents()) {
-    if (intent.kind === 'abandon' && intent.lineageId === lineageId) await finishAbandoning(intent, ports);
+    if (intent.kind === 'abandon' && intent.lineageId === lineageId) await finishAbandon(intent, ports);
     if (intent.kind !== 'send_feedback' || (await lineageOf(intent, ports)) !== lineageId) continue;
     if (!(await finishFeedback(intent, ports))) waiting.add(intent.reviewId);
   }
   return waiting;
 }
 
-/** Tasks for which something was begun. */
+/** Tasks with an unfinished intent. */
 export async function unfinishedLineages(ports: ReviewPorts): Promise<RunId[]> {
   const lineages: RunId[] = [];
   for (const intent of await ports.store.intents()) {
@@ -109,44 +110,44 @@ const lineageOf = async (
   { store }: ReviewPorts,
 ): Promise<RunId | null> => (await store.review(reviewId))?.lineageId ?? null;
 
-/** How long a reviewer that has given its feedback is left to hear that it arrived. */
-const LEAVE_MS = 2_000;
+/** Time for a reviewer to get the result of its last call. */
+const REVIEWER_EXIT_DELAY_MS = 2_000;
 
-/** However late it is, never at once: what cannot be settled must not be tried without end. */
+/** Never at once, however late it is: a review that cannot be closed must not be retried in a loop. */
 const MIN_DELAY_MS = 1_000;
 
-/** How soon words are tried to be given again that another git was in the way of. */
-const AGAIN_MS = 5_000;
+/** For feedback that another git process blocked. */
+const FEEDBACK_RETRY_MS = 5_000;
 
 /**
- * Brings a task to where its rows say it should be: reviews that nobody can end any more are closed, reviewers that are done
- * are stopped, the coder goes on. Done twice it does nothing. Returns in how many milliseconds to look again; null: when something
- * happens.
+ * Brings a task to the state that its rows demand: closes reviews that nobody can end any more, stops reviewers that are done, lets
+ * the coder continue. Safe to do twice. Returns in how many milliseconds to check again; null: at the next event.
  */
 export async function closeLineage(
   lineageId: RunId,
   ports: ReviewPorts,
   deadlines: Deadlines<string>,
 ): Promise<number | null> {
-  const onTheirWay = await resumeUnfinished(lineageId, ports);
+  const pendingFeedback = await resumeUnfinished(lineageId, ports);
   const reviews = await ports.store.reviews({ lineageId, limit: ALL_REVIEWS });
   const times: number[] = [];
   for (const [i, review] of reviews.entries()) {
     const isOpen = review.outcome === null;
     const timeLeft = () => deadlines.left(review.id, { from: review.requestedAt, until: review.deadlineAt });
-    if (onTheirWay.has(review.id) && timeLeft() > 0) {
-      times.push(Math.min(timeLeft(), AGAIN_MS));
+    if (pendingFeedback.has(review.id) && timeLeft() > 0) {
+      times.push(Math.min(timeLeft(), FEEDBACK_RETRY_MS));
       continue;
     }
     if (isOpen) reviews[i] = await closeIfOver(review, ports, timeLeft());
     if (reviews[i]!.outcome === null) times.push(Math.max(timeLeft(), MIN_DELAY_MS));
     else {
       deadlines.forget(review.id);
-      times.push(...(await letGo(reviews[i]!, ports, deadlines)));
+      times.push(...(await stopReviewer(reviews[i]!, ports, deadlines)));
     }
   }
   for (const coder of ports.runner.liveRuns())
-    if (coder.lineageId === lineageId && coder.status === 'waiting_review') await goOn(coder, reviews, ports);
+    if (coder.lineageId === lineageId && coder.status === 'waiting_review')
+      await continueCoder(coder, reviews, ports);
   return times.length > 0 ? Math.min(...times) : null;
 }
 
@@ -157,7 +158,7 @@ async function closeIfOver(review: Review, ports: ReviewPorts, timeLeft: number)
     runNow(ports, review.reviewerId),
   ]);
   const refused = reviewer?.status === 'completed' ? await lastRefusal(reviewer, store) : null;
-  const how = howItIsOver(coder, reviewer, { timeLeft, refused });
+  const how = closingOf(coder, reviewer, { timeLeft, refused });
   if (how === null || !coder) return review;
   const change = closing(review, how, coder, clock);
   await store.commit(change);
@@ -165,7 +166,7 @@ async function closeIfOver(review: Review, ports: ReviewPorts, timeLeft: number)
   return change.reviews![0]!;
 }
 
-function howItIsOver(
+function closingOf(
   coder: Run | null,
   reviewer: Run | null,
   { timeLeft, refused }: { timeLeft: number; refused: Refusal | null },
@@ -173,14 +174,14 @@ function howItIsOver(
   if (coder && isEnd(coder.status))
     return {
       outcome: 'cancelled',
-      reason: `Run ${coder.id} was ${coder.status} before the review was over.`,
+      reason: `Run ${coder.id} was ${coder.status} before the review ended.`,
     };
   if (!reviewer || isEnd(reviewer.status)) return closingOfEnded(reviewer, refused);
   if (timeLeft > 0) return null;
-  return { outcome: 'timeout', reason: 'It was not over in the time a review has (review.timeout_hours).' };
+  return { outcome: 'timeout', reason: 'The review reached its time limit (review.timeout_hours).' };
 }
 
-/** Why a reviewer that wanted to end its review could not, as far as its last such call tells. */
+/** The reviewer's last call that should have ended the review, if it failed. */
 async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Refusal | null> {
   const calls = await store.events({ runId: id, types: ['tool.called'], limit: MAX_CALLS, reverse: true });
   for (const { body } of calls)
@@ -192,32 +193,29 @@ async function lastRefusal({ id }: Run, store: ReviewPorts['store']): Promise<Re
 const MAX_CALLS = 200;
 const ENDS_A_REVIEW: readonly string[] = ['send_feedback', 'create_pull_request'];
 
-/**
- * A reviewer has nothing left to do when its review is closed, and neither has what it started. Returns in how many milliseconds
- * they are to be stopped, if that is not now.
- */
-async function letGo(
+/** Stops the reviewer of a closed review and what it started. Returns in how many milliseconds to do it, if not now. */
+async function stopReviewer(
   { id: reviewId, reviewerId, outcome, closedAt }: Review,
   { runner, store }: ReviewPorts,
   deadlines: Deadlines<string>,
 ): Promise<number[]> {
   const isDelivered = outcome === 'pull_request' || FeedbackType.safeParse(outcome).success;
   const reviewer = runner.current(reviewerId);
-  const isAtWork = reviewer !== null && !isEnd(reviewer.status);
+  const isRunning = reviewer !== null && !isEnd(reviewer.status);
   const leaving = `${reviewId} leaving`;
-  if (isDelivered && isAtWork && closedAt !== null) {
-    const left = deadlines.left(leaving, { from: closedAt, until: closedAt + LEAVE_MS });
+  if (isDelivered && isRunning && closedAt !== null) {
+    const left = deadlines.left(leaving, { from: closedAt, until: closedAt + REVIEWER_EXIT_DELAY_MS });
     if (left > 0) return [left];
   }
   deadlines.forget(leaving);
-  if (isAtWork) await runner.stop(reviewerId, 'terminate');
+  if (isRunning) await runner.stop(reviewerId, 'terminate');
   for (const { id } of await descendantsOf(store, reviewerId))
     if (runner.current(id)) await runner.stop(id, 'cancel');
   return [];
 }
 
-/** The coder is told what came of its last review, or is done. While its turn is still at work that waits for its end. */
-async function goOn(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<void> {
+/** Starts the coder's next turn with the result of its last review, or completes it. While its turn is running nothing happens. */
+async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<void> {
   const { store, settings, runner } = ports;
   const last = reviews.findLast(({ coderId }) => coderId === coder.id);
   if (!last || last.outcome === null || last.toldInTurn !== null) return;
@@ -230,40 +228,39 @@ async function goOn(coder: Run, reviews: Review[], ports: ReviewPorts): Promise<
     return abandonLineage(coder.lineageId, describeFailedRounds(rounds), ports);
   const told = { ...last, toldInTurn: coder.turn + 1 };
   await runner.resume(coder.id, coderPrompt(last, rounds), { reviews: [told], events: [] }).catch(thrown => {
-    // It ended a moment ago, and with it the need to tell it.
+    // The coder has just ended.
     if (asSquadError(thrown).code !== 'REVIEW_OVER') throw thrown;
   });
 }
 
-/** Finishes or takes back what an earlier hub was in the middle of. One that cannot be must not keep the others from it. */
+/** Finishes or undoes what an earlier hub was doing. A failure does not affect the others. */
 export async function finishIntents(ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
     await finish(intent, ports).catch(thrown =>
-      ports.warn(`What was under way (${intent.kind}) could not be brought to its end`, thrown),
+      ports.warn(`An interrupted ${intent.kind} could not be finished`, thrown),
     );
 }
 
-/** Nobody is served meanwhile: what another git is in the way of is left for later, or as it is. */
+/** The hub serves nobody meanwhile: what another git process blocks is left for later, or as it is. */
 async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
   switch (intent.kind) {
     case 'request_review':
-      return takeBackRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
+      return undoRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
     case 'send_feedback':
       await finishFeedback(intent, ports);
       return;
     case 'abandon':
-      // Runs are to be stopped, and none has been taken in yet.
+      // It stops runs, and none is known yet.
       return;
     case 'create_pull_request':
-      // Its host has to be asked: proposals see to it themselves.
+      // The Git host has to be asked: Proposals.recover does that.
       return;
   }
 }
 
-/** As far back as it is worth looking. */
 const MAX = { runs: 1_000, events: 10_000 };
 
-/** Runs whose work trees were to be removed at their end, and nobody has tried yet. */
+/** Ended runs whose work tree should be removed and was not tried yet. */
 export async function leftoverWorktrees({ store }: ReviewPorts): Promise<Run[]> {
   const runs = await store.runs({ hasWorktree: true, limit: MAX.runs });
   const done = runs.filter(run => isEnd(run.status) && (run.reviewOf !== null || run.status === 'abandoned'));

@@ -17,7 +17,7 @@ it('has each comment at its place, with the line it is about set apart from what
   );
   expect(text).toBe(
     [
-      '2 comments on your changes. Please see to each.',
+      '2 comments on your changes. Please address each.',
       '',
       'src/a.ts:12',
       '> const a = 1;',
@@ -33,5 +33,5 @@ it('has each comment at its place, with the line it is about set apart from what
 it('begins with the words of whoever comments, where there are any', () => {
   const one = { path: 'a', line: 1, side: 'new', text: 'x' } as const;
   expect(commentsText([one], 'Nearly there.')).toBe('Nearly there.\n\na:1\nx');
-  expect(commentsText([one], '  ')).toBe('A comment on your changes. Please see to it.\n\na:1\nx');
+  expect(commentsText([one], '  ')).toBe('A comment on your changes. Please address it.\n\na:1\nx');
 });

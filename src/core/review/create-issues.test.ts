@@ -67,7 +67,7 @@ describe('issues', () => {
     fixture.github.faults.push({ on: /POST .*issues/, does: 'cut body' });
     await expect(fixture.proposals.createIssues(run, LIST)).rejects.toMatchObject({
       code: 'GITHUB_UNREACHABLE',
-      suggestions: expect.arrayContaining([expect.stringContaining('Look on GitHub')]),
+      suggestions: expect.arrayContaining([expect.stringContaining('Check on GitHub')]),
     });
   });
 

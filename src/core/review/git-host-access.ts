@@ -1,16 +1,16 @@
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
-import type { ForgeAccess } from '../ports/git-host.ts';
+import type { GitHostAccess } from '../ports/git-host.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 
 /**
- * What a run's client was started with to get at GitHub; the agent itself need not have it. A reviewer is started by the hub,
- * so what it has not, the run it reviews may have. Throws GITHUB_TOKEN_MISSING.
+ * The GitHub token and API address from the environment of a run's client; the agent itself need not have them. The hub starts
+ * reviewers, so the environment of the reviewed run counts too. Throws GITHUB_TOKEN_MISSING.
  */
 export async function gitHostAccess(
   runIds: readonly [RunId, ...RunId[]],
   files: Pick<RunFiles, 'variables' | 'environment'>,
-): Promise<ForgeAccess> {
+): Promise<GitHostAccess> {
   const [env, ...others] = await Promise.all(runIds.map(id => files.environment(id)));
   const kept = await Promise.all(runIds.map(id => files.variables(id)));
   const found = (name: string) =>
@@ -20,15 +20,15 @@ export async function gitHostAccess(
     throw missing(
       `Run ${runIds[0]} has no token for GitHub: neither GITHUB_TOKEN nor GH_TOKEN is set for its client`,
     );
-  // It becomes a part of a header.
+  // It becomes part of a header.
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw missing('The token in GITHUB_TOKEN has characters that no token has');
+    throw missing('The token in GITHUB_TOKEN has characters that no token can have');
   return { token, apiUrl: found('GITHUB_API_URL') ?? null, env: env ?? {} };
 }
 
 const missing = (message: string): SquadError =>
   new SquadError('GITHUB_TOKEN_MISSING', message, {
     suggestions: [
-      'The user sets GITHUB_TOKEN where the client or the terminal gets its environment, for example `GITHUB_TOKEN=$(gh auth token)`, and starts the run anew. An agent cannot do that.',
+      'The user sets GITHUB_TOKEN where the client or the terminal gets its environment, for example `GITHUB_TOKEN=$(gh auth token)`, and starts the run again. An agent cannot do that.',
     ],
   });

@@ -14,26 +14,25 @@ import { feedbackFile } from './prompts.ts';
 import type { Feedback } from './review-input.ts';
 import { closing } from './rounds.ts';
 
-/** An agent that commits that often between two looks is not one to wait for. */
-const TRIES = 5;
+const MAX_TRIES = 5;
 
-/** Prepares and applies anew as long as the agent at work in the same tree is faster. */
+/** Retries when the agent in the same work tree commits in between. */
 export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
       return await act();
     } catch (thrown) {
-      if (tried === TRIES || asSquadError(thrown).code !== 'BRANCH_MOVED') throw thrown;
+      if (tried === MAX_TRIES || asSquadError(thrown).code !== 'BRANCH_MOVED') throw thrown;
     }
   }
 }
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** How long another git is waited for by what can be tried again later. */
+/** A short wait for another git process, where a later retry is possible. */
 export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
-/** Puts the words of a reviewer, or of a person in its place, on the coder's branch and closes the review: both, or neither. Returns the review as it is then. */
+/** Commits the feedback to the coder's branch and closes the review: both or neither. Returns the closed review. */
 export async function giveFeedback(
   review: Review,
   feedback: Feedback,
@@ -52,22 +51,19 @@ export async function giveFeedback(
     ports.checkpoint('send_feedback:2');
     return await closeWith(intent, review, coder, ports);
   } catch (thrown) {
-    await takeBackFeedback(intent, ports).catch(again =>
-      ports.warn(`The feedback for ${coder.id} is taken back or given at the next start`, again),
+    await undoFeedback(intent, ports).catch(again =>
+      ports.warn(`The feedback for ${coder.id} is undone or given at the next start`, again),
     );
     throw thrown;
   }
 }
 
-/**
- * What an earlier hub had begun: the words are there, so they are given. False: another git is at work on the branch, and for
- * that words are neither lost nor is anybody kept waiting.
- */
+/** Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so it stays for later. */
 export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<boolean> {
   const { coderTree, move } = intent;
   const review = await ports.store.review(intent.reviewId);
   try {
-    if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is not known any more`);
+    if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is unknown`);
     const coder = await waitingCoder(review, ports);
     const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, BRANCH_LOCK_TIMEOUT_MS).then(
       () => true,
@@ -81,17 +77,17 @@ export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts)
   } catch (thrown) {
     if (asSquadError(thrown).code === 'GIT_BUSY') return false;
     ports.warn(`Feedback for review ${intent.reviewId} could not be given`, thrown);
-    await takeBackFeedback(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
+    await undoFeedback(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
   }
   return true;
 }
 
-/** Words that an earlier hub was about to give in the same review come first. */
+/** Feedback that an earlier hub had begun to give in the same review comes first. */
 async function finishEarlier({ id, coderId }: Review, ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
     if (intent.kind === 'send_feedback' && intent.reviewId === id && !(await finishFeedback(intent, ports)))
-      throw new SquadError('GIT_BUSY', `Another git is at work on the branch of run ${coderId}`, {
-        suggestions: ['Feedback was given before and is on its way. Try again in a moment.'],
+      throw new SquadError('GIT_BUSY', `Another git process uses the branch of run ${coderId}`, {
+        suggestions: ['Earlier feedback is on its way. Try again in a moment.'],
       });
 }
 
@@ -105,7 +101,7 @@ async function putOnBranch(
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
   await retryWhileBranchMoves(async () => {
-    // Nothing to do: somebody else has put exactly this there.
+    // Null: exactly this file is already there.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??
       (await unmoved(coderTree, ports));
@@ -133,18 +129,18 @@ async function closeWith(
   return change.reviews![0]!;
 }
 
-async function takeBackFeedback(
+async function undoFeedback(
   { id, reviewId, coderTree, move }: FeedbackIntent,
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // Without a move nothing was written down either.
+  // Without a move the intent was never written.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
-    // A file too many on the branch is harmless: the next feedback replaces it.
+    // An extra file on the branch is harmless: the next feedback replaces it.
     await branches
       .undo(coderTree, move, FEEDBACK_FILE, patienceMs)
-      .catch(thrown => warn(`Feedback that was not given is left on ${coderTree.branch}`, thrown));
+      .catch(thrown => warn(`Feedback that was not given is still on ${coderTree.branch}`, thrown));
   await store.commit({ intentsDone: [id], events: [] });
 }
 
@@ -153,18 +149,14 @@ async function waitingCoder(
   ports: ReviewPorts,
 ): Promise<Run & { worktree: Worktree }> {
   if (outcome !== null)
-    throw new SquadError(
-      'REVIEW_OVER',
-      `Review ${iteration} of run ${coderId} is over (${outcome}): nothing more can be said in it`,
-      {
-        suggestions: ['There is nothing left for you to do: end your turn.'],
-      },
-    );
+    throw new SquadError('REVIEW_OVER', `Review ${iteration} of run ${coderId} is over (${outcome})`, {
+      suggestions: ['There is nothing left for you to do: end your turn.'],
+    });
   const coder = await runNow(ports, coderId);
   if (!coder || isEnd(coder.status) || !coder.worktree)
     throw new SquadError(
       'REVIEW_OVER',
-      `Run ${coderId} is ${coder?.status ?? 'gone'}: nobody waits for this review any more`,
+      `Run ${coderId} is ${coder?.status ?? 'gone'}: it does not wait for this review any more`,
       {
         suggestions: ['There is nothing left for you to do: end your turn.'],
       },

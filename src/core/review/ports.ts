@@ -16,17 +16,17 @@ export interface ReviewPorts {
   branches: Branches;
   sessions: Pick<Sessions, 'nameOf'>;
   runner: Pick<Runner, 'submit' | 'resume' | 'endWaiting' | 'stop' | 'note' | 'current' | 'liveRuns'>;
-  /** A reviewer for this run, in a fork of its work tree: planned as every run is, nothing written or started. */
+  /** Plans a reviewer for this run in a fork of its work tree. Nothing is written or started. */
   plan(coder: Run, task: string): Promise<PlannedReview>;
-  /** Between any two steps. What is left undone here is for the next start. */
+  /** Called between any two steps, for tests that end the hub there. */
   checkpoint(name: string): void;
-  /** Something that must not stop the hub went wrong. */
+  /** Logs an error that must not stop the hub. */
   warn(message: string, cause: unknown): void;
 }
 
 export interface PlannedReview {
   plan: PlannedSquad;
-  /** What the coder should know. */
+  /** For the coder. */
   notes: string[];
 }
 
@@ -40,7 +40,7 @@ export const eventOf = (clock: Clock, run: Pick<Run, 'id' | 'squadId'>, body: Ev
   body,
 });
 
-/** As it is now: the runner knows those that have not ended better than any row. */
+/** The current state: for a run that has not ended the runner is newer than the database. */
 export const runNow = async (
   { runner, store }: { runner: Pick<Runner, 'current'>; store: Pick<Store, 'run'> },
   id: Run['id'],

@@ -3,7 +3,7 @@ import type { PullRequest } from '../ports/git-host.ts';
 import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 import { closing } from './rounds.ts';
 
-/** Writes down that a pull request is there. A reviewer's ends its review with it. */
+/** Records an open pull request. A reviewer's pull request ends its review. */
 export async function pullRequestOpened(
   run: Run,
   pr: PullRequest & { branch: string },
@@ -17,7 +17,7 @@ export async function pullRequestOpened(
   const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
   const how = { outcome: 'pull_request', reason: pr.url } as const;
   const over = review ? closing(review, how, coder, clock) : { events: [] };
-  const told = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
-  await store.commit({ ...over, intentsDone, events: [told, ...over.events] });
+  const opened = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
+  await store.commit({ ...over, intentsDone, events: [opened, ...over.events] });
   ports.checkpoint('create_pull_request:5');
 }

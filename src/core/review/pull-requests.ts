@@ -5,7 +5,7 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE, type Intent, type Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import type { CreatedIssue, ForgeRepository, GitHost, PullRequest } from '../ports/git-host.ts';
+import type { CreatedIssue, GitHost, HostedRepository, PullRequest } from '../ports/git-host.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches } from '../ports/worktrees.ts';
@@ -25,12 +25,12 @@ interface NewIssue {
 
 type CreatedAs = CreatedIssue & { title: string };
 
-/** One after the other, each written down when it is there: a list that is asked for again goes on where it stopped. */
+/** One at a time, each recorded when it is created: a repeated call continues where the first one stopped. */
 async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts): Promise<CreatedAs[]> {
-  const { store, forge, clock } = ports;
-  refuseTwins(issues);
+  const { store, gitHost, clock } = ports;
+  refuseDuplicates(issues);
   const access = await gitHostAccess([run.id], ports.files);
-  const repository = await forge.repository(run.worktree?.repository ?? run.directory, access);
+  const repository = await gitHost.repository(run.worktree?.repository ?? run.directory, access);
   const before = await createdBefore(run, store);
   const made: CreatedAs[] = [];
   for (const issue of issues) {
@@ -38,7 +38,7 @@ async function createIssues(run: Run, issues: NewIssue[], ports: ProposalPorts):
     if (known) made.push(known);
     else
       try {
-        const created = { ...(await forge.createIssue(repository, issue, access)), title: issue.title };
+        const created = { ...(await gitHost.createIssue(repository, issue, access)), title: issue.title };
         made.push(created);
         await store.commit({ events: [eventOf(clock, run, { type: 'issues.created', issues: [created] })] });
       } catch (thrown) {
@@ -57,11 +57,11 @@ async function createdBefore({ id }: Run, store: Store): Promise<Map<string, Cre
   return new Map(issues.map(issue => [issue.title, issue]));
 }
 
-/** A title is how an issue is known again. */
-function refuseTwins(issues: NewIssue[]): void {
-  const twin = issues.find(({ title }, i) => issues.findIndex(each => each.title === title) < i);
-  if (twin)
-    throw new SquadError('INVALID_INPUT', `Two issues have the title "${twin.title}"`, {
+/** Issues are recognized by their titles. */
+function refuseDuplicates(issues: NewIssue[]): void {
+  const duplicate = issues.find(({ title }, i) => issues.findIndex(each => each.title === title) < i);
+  if (duplicate)
+    throw new SquadError('INVALID_INPUT', `Two issues have the title "${duplicate.title}"`, {
       suggestions: ['Give each a title of its own. Nothing was created.'],
     });
 }
@@ -69,17 +69,17 @@ function refuseTwins(issues: NewIssue[]): void {
 function stopped(error: SquadError, issues: NewIssue[], made: CreatedAs[]): SquadError {
   const left = issues.slice(made.length).map(({ title }) => title);
   const there = made.map(({ number, title }) => `#${number} "${short(title)}"`).join(', ') || 'none';
-  // A store that failed says so after the last issue was created.
+  // Without one left the store failed after the last issue was created.
   const message =
     left[0] === undefined ? error.message : `"${short(left[0])}" was not created: ${error.message}`;
-  return new SquadError(error.code, `${message}. Of ${issues.length} issues these are there now: ${there}`, {
+  return new SquadError(error.code, `${message}. Created of ${issues.length} issues: ${there}`, {
     cause: error,
     suggestions: [
       ...error.suggestions,
       ...(error.code === 'GITHUB_UNREACHABLE'
-        ? ['Look on GitHub whether that one is there after all before you ask for it again.']
+        ? ['Check on GitHub whether that issue was created before you ask for it again.']
         : []),
-      'Ask again with the same list: what this run has created is not created twice.',
+      'Retry with the same list: issues that this run has created are not created twice.',
     ],
     details: {
       ...error.details,
@@ -95,32 +95,32 @@ const short = (title: string): string =>
 interface ProposalAsk {
   title: string;
   description: string;
-  /** Null: the branch the work tree was forked from, or else the host's own choice. */
+  /** Null: the branch the work tree was forked from, else the host's default branch. */
   baseBranch: string | null;
 }
 
 interface Proposal {
   asker: Run;
   of: Run;
-  /** The one it ends. Nothing but what was reviewed is proposed then. */
+  /** The review it ends. Then only reviewed work is proposed. */
   review: Review | null;
 }
 
 /**
- * Everything a run has done, as a pull request: its work committed, feedback files taken off, the branch pushed, the pull
- * request opened or found. What fails before the branch has left leaves it as it was.
+ * Opens a pull request with all work of a run: commits it, removes the feedback file, pushes the branch, opens or finds the pull
+ * request. A failure before the push leaves the branch as it was.
  */
 async function propose(
   { asker, of, review }: Proposal,
   ask: ProposalAsk,
   ports: ProposalPorts,
 ): Promise<PullRequest & { branch: string }> {
-  const { clock, branches, forge, reviews, checkpoint } = ports;
+  const { clock, branches, gitHost, reviews, checkpoint } = ports;
   const tree = worktreeOf(of);
   const access = await gitHostAccess([asker.id, of.id], ports.files);
-  const repository = await forge.repository(tree.repository, access);
+  const repository = await gitHost.repository(tree.repository, access);
   const base = ask.baseBranch ?? tree.baseBranch;
-  // Nobody commits for somebody else: what is reviewed was committed when the review was asked for.
+  // Reviewed work was committed when the review was requested. A reviewer commits nothing for the coder.
   if (!review)
     await retryWhileBranchMoves(async () => {
       const work = await branches.prepareAll(tree, ask.title);
@@ -149,7 +149,7 @@ async function propose(
       if (intent.move) await branches.apply(tree, intent.move, FEEDBACK_FILE);
     });
     checkpoint('create_pull_request:2');
-    await forge.push(tree, commit, repository, access).catch(thrown => {
+    await gitHost.push(tree, commit, repository, access).catch(thrown => {
       mayHaveArrived = asSquadError(thrown).code === 'GITHUB_UNREACHABLE';
       throw thrown;
     });
@@ -157,7 +157,7 @@ async function propose(
     checkpoint('create_pull_request:3');
     const { title, description: body } = ask;
     const pull = {
-      ...(await forge.openPullRequest(repository, { head: tree.branch, base, title, body }, access)),
+      ...(await gitHost.openPullRequest(repository, { head: tree.branch, base, title, body }, access)),
       branch: tree.branch,
     };
     checkpoint('create_pull_request:4');
@@ -166,15 +166,15 @@ async function propose(
     return pull;
   } catch (thrown) {
     if (isWritten)
-      await takeBack(intent, mayHaveArrived, ports).catch(again =>
-        ports.warn(`The pull request of ${of.id} is put in order at the next start`, again),
+      await undo(intent, mayHaveArrived, ports).catch(again =>
+        ports.warn(`The pull request of ${of.id} is finished or undone at the next start`, again),
       );
     throw thrown;
   }
 }
 
-/** The branch as it was, unless the host may have it as it is: two histories would be worse than a file that is missing. */
-async function takeBack(
+/** Restores the branch, unless the host may have it already: two histories would be worse than a missing file. */
+async function undo(
   { id, tree, move }: ProposalIntent,
   mayHaveArrived: boolean,
   { branches, store }: ProposalPorts,
@@ -187,12 +187,12 @@ async function refuseUnreviewed(
   tree: Worktree,
   commit: string,
   { coderId, commit: reviewed }: Review,
-  { forge }: ProposalPorts,
+  { gitHost }: ProposalPorts,
 ): Promise<void> {
-  if (await forge.changesOnly(tree, { from: reviewed, to: commit }, FEEDBACK_FILE)) return;
+  if (await gitHost.changesOnly(tree, { from: reviewed, to: commit }, FEEDBACK_FILE)) return;
   throw new SquadError(
     'REVIEW_OUTDATED',
-    `Run ${coderId} has committed to ${tree.branch} after it asked for this review of commit ${reviewed.slice(0, 12)}: what is there now nobody has reviewed`,
+    `Run ${coderId} has committed to ${tree.branch} after it asked for this review of commit ${reviewed.slice(0, 12)}: the new commits are not reviewed`,
     {
       suggestions: [
         'End the review with `send_feedback` instead: the coder can ask for another. Nothing was pushed or opened.',
@@ -205,13 +205,14 @@ async function refuseEmpty(
   tree: Worktree,
   commit: string,
   base: string | null,
-  repository: ForgeRepository,
-  { forge }: ProposalPorts,
+  repository: HostedRepository,
+  { gitHost }: ProposalPorts,
 ): Promise<void> {
-  if (await forge.brings(tree, commit, base === null ? null : { branch: base, repository })) return;
+  if (await gitHost.changesAnything(tree, commit, base === null ? null : { branch: base, repository }))
+    return;
   throw new SquadError(
     'NOTHING_TO_PROPOSE',
-    `${tree.branch} changes nothing of ${base ?? 'what it began with'}`,
+    `${tree.branch} has no changes compared to ${base ?? 'its starting commit'}`,
     {
       suggestions: ['Do the work first. Nothing was pushed or opened.'],
     },
@@ -225,12 +226,12 @@ function worktreeOf({ id, worktree }: Run): Worktree {
   );
 }
 
-/** Clients wait while a hub starts. */
+/** Short, because clients wait while a hub starts. */
 const RECOVERY_TIMEOUT_MS = 3_000;
 
 /**
- * What an earlier hub was in the middle of. A pull request that is there is written down; a branch that was not pushed is put
- * back; where the host cannot be asked the branch stays, which costs nothing: whoever asked asks again and gets the same.
+ * Finishes or undoes what an earlier hub was doing: records a pull request that exists, restores a branch that was not pushed. If the
+ * host cannot be asked, the branch stays; a repeated call then gives the same result.
  */
 async function recoverProposal(intent: ProposalIntent, ports: ProposalPorts): Promise<void> {
   try {
@@ -240,22 +241,22 @@ async function recoverProposal(intent: ProposalIntent, ports: ProposalPorts): Pr
       await ports.reviews.openedPullRequest(asker, { ...found.pull, branch: intent.tree.branch }, [
         intent.id,
       ]);
-    else await takeBack(intent, found.isThere, ports);
+    else await undo(intent, found.isThere, ports);
   } catch (thrown) {
-    ports.warn(`What became of the pull request of ${intent.ofRunId} is not known`, thrown);
-    await takeBack(intent, true, ports);
+    ports.warn(`The state of the pull request of ${intent.ofRunId} is unknown`, thrown);
+    await undo(intent, true, ports);
   }
 }
 
 async function askHost(
   { runId, ofRunId, tree, move }: ProposalIntent,
-  { files, forge, branches }: ProposalPorts,
+  { files, gitHost, branches }: ProposalPorts,
 ): Promise<{ isThere: boolean; pull: PullRequest | null }> {
-  const access = { ...(await gitHostAccess([runId, ofRunId], files)), patienceMs: RECOVERY_TIMEOUT_MS };
-  const repository = await forge.repository(tree.repository, access);
-  const tip = await forge.remoteTip(tree, repository, access);
+  const access = { ...(await gitHostAccess([runId, ofRunId], files)), timeoutMs: RECOVERY_TIMEOUT_MS };
+  const repository = await gitHost.repository(tree.repository, access);
+  const tip = await gitHost.remoteTip(tree, repository, access);
   const isThere = tip !== null && tip === (move?.to ?? (await branches.tip(tree)));
-  return { isThere, pull: isThere ? await forge.findPullRequest(repository, tree.branch, access) : null };
+  return { isThere, pull: isThere ? await gitHost.findPullRequest(repository, tree.branch, access) : null };
 }
 
 interface ProposalPorts {
@@ -263,16 +264,16 @@ interface ProposalPorts {
   store: Store;
   files: Pick<RunFiles, 'variables' | 'environment'>;
   branches: Branches;
-  forge: GitHost;
+  gitHost: GitHost;
   runner: Pick<Runner, 'current'>;
   reviews: Pick<ReviewLoop, 'reviewBy' | 'endedBy' | 'openedPullRequest'>;
-  /** Between any two steps. */
+  /** Called between any two steps, for tests that end the hub there. */
   checkpoint(name: string): void;
-  /** Something that must not stop the hub went wrong. */
+  /** Logs an error that must not stop the hub. */
   warn(message: string, cause: unknown): void;
 }
 
-/** What leaves the machine: pull requests and issues. One at a time for a run, so that asking twice at once does nothing twice. */
+/** Pull requests and issues. One at a time for each run, so that two calls at once create nothing twice. */
 export class Proposals {
   private readonly ports: ProposalPorts;
   private readonly queue = new KeyedQueue<Run['id']>();
@@ -281,7 +282,7 @@ export class Proposals {
     this.ports = ports;
   }
 
-  /** For a reviewer, of the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED, WORKTREE_NEEDED, and whatever git and GitHub refuse. */
+  /** A reviewer's is for the run it reviews. Throws REVIEW_OVER, REVIEW_OUTDATED, WORKTREE_NEEDED, and errors of git and GitHub. */
   async open(asker: Run, ask: ProposalAsk): Promise<PullRequest & { branch: string }> {
     const { ports } = this;
     if (asker.type !== 'review')
@@ -292,12 +293,12 @@ export class Proposals {
     );
   }
 
-  /** Those that this run had created before are not created again. */
+  /** Issues that this run created before are not created again. */
   createIssues(run: Run, issues: NewIssue[]): Promise<CreatedAs[]> {
     return this.queue.run(run.id, () => createIssues(run, issues, this.ports));
   }
 
-  /** Before the loops are looked after: a pull request that is there has ended one. The runner has taken in all runs by now. */
+  /** Must come before the recovery of review loops: an open pull request ends one. The runner must know all runs by now. */
   async recover(): Promise<void> {
     const found = (await this.ports.store.intents()).filter(isProposal);
     await Promise.all(
@@ -309,10 +310,7 @@ export class Proposals {
     const { coderId } = await this.ports.reviews.reviewBy(reviewer);
     const coder = await runNow(this.ports, coderId);
     if (coder) return coder;
-    throw new SquadError(
-      'RUN_UNKNOWN',
-      `Run ${coderId}, which ${reviewer.id} reviews, is not there any more`,
-    );
+    throw new SquadError('RUN_UNKNOWN', `Run ${coderId}, which ${reviewer.id} reviews, was removed`);
   }
 }
 

@@ -15,7 +15,7 @@ export interface RequestedReview {
   review: Review;
   reviewer: Run;
   worktree: Worktree;
-  /** Its window; null: there is none. */
+  /** Null: it has no tmux window. */
   sessionName: string | null;
   notes: string[];
 }
@@ -24,10 +24,7 @@ type RequestIntent = Extract<Intent, { kind: 'request_review' }>;
 
 const HOUR_MS = 3_600_000;
 
-/**
- * Everything a coder has done is committed to its branch, a reviewer is started in a fork of it, and the coder waits: all of
- * it, or nothing of it is left.
- */
+/** Commits all work of the coder to its branch, starts a reviewer in a fork of it, and lets the coder wait: all of it or nothing. */
 export async function requestReview(
   coder: Run,
   ask: ReviewAsk,
@@ -37,7 +34,7 @@ export async function requestReview(
   const [before, ownLimit] = await Promise.all([
     store.reviews({ lineageId: coder.lineageId, limit: ALL_REVIEWS }),
     store.reviewLimit(coder.lineageId),
-    takeBackOthers(coder, ports),
+    undoEarlierRequests(coder, ports),
   ]);
   refuseOpen(coder, before);
   const tree = worktreeOf(coder);
@@ -46,7 +43,7 @@ export async function requestReview(
 
   const round = rounds.current + 1;
   const prepare = () => preparedWork(coder, tree, round, branches);
-  // Both only look, and each takes its time.
+  // Both only read, and both take time.
   const [planned, found] = await Promise.all([
     ports.plan(
       coder,
@@ -79,7 +76,7 @@ export async function requestReview(
           if (move) await branches.apply(tree, move);
           checkpoint('request_review:2');
         },
-        // Now, so that what git refuses is refused here. Its set-up, which takes as long as it likes, is for its start.
+        // Now, so that git's errors appear here. The set-up, which may take long, waits until the reviewer starts.
         () => worktrees.ensure(intent.reviewerTree, null, undefined, fork.run.directory),
         () => worktrees.remove(intent.reviewerTree, { dropEmptyBranch: true }),
       );
@@ -102,22 +99,22 @@ export async function requestReview(
     const sessionName = sessions.nameOf(fork.run);
     return { review, reviewer: fork.run, worktree: intent.reviewerTree, sessionName, notes: planned.notes };
   } catch (thrown) {
-    await takeBackRequest(intent, ports).catch(again =>
-      ports.warn(`What was begun for a review of ${coder.id} is taken back at the next start`, again),
+    await undoRequest(intent, ports).catch(again =>
+      ports.warn(`The review request of ${coder.id} is undone at the next start`, again),
     );
     throw thrown;
   }
 }
 
-/** What the second made is taken back when the first could not be done: it is done anew, from somewhere else. */
+/** Undoes the second if the first fails: both are then done again from another commit. */
 async function bothOrNeither(
   first: () => Promise<void>,
   second: () => Promise<unknown>,
-  takeBackSecond: () => Promise<unknown>,
+  undoSecond: () => Promise<unknown>,
 ): Promise<void> {
   const [done, made] = await Promise.allSettled([first(), second()]);
   if (done.status === 'rejected') {
-    if (made.status === 'fulfilled') await takeBackSecond();
+    if (made.status === 'fulfilled') await undoSecond();
     throw done.reason;
   }
   if (made.status === 'rejected') throw made.reason;
@@ -145,17 +142,17 @@ function openReview(
   };
 }
 
-/** As it was before somebody asked. Also for one that was only begun; done twice it does nothing. */
-export async function takeBackRequest(
+/** Restores the state before the request, also of one that was only begun. Safe to do twice. */
+export async function undoRequest(
   { id, reviewerId, coderTree, reviewerTree, move }: RequestIntent,
   { store, branches, worktrees, runner, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // Its rows came with the end of the intent: there is nothing to take back.
+  // The reviewer's row was written together with the end of the intent: there is nothing to undo.
   if (runner.current(reviewerId) ?? (await store.run(reviewerId))) return;
-  // What cannot be undone stays as a commit or a folder too many. Both are harmless, an intent that comes back later is not.
+  // If it cannot be undone, an extra commit or folder stays. Both are harmless; an intent that runs again later is not.
   const left = (what: string) => (thrown: unknown) =>
-    warn(`${what} is left of a review that was not begun`, thrown);
+    warn(`${what} is left over from a review that did not start`, thrown);
   if (move)
     await branches
       .undo(coderTree, move, undefined, patienceMs)
@@ -167,18 +164,15 @@ export async function takeBackRequest(
   await store.commit({ intentsDone: [id], events: [] });
 }
 
-/** What is left of an earlier try must not be taken back later, from under a review that is under way. */
-async function takeBackOthers({ id }: Run, ports: ReviewPorts): Promise<void> {
+/** An earlier attempt must not be undone later, while another review is open. */
+async function undoEarlierRequests({ id }: Run, ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
-    if (intent.kind === 'request_review' && intent.coderId === id) await takeBackRequest(intent, ports);
+    if (intent.kind === 'request_review' && intent.coderId === id) await undoRequest(intent, ports);
 }
 
 function worktreeOf({ id, worktree, status }: Run): Worktree {
   if (status !== 'running')
-    throw new SquadError(
-      'REVIEW_OVER',
-      `Run ${id} is ${status}: only one that is at work can ask for a review`,
-    );
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: only a running one can ask for a review`);
   if (worktree) return worktree;
   throw worktreeNeeded(`Run ${id} works in the caller's folder and has no branch of its own to review`);
 }
@@ -189,15 +183,15 @@ function refuseOpen({ id, status }: Run, reviews: Review[]): void {
   throw new SquadError(
     'REVIEW_OPEN',
     last.outcome === null
-      ? `Review ${last.iteration} of run ${id} is under way, by ${last.reviewerId}`
-      : `Review ${last.iteration} of run ${id} is over, and its next turn begins with what came of it`,
-    { suggestions: ['End your turn: you are told what came of it.'] },
+      ? `Review ${last.iteration} of run ${id} is open, by ${last.reviewerId}`
+      : `Review ${last.iteration} of run ${id} is over, and the next turn of the run begins with its result`,
+    { suggestions: ['End your turn: the next one begins with the result.'] },
   );
 }
 
 interface Work {
   move: BranchMove | null;
-  /** Where the branch is then. */
+  /** The branch's commit after the move. */
   tip: string;
 }
 
@@ -209,12 +203,12 @@ async function preparedWork(
 ): Promise<Work> {
   const move = await branches.prepareAll(tree, `Work of ${coder.id} for review ${round}`);
   const tip = move?.to ?? (await branches.tip(tree));
-  // Reviewing nothing costs as much as reviewing something.
-  if (tip === tree.base) throw nothingThere(coder, tree);
+  // An empty review would cost as much as any other.
+  if (tip === tree.base) throw nothingToReview(coder, tree);
   return { move, tip };
 }
 
-function nothingThere({ id }: Run, { branch }: Worktree): SquadError {
+function nothingToReview({ id }: Run, { branch }: Worktree): SquadError {
   return new SquadError(
     'NOTHING_TO_PROPOSE',
     `Run ${id} has changed nothing on ${branch}: there is nothing to review`,

@@ -14,7 +14,7 @@ export interface Feedback {
   actionableItems: string[];
 }
 
-/** In bytes of UTF-8, all of it together. It is read whole by the coder, again and again. */
+/** In bytes of UTF-8, for everything together: the coder reads it whole in every turn. */
 const MAX_FEEDBACK_LENGTH = 64 * 1024;
 const MAX_PRIORITY_LENGTH = 100;
 const MAX_ITEMS = 100;
@@ -31,7 +31,7 @@ export function checkReviewAsk({ reviewerPrompt, completionMessage }: ReviewAsk)
   }
 }
 
-/** An entry with nothing in it is a slip of its writer, and nothing to do. */
+/** Without empty entries. */
 export const itemsOf = (given: readonly string[] | undefined): string[] =>
   (given ?? []).filter(item => item.trim() !== '');
 
@@ -52,40 +52,39 @@ export function checkFeedback({ feedback, priority, actionableItems }: Feedback)
     );
   if (actionableItems.length > MAX_ITEMS)
     throw invalid(
-      `There are ${actionableItems.length} actionable items; at most ${MAX_ITEMS} are taken`,
+      `There are ${actionableItems.length} actionable items; at most ${MAX_ITEMS} are allowed`,
       'Keep those that matter, or put them together.',
     );
 }
 
 const tooLong = (what: string, bytes: number) =>
   invalid(
-    `${what} ${bytes} bytes long; at most ${MAX_FEEDBACK_LENGTH} are taken`,
+    `${what} ${bytes} bytes long; at most ${MAX_FEEDBACK_LENGTH} are allowed`,
     'Keep to what matters and name files and lines instead of quoting them. Nothing was sent.',
   );
 
 const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
 
-/** Words about one line of a run's changes. */
 interface LineComment {
   path: string;
   line: number;
-  /** Which side of the diff: as it was before, or as it is now. */
+  /** Of the diff. */
   side: 'old' | 'new';
-  /** The line itself, so that it is found again when the file has moved on. */
+  /** The line itself, to find it again when the file has changed. */
   quote?: string;
   text: string;
 }
 
-/** Comments as the agent reads them. What is quoted is only a place: it is set apart from what is asked of the agent. */
+/** The message to the agent. Quoted lines are marked, to keep them apart from what the agent is asked to do. */
 export function commentsText(comments: readonly LineComment[], message: string | undefined): string {
   const count = comments.length === 1 ? 'A comment' : `${comments.length} comments`;
   const intro =
-    message?.trim() || `${count} on your changes. Please see to ${comments.length === 1 ? 'it' : 'each'}.`;
-  return [intro, ...comments.map(inWords)].join('\n\n');
+    message?.trim() || `${count} on your changes. Please address ${comments.length === 1 ? 'it' : 'each'}.`;
+  return [intro, ...comments.map(commentText)].join('\n\n');
 }
 
-function inWords({ path, line, side, quote, text }: LineComment): string {
+function commentText({ path, line, side, quote, text }: LineComment): string {
   const place = `${path}:${line}${side === 'old' ? ' (as it was before your changes)' : ''}`;
   const quoted = quote?.trim() ? quote.split('\n').map(each => `> ${each}`) : [];
   return [place, ...quoted, text.trim()].join('\n');

@@ -329,7 +329,7 @@ describe('the end of a loop', () => {
     expect(await squad.store.run(coder.id)).toMatchObject({
       status: 'abandoned',
       notes: [
-        `Given up: 2 reviews of this task sent it back. Its work is on branch ${coder.worktree!.branch}; what was not committed, if anything, is saved as ${savedRefOf(coder.worktree!)}.`,
+        `Abandoned: 2 reviews of this task sent it back. Its work is on branch ${coder.worktree!.branch}; what was not committed, if anything, is saved as ${savedRefOf(coder.worktree!)}.`,
       ],
     });
     expect(squad.hasTree(coder)).toBe(false);
@@ -361,7 +361,7 @@ describe('the end of a loop', () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
-    await squad.loop.abandon(coder, 'The user gave the task up.');
+    await squad.loop.abandon(coder, 'The user abandoned the task.');
     await squad.settled();
     expect(squad.runner.stopped).toEqual([
       [coder.id, 'abandon'],
@@ -369,7 +369,7 @@ describe('the end of a loop', () => {
     ]);
     expect(await squad.lastReview(coder)).toMatchObject({
       outcome: 'cancelled',
-      reason: 'The user gave the task up.',
+      reason: 'The user abandoned the task.',
     });
     expect([squad.hasTree(coder), squad.hasTree(reviewer)]).toEqual([false, false]);
   });
@@ -379,7 +379,7 @@ test('a work tree of a task that was given up stays while somebody else is at wo
   const squad = await LoopFixture.open();
   const coder = await squad.coder();
   const guest = await squad.coder({ worktree: coder.worktree });
-  await squad.loop.abandon(coder, 'The user gave the task up.');
+  await squad.loop.abandon(coder, 'The user abandoned the task.');
   await squad.settled();
   expect(squad.hasTree(coder)).toBe(true);
   await squad.runner.turnEnds(guest.id);
@@ -493,7 +493,7 @@ describe('a hub that dies', () => {
     await squad.runner.turnEnds(coder.id);
     await squad.settled();
     squad.diesAt = name;
-    const given = squad.loop.abandon(coder, 'The user gave the task up.');
+    const given = squad.loop.abandon(coder, 'The user abandoned the task.');
     await expect(given).rejects.toThrow('The hub is dead');
     await squad.startAgain();
     await squad.settled();

@@ -3,11 +3,11 @@ import type { Role } from '../../schema/role.ts';
 
 interface ReviewerRole {
   roleId: string;
-  /** What the coder should know about the choice. */
+  /** For the coder, about the choice. */
   note: string | null;
 }
 
-/** Who reviews here: the one that is configured, or the one that is there for it. */
+/** The configured role, else `reviewer`, else the first role of type review. */
 export function reviewerRole(roles: readonly Role[], configured: string | undefined): ReviewerRole {
   if (configured !== undefined) return named(roles, configured);
   const able = roles
@@ -44,7 +44,7 @@ function nobody(roles: readonly Role[]): SquadError {
     suggestions: [
       untrusted
         ? madeReviewer(untrusted)
-        : 'Make one with `type: review` in its frontmatter; `squad init` lays down the role reviewer.',
+        : 'Make one with `type: review` in its frontmatter; `squad init` creates the role reviewer.',
     ],
   });
 }
@@ -54,7 +54,6 @@ const madeReviewer = ({ ungranted, file }: Role): string =>
     ? `\`type\` in ${file} has no effect until you run \`squad trust\`.`
     : `It needs \`type: review\` in the frontmatter of ${file}.`;
 
-/** Whoever started the run may be a call of a tool, a terminal or a role: each is told its own way. */
 export const worktreeNeeded = (message: string): SquadError =>
   new SquadError('WORKTREE_NEEDED', message, {
     suggestions: [

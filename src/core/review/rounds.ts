@@ -9,16 +9,16 @@ import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 import type { Change } from '../ports/store.ts';
 import { eventOf } from './ports.ts';
 
-/** How far a task has come with its reviews. */
+/** The review rounds of a task, and their limits. */
 export interface Rounds {
-  /** The last one's number: every review counts, whatever became of it. */
+  /** The number of the last round: every review counts, whatever its outcome. */
   current: number;
   max: number;
   /** Reviews that asked for more work. */
   sentBack: number;
-  /** Reviews that came to nothing. */
+  /** Reviews without a result. */
   failed: number;
-  /** So many of both, and the task is given up. */
+  /** The task is abandoned after this many of both. */
   abandonAfter: number;
 }
 
@@ -28,11 +28,11 @@ const isSentBack = ({ outcome }: Pick<Review, 'outcome'>): boolean => outcome ==
 const isFailed = ({ outcome }: Pick<Review, 'outcome'>): boolean =>
   outcome !== null && FAILED.includes(outcome);
 
-/** Whether the task is no further for it. */
+/** Whether the review did not bring the task forward. */
 export const wasUnsuccessful = (review: Pick<Review, 'outcome'>): boolean =>
   isSentBack(review) || isFailed(review);
 
-/** Counted per lineage, so that neither a retry nor a reply begins at nothing. */
+/** Counted per lineage, so that a retry or a reply does not start again at zero. */
 export function roundsOf(reviews: readonly Review[], ownLimit: number | null, settings: HubSettings): Rounds {
   return {
     current: reviews.reduce((most, { iteration }) => Math.max(most, iteration), 0),
@@ -48,7 +48,7 @@ export const roundsLeft = ({ current, max }: Rounds): number => Math.max(0, max 
 export const mustAbandon = ({ sentBack, failed, abandonAfter }: Rounds): boolean =>
   sentBack + failed >= abandonAfter;
 
-/** Why it is given up. */
+/** Why the task is abandoned. */
 export function describeFailedRounds({ sentBack, failed }: Pick<Rounds, 'sentBack' | 'failed'>): string {
   const reviews = (count: number) => (count === 1 ? '1 review' : `${count} reviews`);
   if (failed === 0) return `${reviews(sentBack)} of this task sent it back.`;
@@ -72,12 +72,12 @@ export function refuseBeyondLimit(rounds: Rounds, coderId: RunId): void {
   );
 }
 
-/** Outcomes after which a coder that may ask for no more reviews leaves work that nobody has approved. */
+/** Outcomes that leave work unapproved when no reviews are left. */
 const OPEN_ENDED: readonly ReviewOutcome[] = ['needs_work', 'suggestions', 'clarification', ...FAILED];
 
 /**
- * The error of a coder that completed although its task had no reviews left and the last one did not approve; null: there is
- * nothing for a person to decide. `last` is the coder's own last review, null if it had none; `wasRefused`: it asked for one more.
+ * The error of a coder that completed without approval when its task had no reviews left; null: there is nothing for a person to
+ * decide. `last`: the coder's own last review; `wasRefused`: it asked for one more.
  */
 export function limitReached(
   rounds: Rounds,
@@ -104,7 +104,7 @@ export type Closing = { outcome: ReviewOutcome } & Partial<
   Pick<Review, 'reason' | 'feedback' | 'feedbackBy' | 'priority' | 'actionableItems' | 'feedbackCommit'>
 >;
 
-/** A review that is over, as rows and the event that tells of it. */
+/** The rows and the event that close a review. */
 export function closing(
   review: Review,
   how: Closing,
@@ -124,18 +124,18 @@ export function closing(
   };
 }
 
-/** A call that was to end the review and did not. */
+/** A call that should have ended the review and failed. */
 export interface Refusal {
   tool: string;
   code: string | null;
 }
 
-const refusedWords = (refused: Refusal | null): string =>
+const refusalText = (refused: Refusal | null): string =>
   refused ? ` Its ${refused.tool} was refused${refused.code === null ? '' : ` (${refused.code})`}.` : '';
 
-/** What a review came to whose reviewer has ended and left it open. */
+/** How to close a review whose reviewer ended without closing it. */
 export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = null): Closing {
-  if (!reviewer) return { outcome: 'error', reason: 'What became of the reviewer is not known any more.' };
+  if (!reviewer) return { outcome: 'error', reason: 'The reviewer is unknown: its run was removed.' };
   const { status, error } = reviewer;
   const reason = error ? `${error.code}: ${error.message}` : null;
   if (status === 'timeout')
@@ -143,7 +143,7 @@ export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = n
   if (status === 'completed')
     return {
       outcome: 'no_feedback',
-      reason: `The reviewer ended without feedback or a pull request.${refusedWords(refused)}`,
+      reason: `The reviewer ended without feedback or a pull request.${refusalText(refused)}`,
     };
   if (status === 'error' || status === 'lost') return { outcome: 'error', reason };
   return { outcome: 'cancelled', reason: `The reviewer was ${status}.` };

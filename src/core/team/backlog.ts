@@ -1,12 +1,11 @@
-import type { MarkdownLine } from '../../base/markdown.ts';
 import {
   isCode,
   MAX_ENTRIES,
   MAX_NOTES,
-  plainWords,
-  sectionsOf,
-  teamLines,
+  type TeamSection,
+  teamSections,
   trimmedText,
+  withoutMarkup,
 } from './team-markdown.ts';
 
 export interface BacklogItem {
@@ -18,15 +17,15 @@ export interface BacklogItem {
   owner: string | null;
   /** `[P1]` */
   priority: string | null;
-  /** Lines that are indented under it. */
+  /** The lines indented under the item. */
   notes: string | null;
 }
 
 export interface BacklogGroup {
-  /** The heading: a state such as Next or Later. Null for what stands above the first. */
+  /** The heading: a state such as Next or Later. Null above the first heading. */
   title: string | null;
   items: BacklogItem[];
-  /** What else is written there. */
+  /** Other text under the heading. */
   text: string | null;
 }
 
@@ -35,72 +34,83 @@ export interface Backlog {
   notes: string[];
 }
 
+/** A group with its lines in the file, from 0. */
+interface LocatedGroup extends Pick<TeamSection, 'start' | 'end'> {
+  group: BacklogGroup;
+  /** The line of each item. */
+  itemLines: number[];
+}
+
 const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+\[([^\]])\]\s*(.*)$/s;
 
 /** Every item of `backlog.md`, under its heading: `- [ ] Title [P1] @owner (#12)`. */
-export const readBacklog = (text: string): Backlog => backlogIn(teamLines(text), () => {});
+export function readBacklog(text: string): Backlog {
+  const { groups, notes } = locateBacklog(text);
+  return { groups: groups.map(({ group }) => group), notes };
+}
 
-/** The same; each item is told with the line it stands in. */
-export function backlogIn(
-  lines: readonly MarkdownLine[],
-  onItem: (item: BacklogItem, line: MarkdownLine) => void,
-): Backlog {
+export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: string[] } {
   const notes: string[] = [];
-  const groups: BacklogGroup[] = [];
+  const groups: LocatedGroup[] = [];
   let count = 0;
-  for (const { level, title, own } of sectionsOf(lines)) {
-    const group: BacklogGroup = { title: plainWords(title) || null, items: [], text: null };
-    const free: string[] = [];
-    let item: { indent: number; of: BacklogItem; notes: string[] } | null = null;
+  for (const { level, title, own, start, end } of teamSections(text)) {
+    const group: BacklogGroup = { title: withoutMarkup(title) || null, items: [], text: null };
+    const itemLines: number[] = [];
+    const otherLines: string[] = [];
+    let open: { indent: number; item: BacklogItem; notes: string[] } | null = null;
     for (const line of own) {
-      const [, indent, mark, words] = (isCode(line) ? null : ITEM.exec(line.text)) ?? [];
-      // Without an item above it, this deep is code: an example.
-      const isExample = item === null && (indent ?? '').replace(/\t/g, '    ').length >= 4;
-      if (!isExample && indent !== undefined && mark !== undefined && words !== undefined) {
-        keepNotes(item);
-        const of = itemOf(words, mark);
+      const [, indent, mark, content] = (isCode(line) ? null : ITEM.exec(line.text)) ?? [];
+      // Without an item above it, a line this deep is indented code: an example.
+      const isExample = open === null && (indent ?? '').replace(/\t/g, '    ').length >= 4;
+      if (!isExample && indent !== undefined && mark !== undefined && content !== undefined) {
+        addNotes(open);
+        const item = itemOf(content, mark);
         if (!/[ xX]/.test(mark) && notes.length < MAX_NOTES)
-          notes.push(`"[${mark}]" before "${of.title}" is read as open: a done one has [x].`);
+          notes.push(`"[${mark}]" before "${item.title}" is read as open: a done item has [x].`);
         if (++count <= MAX_ENTRIES) {
-          group.items.push(of);
-          onItem(of, line);
+          group.items.push(item);
+          itemLines.push(line.number);
         }
-        item = { indent: indent.length, of, notes: [] };
-      } else if (item && (line.text.trim() === '' || indentOf(line.text) > item.indent))
-        item.notes.push(line.text);
+        open = { indent: indent.length, item, notes: [] };
+      } else if (open && (line.text.trim() === '' || indentOf(line.text) > open.indent))
+        open.notes.push(line.text);
       else {
-        keepNotes(item);
-        item = null;
-        free.push(line.text);
+        addNotes(open);
+        open = null;
+        otherLines.push(line.text);
       }
     }
-    keepNotes(item);
-    group.text = trimmedText(free) || null;
-    // The title of the file and what introduces it are not a state.
-    if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES) groups.push(group);
+    addNotes(open);
+    group.text = trimmedText(otherLines) || null;
+    // The title of the file and its introduction are not a state.
+    if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES)
+      groups.push({ group, itemLines, start, end });
   }
   if (count > MAX_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MAX_ENTRIES} are read.`);
   return { groups, notes };
 }
 
-function itemOf(words: string, mark: string): BacklogItem {
-  const issue = /\((#\d{1,9})\)/.exec(words)?.[1] ?? null;
-  const owner = /(?<![\p{L}\p{N}.])@([\p{L}\p{N}][\p{L}\p{N}_.-]{0,60})/u.exec(words)?.[1] ?? null;
-  const priority = /[[(](P[0-9])[\])]/i.exec(words)?.[1]?.toUpperCase() ?? null;
-  const rest = words
+function itemOf(content: string, mark: string): BacklogItem {
+  const issue = /\((#\d{1,9})\)/.exec(content)?.[1] ?? null;
+  const owner = /(?<![\p{L}\p{N}.])@([\p{L}\p{N}][\p{L}\p{N}_.-]{0,60})/u.exec(content)?.[1] ?? null;
+  const priority = /[[(](P[0-9])[\])]/i.exec(content)?.[1]?.toUpperCase() ?? null;
+  const rest = content
     .replace(/\(#\d{1,9}\)/, ' ')
     .replace(owner === null ? /$^/ : `@${owner}`, ' ')
     .replace(/[[(]P[0-9][\])]/i, ' ');
-  // Nothing but tags is still somebody's item.
-  const title = plainWords(rest) || plainWords(words) || '(no title)';
+  // Nothing but tags is still an item.
+  const title = withoutMarkup(rest) || withoutMarkup(content) || '(no title)';
   return { title, done: /[xX]/.test(mark), issue, owner, priority, notes: null };
 }
 
-function keepNotes(item: { of: BacklogItem; notes: string[] } | null): void {
-  if (!item) return;
-  let least = Number.POSITIVE_INFINITY;
-  for (const line of item.notes) if (line.trim() !== '') least = Math.min(least, indentOf(line));
-  item.of.notes = trimmedText(item.notes.map(line => line.slice(Number.isFinite(least) ? least : 0))) || null;
+function addNotes(open: { item: BacklogItem; notes: string[] } | null): void {
+  if (!open) return;
+  // Not Math.min(...indents): there may be more lines than a call takes arguments.
+  const indent = open.notes.reduce(
+    (least, line) => (line.trim() === '' ? least : Math.min(least, indentOf(line))),
+    Number.MAX_SAFE_INTEGER,
+  );
+  open.item.notes = trimmedText(open.notes.map(line => line.slice(indent))) || null;
 }
 
-const indentOf = (line: string): number => line.length - line.trimStart().length;
+export const indentOf = (line: string): number => line.length - line.trimStart().length;

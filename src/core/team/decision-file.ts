@@ -1,5 +1,5 @@
 import type { MarkdownLine } from '../../base/markdown.ts';
-import { isCode, plainWords, teamLines } from './team-markdown.ts';
+import { isCode, teamLines, withoutMarkup } from './team-markdown.ts';
 
 export type FieldName = 'by' | 'what' | 'why' | 'date';
 
@@ -17,17 +17,17 @@ const NAMES: Readonly<Record<string, FieldName>> = {
   when: 'date',
 };
 
-/** `**By:** x`, `**By**: x`, `By: x`, with or without a mark of a list or a quote before it. */
+/** `**By:** x`, `**By**: x`, `By: x`, also in a list or a quote. */
 const FIELD =
   /^\s{0,3}(?:[-*+>]\s+)?(\*\*|__)?\s?([A-Za-z][A-Za-z /-]{0,30})(\*\*|__)?:\s?(\*\*|__)?(?:\s+|$)(.*)$/s;
 
 interface Field {
-  /** Null for one that is not ours: it ends the one before it all the same. */
+  /** Null for an unknown name, which still ends the field before it. */
   name: FieldName | null;
   value: string;
 }
 
-/** Null for a line that is only text. A name that is not ours counts only when it is in bold. */
+/** Null for a line of text. An unknown name counts only in bold. */
 export function fieldIn(line: string): Field | null {
   const [, open, label, closeBefore, closeAfter, value = ''] = FIELD.exec(line) ?? [];
   if (label === undefined) return null;
@@ -38,7 +38,7 @@ export function fieldIn(line: string): Field | null {
 }
 
 export function fieldNamed(label: string): FieldName | null {
-  const name = plainWords(label).replace(/:$/, '').toLowerCase();
+  const name = withoutMarkup(label).replace(/:$/, '').toLowerCase();
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : null;
 }
 
@@ -46,21 +46,20 @@ export interface NewDecision {
   title: string;
   what: string;
   why: string;
-  /** Who records it, as people read it: a role and its run, or the user. */
+  /** Shown to people: a role and its run, or the user. */
   by: string;
-  /** What stands for them in the name of the file. */
+  /** Used in the file name. */
   author: string;
 }
 
-/** Longer than anybody will read, shorter than anything that hurts. */
 const MAX_LENGTH = { title: 200, text: 8_000, by: 120, slug: 48 };
 
-/** A decision as the file that holds it: nobody's words in it can be taken for another entry or another author. */
+/** The file of a decision. Nothing in its text can be read as another entry or another author. */
 export function decisionText({ title, what, why, by }: NewDecision, at: Date): string {
   return [
-    `### ${at.toISOString().slice(0, 19)}Z: ${headingWords(title)}`,
+    `### ${at.toISOString().slice(0, 19)}Z: ${headingText(title)}`,
     '',
-    `**By:** ${oneLineOf(by, MAX_LENGTH.by)}`,
+    `**By:** ${shortLine(by, MAX_LENGTH.by)}`,
     '',
     `**What:** ${asBody(what)}`,
     '',
@@ -69,18 +68,18 @@ export function decisionText({ title, what, why, by }: NewDecision, at: Date): s
   ].join('\n');
 }
 
-/** Without its ending, so that a number can come between. */
+/** Without `.md`, so that a number can come between. */
 export function decisionFileName({ title, author }: NewDecision, at: Date): string {
   const parts = [at.toISOString().slice(0, 10), slug(author, 32), slug(title, MAX_LENGTH.slug)];
   return parts.filter(part => part !== '').join('-');
 }
 
-export const headingWords = (title: string): string =>
-  oneLineOf(title.replace(/^[\s#]+/, ''), MAX_LENGTH.title)
+export const headingText = (title: string): string =>
+  shortLine(title.replace(/^[\s#]+/, ''), MAX_LENGTH.title)
     .replace(/\s+#+$/, '')
     .trim() || '(no title)';
 
-/** Letters and digits, so that it is a name on every disk. */
+/** Letters and digits only: valid on every file system. */
 const slug = (text: string, most: number): string =>
   text
     .normalize('NFKD')
@@ -89,31 +88,31 @@ const slug = (text: string, most: number): string =>
     .slice(0, most)
     .replace(/^-+|-+$/g, '');
 
-/** Controls except tab and newline, separators of lines, and the marks that turn the reading direction. */
-const NOT_SHOWN = /[^\P{Cc}\n\t]|[\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+/** Controls except tab and newline, line separators, and marks that change the reading direction. */
+const HIDDEN = /[^\P{Cc}\n\t]|[\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-const oneLineOf = (text: string, most: number): string => {
+const shortLine = (text: string, most: number): string => {
   const line = clean(text).replace(/\s+/g, ' ').trim();
   return line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line;
 };
 
-/** A heading, a comment or the name of a field would change what the file says, and so would code that is never closed. */
+/** Escapes what would change the meaning of the file: headings, comments, field names and unclosed code. */
 function asBody(text: string): string {
   const whole = clean(text).trim().replaceAll('<!--', '&lt;!--');
   const kept =
     whole.length > MAX_LENGTH.text ? `${whole.slice(0, MAX_LENGTH.text - 1).toWellFormed()}…` : whole;
   const [first, ...rest] = teamLines(`\n${kept}`)
     .slice(1)
-    .map(line => ({ line, text: harmless(line) }));
-  if (!first) return '(not said)';
+    .map(line => ({ line, text: escaped(line) }));
+  if (!first) return '(not given)';
   // Code begins on a line of its own.
   return [`${isCode(first.line) ? '\n' : ''}${first.text}`, ...rest.map(each => each.text)].join('\n');
 }
 
-function harmless(line: MarkdownLine): string {
+function escaped(line: MarkdownLine): string {
   if (isCode(line)) return line.text;
   if (line.kind === 'heading') return `\\${line.text}`;
   return fieldIn(line.text) ? line.text.replace(':', '\\:') : line.text;
 }
 
-const clean = (text: string): string => text.toWellFormed().replace(/\r\n?/g, '\n').replace(NOT_SHOWN, '');
+const clean = (text: string): string => text.toWellFormed().replace(/\r\n?/g, '\n').replace(HIDDEN, '');

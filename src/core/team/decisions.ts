@@ -4,28 +4,28 @@ import {
   dateIn,
   isCode,
   MAX_ENTRIES,
-  plainWords,
   startsWithDate,
   type TeamSection,
   teamSections,
   trimmedText,
   withoutDate,
+  withoutMarkup,
 } from './team-markdown.ts';
 
 export interface Decision {
-  /** The same for as long as its heading stays, also when it moves from the inbox into the file. */
+  /** Stays the same as long as the heading does, also when the decision moves from the inbox into the file. */
   id: string;
   title: string;
-  /** As it is written there. */
+  /** As written. */
   date: string | null;
   by: string | null;
   what: string | null;
   why: string | null;
-  /** All that stands under the heading. */
+  /** Everything under the heading. */
   text: string;
   /** Inside `.squad`. */
   file: string;
-  /** False while it waits in the inbox. */
+  /** False: still in the inbox. */
   merged: boolean;
 }
 
@@ -36,15 +36,15 @@ export interface DecisionFile {
 }
 
 export interface Decisions {
-  /** Newest first; after them those without a date, in the order of the files. */
+  /** Newest first, then those without a date in the order of the files. */
   decisions: Decision[];
-  /** What is odd about the files, for the people who edit them. */
+  /** Problems of the files, for the people who edit them. */
   notes: string[];
 }
 
 type Found = Omit<Decision, 'id'>;
 
-/** Every decision there is: those of `decisions.md`, and each file of the inbox, the newest first. */
+/** The decisions of `decisions.md` and of the inbox, whose files come newest first. */
 export function readDecisions(main: DecisionFile | null, inbox: readonly DecisionFile[]): Decisions {
   const notes: string[] = [];
   const inMain = main ? entriesIn(main, true) : [];
@@ -53,9 +53,9 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
     notes.push(
       `${main!.file} has ${inMain.length} decisions: the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
     );
-  if (main && merged.length === 0 && hasOwnWords(main.text))
+  if (main && merged.length === 0 && hasListItems(main.text))
     notes.push(
-      `${main.file} has text, and no decision in it: each begins with a heading of level three, ### Title.`,
+      `${main.file} has text but no decision: each begins with a heading of level three, ### Title.`,
     );
   const waiting: Found[] = [];
   for (const file of inbox) {
@@ -69,10 +69,10 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
     );
     break;
   }
-  // Counted from the oldest on, so that one keeps its id when another of its title comes.
+  // Numbered from the oldest, so that a decision keeps its id when another with the same title is added.
   const named = withIds([...merged, ...waiting.toReversed()]);
-  const ofInbox = named.splice(merged.length).reverse();
-  return { decisions: inOrder([...named, ...ofInbox]), notes };
+  const inInbox = named.splice(merged.length).reverse();
+  return { decisions: inOrder([...named, ...inInbox]), notes };
 }
 
 interface Entry {
@@ -90,20 +90,20 @@ function entriesIn({ text }: DecisionFile, merged: boolean): Entry[] {
       current = { level: section.level, title: section.title, sections: [section] };
       entries.push(current);
     } else if (isBelow) current?.sections.push(section);
-    // A heading that only groups what is under it.
+    // A heading that only groups decisions.
     else if (section.level > 0) current = null;
   }
   return entries;
 }
 
-/** What is below a decision belongs to it, unless it has an author or a date of its own. */
+/** A section below a decision belongs to it, unless it has its own author or date. */
 function begins(section: TeamSection, isBelow: boolean, merged: boolean, isFirst: boolean): boolean {
   const { level, title, own } = section;
   if (level === 0) return !merged && own.some(line => line.text.trim() !== '');
-  const isDated = startsWithDate(plainWords(title));
+  const isDated = startsWithDate(withoutMarkup(title));
   if (isBelow) return level <= 3 && (isDated || has(section, ['by']));
-  if (level >= 3 || isDated || /^decision\b\s*[:–—-]/i.test(plainWords(title))) return true;
-  // A file of the inbox is one decision, whatever its heading.
+  if (level >= 3 || isDated || /^decision\b\s*[:–—-]/i.test(withoutMarkup(title))) return true;
+  // A file in the inbox is one decision, whatever the level of its heading.
   return (!merged && isFirst) || has(section, ['by', 'what', 'why']);
 }
 
@@ -121,16 +121,16 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
       ...section.own.map(line => line.text),
     ]),
   );
-  const heading = plainWords(title);
+  const heading = withoutMarkup(title);
   const named = withoutDate(heading).replace(/^decision\s*[:–—-]\s*/i, '');
   const date = dateIn(heading) ?? dateIn(fields.date ?? '') ?? (merged ? null : dateIn(nameOf(file)));
-  const shown = named || plainWords(text.split('\n', 1)[0] ?? '') || (text === '' ? '' : nameOf(file));
+  const shown = named || withoutMarkup(text.split('\n', 1)[0] ?? '') || (text === '' ? '' : nameOf(file));
   if (shown === '' && merged) return { ...EMPTY, title: '(no title)', date, text, file, merged };
   if (shown === '') return null;
   return {
     title: cut(shown, MAX_TITLE_LENGTH),
     date,
-    by: fields.by ? cut(plainWords(fields.by), MAX_TITLE_LENGTH) || null : null,
+    by: fields.by ? cut(withoutMarkup(fields.by), MAX_TITLE_LENGTH) || null : null,
     what: fields.what || null,
     why: fields.why || null,
     ...{ text, file, merged },
@@ -140,7 +140,7 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
 const EMPTY = { by: null, what: null, why: null };
 const MAX_TITLE_LENGTH = 300;
 
-/** What stands after each name, up to the next: in lines of their own, or as sections. The first of a kind counts. */
+/** The text after each field name up to the next: on its own lines, or as sections. The first of a name counts. */
 function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, string>> {
   const taken = new Map<FieldName, string[]>();
   sections.forEach(({ title, own }, at) => {
@@ -161,7 +161,7 @@ function fieldsOf(sections: readonly TeamSection[]): Partial<Record<FieldName, s
   }
 }
 
-/** Of several alike, the later ones are counted. */
+/** Equal ids get a number. */
 function withIds(found: readonly Found[]): Decision[] {
   const seen = new Map<string, number>();
   return found.map(each => {
@@ -189,8 +189,8 @@ const nameOf = (file: string): string => (file.split('/').at(-1) ?? file).replac
 const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;
 
-/** Headings, quotes and rules are how such a file begins before anybody has decided anything. */
-const hasOwnWords = (text: string): boolean =>
+/** Headings, quotes and rules are also in a file that has no decision yet. */
+const hasListItems = (text: string): boolean =>
   teamSections(text).some(({ own }) =>
     own.some(({ text: line }) => /^\s{0,3}([-*+]|\d+[.)])\s+\S/.test(line)),
   );

@@ -3,32 +3,32 @@ import {
   dateIn,
   isCode,
   MAX_ENTRIES,
-  plainWords,
   type TeamSection,
   teamSections,
   trimmedText,
+  withoutMarkup,
 } from './team-markdown.ts';
 
 export interface HistoryEntry {
-  /** Its own heading, or the one it stands under. */
+  /** Its own heading, or the one above it. */
   title: string | null;
   date: string | null;
   text: string;
 }
 
-/** What an agent wrote down, as entries in the order of the file, the last ones if there are too many: each section of level three, else each item or paragraph. */
+/** The entries of an agent's history, the last ones if there are too many: each section of level three, elsewhere each list item or paragraph. */
 export function readHistory(text: string): HistoryEntry[] {
   const entries: HistoryEntry[] = [];
   let open: { level: number; entry: HistoryEntry } | null = null;
   for (const section of teamSections(text)) {
     if (open && section.level > open.level) {
       const added = trimmedText([`${'#'.repeat(section.level)} ${section.title}`, ...linesOf(section)]);
-      // Added at the end, not joined anew with every part, so that many parts cost no more than as many lines.
+      // Appended, not joined again with every part: many parts would take quadratic time.
       if (added !== '') open.entry.text += open.entry.text === '' ? added : `\n\n${added}`;
       continue;
     }
     open = null;
-    const title = plainWords(section.title) || null;
+    const title = withoutMarkup(section.title) || null;
     if (section.level < 3 && (title === null || dateIn(title) === null)) {
       for (const block of blocksOf(section.own)) entries.push({ title, date: dateIn(block), text: block });
       continue;
@@ -43,7 +43,7 @@ export function readHistory(text: string): HistoryEntry[] {
 
 const linesOf = ({ own }: TeamSection): string[] => own.map(line => line.text);
 
-/** Items of a list one by one, with what is indented under them; other text by paragraphs. */
+/** List items with the lines indented under them; other text by paragraphs. */
 function blocksOf(lines: readonly MarkdownLine[]): string[] {
   const blocks: string[][] = [[]];
   for (const line of lines) {

@@ -1,5 +1,5 @@
 import type { MarkdownLine } from '../../base/markdown.ts';
-import { isCode, MAX_ENTRIES, MAX_NOTES, plainWords, teamSections } from './team-markdown.ts';
+import { isCode, MAX_ENTRIES, MAX_NOTES, teamSections, withoutMarkup } from './team-markdown.ts';
 
 interface MarkdownTable {
   columns: string[];
@@ -8,7 +8,6 @@ interface MarkdownTable {
 
 const DELIMITER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/** The tables among some lines, cells as they are written. */
 function tablesIn(lines: readonly MarkdownLine[]): MarkdownTable[] {
   const tables: MarkdownTable[] = [];
   for (let at = 1; at < lines.length; at++) {
@@ -23,20 +22,20 @@ function tablesIn(lines: readonly MarkdownLine[]): MarkdownTable[] {
   return tables;
 }
 
-/** A bar that is escaped or inside code is part of its cell. */
+/** An escaped bar, or one inside code, is part of its cell. */
 function cellsOf(line: string): string[] {
   const cells = [''];
   let isInCode = false;
   for (let at = 0; at < line.length; at++) {
-    const sign = line[at]!;
-    if (sign === '\\' && line[at + 1] === '|') {
+    const char = line[at]!;
+    if (char === '\\' && line[at + 1] === '|') {
       cells[cells.length - 1] += '|';
       at++;
       continue;
     }
-    if (sign === '`') isInCode = !isInCode && line.indexOf('`', at + 1) >= 0;
-    if (sign === '|' && !isInCode) cells.push('');
-    else cells[cells.length - 1] += sign;
+    if (char === '`') isInCode = !isInCode && line.indexOf('`', at + 1) >= 0;
+    if (char === '|' && !isInCode) cells.push('');
+    else cells[cells.length - 1] += char;
   }
   const trimmed = cells.map(cell => cell.trim());
   if (trimmed[0] === '' && line.trimStart().startsWith('|')) trimmed.shift();
@@ -47,15 +46,15 @@ function cellsOf(line: string): string[] {
 export interface Member {
   name: string;
   role: string | null;
-  /** The path as it is written. */
+  /** The path as written. */
   charter: string | null;
-  /** In words; a picture before them is left out. */
+  /** Without the icon before it. */
   status: string | null;
-  /** The folder under `agents/` that goes with this name. */
+  /** The member's folder in `agents/`. */
   agent: string;
-  /** The heading its table stands under. */
+  /** The heading above the table. */
   group: string | null;
-  /** What the other columns say. */
+  /** The other columns. */
   more?: Record<string, string>;
 }
 
@@ -74,7 +73,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   status: 'status',
 };
 
-/** Everybody in the tables of `team.md` that have a column for the name and one for the role, in whatever order. */
+/** The members in all tables of `team.md` that have the columns Name and Role, in any order. */
 export function readRoster(text: string): Roster {
   const members: Member[] = [];
   const notes: string[] = [];
@@ -85,7 +84,7 @@ export function readRoster(text: string): Roster {
       if (!columns.includes('name') || !columns.includes('role')) continue;
       tables++;
       for (const row of table.rows) {
-        const member = memberOf(row, columns, table, plainWords(title) || null);
+        const member = memberOf(row, columns, table, withoutMarkup(title) || null);
         if (member) members.push(member);
         else if (notes.length < MAX_NOTES)
           notes.push(`A row of the table under "${title}" has no name: ${row.join(' | ').slice(0, 100)}`);
@@ -102,11 +101,11 @@ export function readRoster(text: string): Roster {
   return { members, notes };
 }
 
-/** The first of a kind counts. */
+/** The first column of a name counts. */
 function columnsOf({ columns }: MarkdownTable): (Column | null)[] {
   const taken = new Set<Column>();
   return columns.map(title => {
-    const key = plainWords(title).toLowerCase();
+    const key = withoutMarkup(title).toLowerCase();
     const column = Object.hasOwn(COLUMNS, key) ? COLUMNS[key]! : null;
     if (column === null || taken.has(column)) return null;
     taken.add(column);
@@ -124,32 +123,32 @@ function memberOf(
   const more: Record<string, string> = {};
   row.forEach((cell, at) => {
     const column = columns[at];
-    const value = plainWords(cell);
+    const value = withoutMarkup(cell);
     if (column) known[column] = column === 'charter' ? charterIn(cell) : value;
-    else if (hasSomething(value)) more[plainWords(table.columns[at] ?? '') || `column ${at + 1}`] = value;
+    else if (isFilled(value)) more[withoutMarkup(table.columns[at] ?? '') || `column ${at + 1}`] = value;
   });
   const name = known.name ?? '';
-  if (!hasSomething(name)) return null;
-  const charter = hasSomething(known.charter) ? known.charter : null;
+  if (!isFilled(name)) return null;
+  const charter = isFilled(known.charter) ? known.charter : null;
   return {
     name,
-    role: hasSomething(known.role) ? known.role : null,
+    role: isFilled(known.role) ? known.role : null,
     charter,
-    status: hasSomething(known.status) ? wordsOfStatus(known.status) : null,
+    status: isFilled(known.status) ? withoutIcon(known.status) : null,
     agent: folderIn(charter) ?? folderName(name),
     group,
     ...(Object.keys(more).length > 0 && { more }),
   };
 }
 
-/** A dash stands for nothing. */
-const hasSomething = (text: string | undefined): text is string =>
+/** A dash means an empty cell. */
+const isFilled = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && !/^[-–—]+$/.test(text);
 
-/** Of a link, where it leads. */
-const charterIn = (cell: string): string => plainWords(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
+/** The target of a link. */
+const charterIn = (cell: string): string => withoutMarkup(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
 
-const wordsOfStatus = (text: string): string => text.replace(/^[^\p{L}\p{N}]+/u, '').trim() || text;
+const withoutIcon = (text: string): string => text.replace(/^[^\p{L}\p{N}]+/u, '').trim() || text;
 
 const folderIn = (charter: string | null): string | null =>
   /(?:^|\/)agents\/([^/]+?)(?:\/[^/]+|\.md)$/.exec(charter ?? '')?.[1] ?? null;

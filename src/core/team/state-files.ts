@@ -6,10 +6,7 @@ import { type ShownStatus, shownStatus } from '../../schema/shown-status.ts';
 import type { Store } from '../ports/store.ts';
 import { firstSentence } from '../text.ts';
 
-/**
- * How Squad's part of a file that people may edit is told from theirs: all above the mark is theirs and stays as it is,
- * all below is Squad's. A file without the mark is all theirs.
- */
+/** Divides a file that people may edit: text above it is theirs and stays as it is, text below is Squad's. Without it all is theirs. */
 const MARK =
   '<!-- squad: everything below this line is written by Squad; your own notes are safe above it -->';
 
@@ -20,30 +17,30 @@ Every start and end of a run in this workspace, oldest first.
 `;
 const CONTEXT_HEAD = `# Agents
 
-Who is at work in this workspace, and what was done last.
+Agents running in this workspace, and the latest runs.
 
 `;
 
-/** Content of such a file before the first run. */
+/** The file before the first run. */
 export const emptyTeamFile = (name: 'IAC.md' | 'CONTEXT.md'): string =>
   `${name === 'IAC.md' ? IAC_HEAD : CONTEXT_HEAD}No agent has run in this workspace yet.\n`;
 
-/** Above it, the oldest entries go. */
-export const IAC_MOST_BYTES = 256 * 1024;
-/** What is left of them then, so that the file is not written anew with every entry. */
-const IAC_KEPT_BYTES = 192 * 1024;
+/** Beyond this size the oldest entries are dropped. */
+export const MAX_LOG_BYTES = 256 * 1024;
+/** The size after that, smaller so that the file is not rewritten with every entry. */
+const KEPT_LOG_BYTES = 192 * 1024;
 const DROPPED = '- (older entries were dropped)';
 
-/** What new lines make of the log: text to append to it, or the whole of it anew. In all of it one character is one byte. */
+/** Adds lines to the log: as text to append, or as a new file. All texts have one character for each byte. */
 export function addToLog(
   file: string | null,
   lines: readonly string[],
 ): { append: string } | { replace: string } {
   const { above, ours, isMarked } = split(file, IAC_HEAD);
   // A crash may have left half a line.
-  const mend = ours === '' || ours.endsWith('\n') ? '' : '\n';
-  const added = mend + lines.map(line => `${line}\n`).join('');
-  const isShort = ours.length + added.length <= IAC_MOST_BYTES;
+  const lineEnd = ours === '' || ours.endsWith('\n') ? '' : '\n';
+  const added = lineEnd + lines.map(line => `${line}\n`).join('');
+  const isShort = ours.length + added.length <= MAX_LOG_BYTES;
   if (isMarked && isShort) return { append: added };
   return { replace: above + (isShort ? ours + added : newest(ours + added)) };
 }
@@ -64,23 +61,22 @@ function split(file: string | null, head: string): { above: string; ours: string
   return { above: `${theirs}${gap}${at < 0 ? '\n' : ''}${MARK}\n`, ours: '', isMarked: false };
 }
 
-/** The last lines that fit, and one that says that others went. */
+/** The last lines that fit, after one that says that older ones were dropped. */
 function newest(log: string): string {
   const lines = log.replace(/[\r\n]+$/, '').split('\n');
   let first = lines.length;
   let bytes = 0;
   while (first > 0) {
     bytes += lines[first - 1]!.length + 1;
-    if (bytes > IAC_KEPT_BYTES) break;
+    if (bytes > KEPT_LOG_BYTES) break;
     first--;
   }
   return `${[DROPPED, ...lines.slice(first)].join('\n')}\n`;
 }
 
-/** As many as the file shows. */
 const MAX_RUNS = 100;
 
-/** Who is at work in a workspace, and what was done there last. */
+/** The running agents of a workspace, and its latest runs. */
 export async function teamState(store: Store, clock: Clock, workspace: string): Promise<TeamState> {
   const [active, recent] = await Promise.all([
     store.runs({ workspace, status: ['queued', 'running', 'waiting_review'], limit: MAX_RUNS }),
@@ -99,7 +95,7 @@ export async function teamState(store: Store, clock: Clock, workspace: string): 
   };
 }
 
-/** The line of the log for a start or an end; null for any other event. `answer` is what the run said. */
+/** The log entry for a start or an end; null for any other event. */
 export function teamEntry({ at, body }: Event, run: Run, answer: string): TeamEntry | null {
   if (body.type === 'run.started') return { ...teamRun(run), kind: 'start', at };
   if (body.type === 'run.ended')
@@ -128,22 +124,21 @@ const teamCost = ({ startedAt, endedAt, usage }: Run): TeamCost => ({
   tokens: usage && { input: usage.input, output: usage.output },
 });
 
-/** Who a run is, in the files people and agents of a workspace read. */
 interface TeamRun {
   runId: string;
   squadId: string;
-  /** Its role, or the subagent it is a call of; null: it has neither. */
+  /** Its role or subagent; null: neither. */
   name: string | null;
   engine: string;
   model: string | null;
-  /** What it is to do, in somebody's words: the task, or a summary of it. */
+  /** The task, or a summary of it. */
   summary: string;
 }
 
 interface TeamCost {
   durationMs: number | null;
   costUsd: number | null;
-  /** Worked out from a price list, not reported by the engine. */
+  /** Calculated from a price list, not reported by the engine. */
   costIsEstimated?: boolean;
   tokens?: { input: number | null; output: number | null } | null;
 }
@@ -153,7 +148,7 @@ export type TeamEntry = TeamRun & { at: number } & (
     | ({
         kind: 'end';
         status: ShownStatus;
-        /** How the result begins, or why there is none; empty: it said nothing. */
+        /** The answer, or why there is none. */
         result: string;
       } & TeamCost)
   );
@@ -174,7 +169,7 @@ const MAX_RESULT_LENGTH = 200;
 const MAX_ACTIVE = 100;
 const MAX_RECENT = 25;
 
-/** One start or end, on one line. Task and result come last, where they can be mistaken for nothing else. */
+/** One start or end, on one line. Task and result come last, where they cannot be taken for another field. */
 export function entryLine(entry: TeamEntry): string {
   const fields = [
     time(entry.at),
@@ -189,13 +184,12 @@ export function entryLine(entry: TeamEntry): string {
   return `- ${fields.join(' · ')}${result === '' ? '' : ` → ${result}`}`;
 }
 
-/** Who is at work and what was done last. */
 export function stateText({ at, active, recent }: TeamState): string {
   return [
     `As of ${time(at)}.`,
     `## Active agents (${active.length})`,
     active.length === 0
-      ? 'No agent is at work.'
+      ? 'No agent is running.'
       : table(
           ['Run', 'Squad', 'Agent', 'Status', 'Since', 'Task'],
           active
@@ -224,18 +218,18 @@ const summaryOf = ({ summary }: TeamRun): string =>
   asMarkdownText(summary, MAX_SUMMARY_LENGTH) || '(no summary)';
 
 function whoOf({ name, engine, model }: TeamRun): string {
-  const way = [engine, ...(model === null ? [] : [model])].map(word).join(', ');
-  return name === null ? way : `${word(name)} (${way})`;
+  const engineText = [engine, ...(model === null ? [] : [model])].map(word).join(', ');
+  return name === null ? engineText : `${word(name)} (${engineText})`;
 }
 
 /** To the second, in UTC: the same for every reader. */
 const time = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
 const duration = ({ durationMs }: TeamCost): string =>
-  durationMs === null ? 'time not known' : `${(durationMs / 1000).toFixed(1)} s`;
+  durationMs === null ? 'time unknown' : `${(durationMs / 1000).toFixed(1)} s`;
 
 function cost({ costUsd, costIsEstimated = false }: TeamCost): string {
-  if (costUsd === null) return 'cost not known';
+  if (costUsd === null) return 'cost unknown';
   return `$${costUsd.toFixed(4)}${costIsEstimated ? ' (estimated)' : ''}`;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addToLog, IAC_MOST_BYTES, withState } from './state-files.ts';
+import { addToLog, MAX_LOG_BYTES, withState } from './state-files.ts';
 
 const replaced = (change: ReturnType<typeof addToLog>) => ('replace' in change ? change.replace : null);
 const fresh = replaced(addToLog(null, ['- one']))!;
@@ -33,7 +33,7 @@ describe('the log', () => {
       const change = addToLog(file, [`- entry ${at} ${'é'.repeat(1000)}`]);
       if ('replace' in change) rewritten++;
       file = 'replace' in change ? change.replace : file + change.append;
-      expect(file.length).toBeLessThanOrEqual(notes.length + MARK.length + 1 + IAC_MOST_BYTES);
+      expect(file.length).toBeLessThanOrEqual(notes.length + MARK.length + 1 + MAX_LOG_BYTES);
     }
     expect(file.startsWith(`${notes}${MARK}\n- (older entries were dropped)\n- entry `)).toBe(true);
     expect(file.match(/older entries/g)).toHaveLength(1);

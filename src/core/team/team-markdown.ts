@@ -1,42 +1,69 @@
 import { type MarkdownLine, readMarkdown, titleOf } from '../../base/markdown.ts';
 
-export interface TeamSection {
-  /** 0 for what stands above the first heading. */
-  level: number;
-  title: string;
-  own: MarkdownLine[];
+interface TeamLine extends MarkdownLine {
+  /** Its line in the file, from 0; of an underlined heading, the first of its two. */
+  number: number;
 }
 
-/** A rule right under a line of text would make that line a heading; in these files people mean the rule. */
-const RULE_UNDER_TEXT = /(?<=[^\n])\n( {0,3}-{3,}[ \t]*)(?=[\r\n]|$)/g;
+export interface TeamSection {
+  /** 0 for the text above the first heading. */
+  level: number;
+  title: string;
+  own: TeamLine[];
+  /** Lines of the file: from the heading up to the next one. */
+  start: number;
+  end: number;
+}
 
-/** A team file as headings and what stands under each. Comments and the head of the file are for other programs. */
-export const teamSections = (text: string): TeamSection[] => sectionsOf(teamLines(text));
+/** Right under a line of text it would make that line a heading. In these files people mean a rule. */
+const RULE = /^ {0,3}-{3,}[ \t]*$/;
+const HEADING = /^ {0,3}#{1,6}(?=[ \t]|$)/;
 
-export function sectionsOf(lines: readonly MarkdownLine[]): TeamSection[] {
-  const sections: TeamSection[] = [{ level: 0, title: '', own: [] }];
+/** A team file by its headings. Comments and frontmatter are for other programs and are left out. */
+export function teamSections(text: string): TeamSection[] {
+  const lines = teamLines(text);
+  const sections: TeamSection[] = [{ level: 0, title: '', own: [], start: 0, end: 0 }];
   for (const line of lines) {
     if (line.kind === 'head' || line.kind === 'comment') continue;
-    if (line.kind === 'heading') sections.push({ level: line.level, title: titleOf(line), own: [] });
-    else sections.at(-1)!.own.push(line);
+    const current = sections.at(-1)!;
+    if (line.kind !== 'heading') current.own.push(line);
+    else {
+      current.end = line.number;
+      sections.push({ level: line.level, title: titleOf(line), own: [], start: line.number, end: 0 });
+    }
   }
+  sections.at(-1)!.end = lineStarts(text).length;
   return sections;
 }
 
-export const teamLines = (text: string): MarkdownLine[] =>
-  readMarkdown(text.replace(/\r\n?/g, '\n').replace(RULE_UNDER_TEXT, '\n\n$1'));
+export function teamLines(text: string): TeamLine[] {
+  const source = text.split(/\r\n|\n|\r/);
+  const rows: string[] = [];
+  const numbers: number[] = [];
+  for (const [number, line] of source.entries()) {
+    if (RULE.test(line) && number > 0 && source[number - 1] !== '') numbers[rows.push('') - 1] = number;
+    numbers[rows.push(line) - 1] = number;
+  }
+  let at = 0;
+  return readMarkdown(rows.join('\n')).map(({ kind, text: own, level, closing }) => {
+    // Only the end of code that is never closed has no row.
+    const number = numbers[at] ?? source.length;
+    at += kind === 'heading' && !HEADING.test(rows[at] ?? '') ? 2 : 1;
+    return { kind, text: own, level, closing, number };
+  });
+}
 
 export const isCode = ({ kind }: MarkdownLine): boolean => kind === 'code' || kind === 'opens code';
 
-/** Without the blank lines and rules around it. */
+/** Without the blank lines and rules around the text. */
 export function trimmedText(lines: readonly string[]): string {
-  const isSomething = (line: string) => line.trim() !== '' && !/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line);
-  const first = lines.findIndex(isSomething);
-  return first < 0 ? '' : lines.slice(first, lines.findLastIndex(isSomething) + 1).join('\n');
+  const isText = (line: string) => line.trim() !== '' && !/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line);
+  const first = lines.findIndex(isText);
+  return first < 0 ? '' : lines.slice(first, lines.findLastIndex(isText) + 1).join('\n');
 }
 
-/** Words as a reader sees them, without the marks for bold, code and links. */
-export function plainWords(text: string): string {
+/** Text on one line, without the marks for bold, code and links. */
+export function withoutMarkup(text: string): string {
   return text
     .replace(/!?\[([^\][]{0,500})\]\([^()\s]{0,2000}\)/g, '$1')
     .replace(/(\*\*|__|`+)/g, '')
@@ -44,7 +71,7 @@ export function plainWords(text: string): string {
     .trim();
 }
 
-/** What of a team's files is taken in. Anybody can write them, and everybody's hub reads them. */
+/** Limits for a team's files: anybody can write them, and every hub reads them. */
 export const MAX_BYTES = 1024 * 1024;
 export const MAX_LINES = 40_000;
 export const MAX_ENTRIES = 5_000;
@@ -57,56 +84,33 @@ export interface Part {
 
 /** The beginning of a text, in whole lines. */
 export function firstLines(text: string, most: number): Part {
-  let end = 0;
-  for (let lines = 0; lines < most; lines++) {
-    const at = nextLine(text, end);
-    if (at < 0) return { text, isCut: false };
-    end = at;
-  }
-  return end >= text.length ? { text, isCut: false } : { text: text.slice(0, end), isCut: true };
+  const end = lineStarts(text)[most] ?? text.length;
+  return { text: text.slice(0, end), isCut: end < text.length };
 }
 
 /** The end of a text, in whole lines. */
 export function lastLines(text: string, most: number): Part {
-  let start = text.length;
-  for (let lines = 0; lines < most; lines++) {
-    const at = lineBefore(text, start);
-    if (at <= 0) return { text, isCut: false };
-    start = at;
-  }
-  return { text: text.slice(start), isCut: true };
+  const start = lineStarts(text)
+    .filter(at => at < text.length)
+    .at(-most);
+  return { text: text.slice(start ?? 0), isCut: (start ?? 0) > 0 };
 }
 
-export function countLines(text: string): number {
-  let lines = 1;
-  for (let at = nextLine(text, 0); at >= 0; at = nextLine(text, at)) lines++;
-  return lines;
-}
+export const countLines = (text: string): number => lineStarts(text).length;
 
-/** What is left of an entry whose beginning was cut off belongs to nobody: from the next heading of level three or above on. */
+/** After a cut the first entry may lack its beginning: continue with the next heading of level 1 to 3. */
 export function fromHeading({ text, isCut }: Part): Part {
   if (!isCut) return { text, isCut };
-  const at = /^ {0,3}#{1,3}[ \t]/m.exec(text)?.index ?? nextLine(text, 0);
-  return { text: at < 0 ? '' : text.slice(at), isCut };
+  const at = /^ {0,3}#{1,3}[ \t]/m.exec(text)?.index ?? lineStarts(text)[1];
+  return { text: at === undefined ? '' : text.slice(at), isCut };
 }
 
-/** Where the line after the one at `from` begins; -1 without one. A lone carriage return ends a line as well. */
-function nextLine(text: string, from: number): number {
-  for (let at = from; at < text.length; at++) {
-    const sign = text[at];
-    if (sign === '\n') return at + 1;
-    if (sign === '\r') return text[at + 1] === '\n' ? at + 2 : at + 1;
-  }
-  return -1;
-}
-
-/** Where the line begins that ends right before `before`. */
-function lineBefore(text: string, before: number): number {
-  // The end of that line itself.
-  let at = before - 1;
-  if (text[at] === '\n' && text[at - 1] === '\r') at--;
-  while (at > 0 && text[at - 1] !== '\n' && text[at - 1] !== '\r') at--;
-  return at;
+/** The offset of each line. A lone carriage return ends a line as well. */
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = 0; at < text.length; at++)
+    if (text[at] === '\n' || (text[at] === '\r' && text[at + 1] !== '\n')) starts.push(at + 1);
+  return starts;
 }
 
 const DAY = String.raw`\d{4}-\d{2}-\d{2}`;
@@ -115,7 +119,7 @@ const DATE = new RegExp(`(?<!\\d)(${DAY})(${TIME})?(?![\\d])`);
 const AT_START = new RegExp(`^[[(]?${DAY}(?:${TIME})?[\\])]?\\s*(?:[:–—|-]\\s*)?`);
 const AT_END = new RegExp(`\\s*[–—-]?\\s*[[(]?${DAY}(?:${TIME})?[\\])]?$`);
 
-/** The first date in a text, as it is written there; null without one that the calendar has. */
+/** The first date in a text, as it is written. Null if there is none, or none that the calendar has. */
 export function dateIn(text: string): string | null {
   const [whole, day] = DATE.exec(text.slice(0, 500)) ?? [];
   if (whole === undefined || day === undefined) return null;
@@ -124,7 +128,7 @@ export function dateIn(text: string): string | null {
   return isReal ? (Number.isNaN(Date.parse(whole)) ? day : whole) : null;
 }
 
-/** A heading without the date at its beginning or end, when something is left of it. */
+/** A heading without the date at its beginning or end, unless nothing else is left. */
 export function withoutDate(title: string): string {
   const rest = title.replace(AT_START, '').replace(AT_END, '').trim();
   return rest === '' ? title : rest;

@@ -48,7 +48,7 @@ describe('entryLine', () => {
         model: null,
         summary: ' \n',
       }),
-    ).toMatch(/ · claude · lost · time not known · cost not known · \(no summary\)$/);
+    ).toMatch(/ · claude · lost · time unknown · cost unknown · \(no summary\)$/);
   });
 
   it('is one line of bounded size, whatever the words in it', () => {
@@ -72,7 +72,7 @@ describe('stateText', () => {
   it('says when nothing happens', () => {
     expect(stateText({ at, active: [], recent: [] })).toBe(
       [
-        ...['As of 2026-01-02T03:04:05Z.', '## Active agents (0)', 'No agent is at work.'],
+        ...['As of 2026-01-02T03:04:05Z.', '## Active agents (0)', 'No agent is running.'],
         ...['## Recent runs', 'No run has ended yet.'],
       ].join('\n\n'),
     );

@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import type { BareRepository } from '../../../test/servers/github/bare-repository.ts';
 import { GitHubServer } from '../../../test/servers/github/server.ts';
-import type { ForgeAccess } from '../../core/ports/git-host.ts';
+import type { GitHostAccess } from '../../core/ports/git-host.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { openGit } from '../../workspace/git/git.ts';
 import { Repository } from '../../workspace/testing/repository.ts';
 import { createGitHub } from '../git-host.ts';
 
-export class ForgeFixture implements AsyncDisposable {
+export class GitHostFixture implements AsyncDisposable {
   readonly github: GitHubServer;
   readonly host: BareRepository;
   readonly local = new Repository();
@@ -32,12 +32,12 @@ export class ForgeFixture implements AsyncDisposable {
     this.local.git('worktree', 'add', '-q', '-b', this.worktree.branch, this.worktree.path);
   }
 
-  static start = async (): Promise<ForgeFixture> => new ForgeFixture(await GitHubServer.start());
+  static start = async (): Promise<GitHostFixture> => new GitHostFixture(await GitHubServer.start());
 
-  forge = (limits: { limitMs?: number; pushLimitMs?: number } = {}) =>
+  gitHost = (limits: { requestTimeoutMs?: number; pushTimeoutMs?: number } = {}) =>
     createGitHub({ openGit, env: this.env, ...limits });
 
-  access = (change: Partial<ForgeAccess> = {}): ForgeAccess => ({
+  access = (change: Partial<GitHostAccess> = {}): GitHostAccess => ({
     token: this.github.token,
     apiUrl: this.github.apiUrl,
     env: this.env,

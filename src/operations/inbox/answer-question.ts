@@ -45,16 +45,18 @@ export const answerQuestion = operation({
 
 const oneOfBoth = () =>
   new SquadError('INVALID_INPUT', 'Give either an answer or decline', {
-    suggestions: ['{ item, answer } answers; { item, decline: true } tells the agent that nobody will.'],
+    suggestions: [
+      '{ item, answer } answers; { item, decline: true } tells the agent that nobody will answer.',
+    ],
   });
 
-/** Nobody allows by way of a model what the model had only the beginning of. */
+/** A model cannot pass on a yes to something that it saw only in part. */
 function checkSeen(item: InboxItem, said: string): void {
   const { hidden } = shortDetails(item);
   if (item.state !== 'open' || hidden === 0 || answerText(item, said) !== YES) return;
   throw new SquadError(
     'ANSWER_INVALID',
-    `${item.id} was not shown whole here: ${hidden} characters are missing, so it cannot be allowed here`,
-    { suggestions: [`Ask the user to look: ${SEEN_WHOLE}.`, 'A no is taken here as well.'] },
+    `${item.id} cannot be allowed here: ${hidden} characters of it were not shown`,
+    { suggestions: [`Ask the user to look: ${SEEN_WHOLE}.`, 'A no is accepted here.'] },
   );
 }

@@ -12,7 +12,7 @@ import { ownRun } from '../agent-services.ts';
 import { type Call, operation } from '../operation.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
-/** As Claude Code calls the tool it was given for its permission prompts, and reads the answer. */
+/** The tool that Claude Code calls for its permission prompts (`--permission-prompt-tool`). */
 export const askPermission = operation({
   name: 'ask_permission',
   route: 'POST /tools/ask_permission',
@@ -36,31 +36,31 @@ export const askPermission = operation({
     message: z.string().optional(),
   }),
   async run(call, { tool_name: tool, input, tool_use_id: id = null }) {
-    const leave = await leaveFor(call, ownRun(call), { tool, input, id });
-    return leave.isGiven
+    const permission = await permissionFor(call, ownRun(call), { tool, input, id });
+    return permission.isGiven
       ? { behavior: 'allow' as const, updatedInput: input }
-      : { behavior: 'deny' as const, message: leave.why };
+      : { behavior: 'deny' as const, message: permission.why };
   },
 });
 
-async function leaveFor(call: Call, run: Run, use: ToolUse): Promise<PermissionAnswer> {
+async function permissionFor(call: Call, run: Run, use: ToolUse): Promise<PermissionAnswer> {
   const { inbox, engines } = call.services;
   const name = engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
   try {
     const item = await inbox.ask({ run, ...permissionAsk(name, use) });
-    return toPermissionAnswer(await settled(call, run, item));
+    return toPermissionAnswer(await untilClosed(call, run, item));
   } catch (thrown) {
-    // Nobody can be asked this: it is refused in words the model understands, as a person would.
+    // This cannot be asked: refused with a message for the model.
     if (!(thrown instanceof SquadError)) throw thrown;
     return { isGiven: false, why: `Not allowed, and the user could not be asked. ${thrown.message}` };
   }
 }
 
 /**
- * However long it takes: an engine that asks has no use for "not yet", so a hub that stops leaves it without an answer. Its place
- * among those at work is free meanwhile.
+ * Waits without a limit: the engine cannot use "not yet", so a hub that stops leaves it without an answer. The run gives up its
+ * place in the queue meanwhile.
  */
-async function settled(call: Call, run: Run, item: InboxItem): Promise<InboxItem> {
+async function untilClosed(call: Call, run: Run, item: InboxItem): Promise<InboxItem> {
   const { services, signal } = call;
   const { inbox, runner, hub } = services;
   const known =
@@ -68,9 +68,9 @@ async function settled(call: Call, run: Run, item: InboxItem): Promise<InboxItem
       ? await withHeartbeat(
           call,
           () => 'waits for the user',
-          () => hub.whileAsking(() => runner.whileWaiting(run.id, () => inbox.untilSettled(item.id, signal))),
+          () => hub.whileAsking(() => runner.whileWaiting(run.id, () => inbox.untilClosed(item.id, signal))),
         )
       : item;
-  if (known && !signal.aborted) inbox.handOut(known);
+  if (known && !signal.aborted) inbox.deliver(known);
   return known ?? item;
 }

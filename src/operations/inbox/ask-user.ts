@@ -7,7 +7,7 @@ import { type Call, operation } from '../operation.ts';
 import { withHeartbeat } from '../runs/wait.ts';
 
 const WEEK_IN_MINUTES = 7 * 24 * 60;
-/** Less than this, and nobody could have answered. */
+/** In less time nobody could answer. */
 const MIN_MINUTES = 0.5;
 
 const Input = z.strictObject({
@@ -20,7 +20,7 @@ const Input = z.strictObject({
   to: z.enum(['user', 'lead']).optional().describe('lead: the run that started you'),
   id: z.string().optional(),
 });
-type Wish = Omit<z.output<typeof Input>, 'id'>;
+type AskInput = Omit<z.output<typeof Input>, 'id'>;
 
 export const askUser = operation({
   name: 'ask_user',
@@ -42,19 +42,19 @@ export const askUser = operation({
     by: z.string().nullable(),
     note: z.string().optional(),
   }),
-  async run(call, { id, ...ask }) {
+  async run(call, { id, ...input }) {
     const run = ownRun(call);
     const item =
-      id === undefined ? await asked(call, run, ask) : await call.services.inbox.askedBy(run.id, id);
-    const settled = await answered(call, run, item);
-    return settled ? told(settled) : waiting(item, ask.to);
+      id === undefined ? await ask(call, run, input) : await call.services.inbox.askedBy(run.id, id);
+    const closed = await untilClosed(call, run, item);
+    return closed ? closedResult(closed) : waitingResult(item, input.to);
   },
 });
 
-function asked(
+function ask(
   { services }: Call,
   run: Run,
-  { question, kind = 'question', ...rest }: Wish,
+  { question, kind = 'question', ...rest }: AskInput,
 ): Promise<InboxItem> {
   if (question === undefined)
     throw new SquadError('INVALID_INPUT', 'Give a question, or the id of one you asked', {
@@ -63,54 +63,52 @@ function asked(
   return services.inbox.ask({ run, kind, question, ...rest });
 }
 
-/** Null when it must be told before there is an answer. Its place among those at work is free meanwhile. */
-async function answered(call: Call, run: Run, item: InboxItem): Promise<InboxItem | null> {
+/** Null: the call has to return before there is an answer. The run gives up its place in the queue meanwhile. */
+async function untilClosed(call: Call, run: Run, item: InboxItem): Promise<InboxItem | null> {
   const { services, signal, waitMs } = call;
   const { inbox, runner, hub } = services;
   if (item.state !== 'open') {
-    inbox.handOut(item);
+    inbox.deliver(item);
     return item;
   }
   const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
-  const settled = await withHeartbeat(
+  const closed = await withHeartbeat(
     call,
     () => `waits for ${item.owner === 'user' ? 'the user' : item.owner}`,
     () =>
       hub.whileAsking(stopping =>
         runner.whileWaiting(run.id, () =>
-          inbox.untilSettled(item.id, AbortSignal.any([signal, stopping, ...timeUp])),
+          inbox.untilClosed(item.id, AbortSignal.any([signal, stopping, ...timeUp])),
         ),
       ),
   );
-  if (settled && !signal.aborted) inbox.handOut(settled);
-  return settled;
+  if (closed && !signal.aborted) inbox.deliver(closed);
+  return closed;
 }
 
-const told = ({ id, state, answer, answeredBy }: InboxItem) => ({
+const closedResult = ({ id, state, answer, answeredBy }: InboxItem) => ({
   status: state as Exclude<InboxItem['state'], 'open'>,
   id,
   answer,
   by: answeredBy && whoAnswered(answeredBy),
   ...(state === 'declined' && {
-    note: 'The person was asked and will not answer. Do not ask again; go on as best you can and say in your report what you assumed.',
+    note: 'The person will not answer. Do not ask again; continue as best you can and say in your report what you assumed.',
   }),
   ...(state === 'expired' && {
     note:
       answer === null
-        ? 'Nobody answered in time. Go on as best you can and say in your report what you assumed.'
+        ? 'Nobody answered in time. Continue as best you can and say in your report what you assumed.'
         : 'Nobody answered in time: this is the default, not a decision. Say so in your report.',
   }),
 });
 
-const waiting = ({ id, owner }: InboxItem, to: Wish['to']) => ({
+const waitingResult = ({ id, owner }: InboxItem, to: AskInput['to']) => ({
   status: 'waiting' as const,
   id,
   answer: null,
   by: null,
   note: [
     `Not answered yet. Call this tool again with {"id": "${id}"} to continue waiting.`,
-    ...(to === 'lead' && owner === 'user'
-      ? ['No run that could answer started you: the user was asked.']
-      : []),
+    ...(to === 'lead' && owner === 'user' ? ['You have no lead that could answer: the user was asked.'] : []),
   ].join(' '),
 });

@@ -7,13 +7,12 @@ import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
 const MAX_ITEMS = 1_000;
-const USUAL = 100;
+const DEFAULT_LIMIT = 100;
 
-/** An item with what is to be known of who asks. */
+/** An item with the run that asks. */
 export const ShownItem = InboxItem.extend({
   run: z.object({
     title: z.string(),
-    /** Who asks. */
     name: z.string(),
     roleId: z.string().nullable(),
     status: RunStatus,
@@ -21,7 +20,7 @@ export const ShownItem = InboxItem.extend({
 });
 export type ShownItem = z.infer<typeof ShownItem>;
 
-/** What agents want of somebody: all that is open, nearest deadline first; or what was settled, or everything, newest first. */
+/** Open items, nearest deadline first; or closed ones, or all, newest first. */
 export const listInbox = operation({
   name: 'list_inbox',
   route: 'GET /inbox',
@@ -30,14 +29,14 @@ export const listInbox = operation({
   input: z.strictObject({
     state: z.enum(['open', 'settled', 'all']).default('open'),
     run: z.string().optional(),
-    /** Only this one, whatever became of it: its id or the beginning of it. */
+    /** Only this item, open or closed: its id or a prefix of it. */
     item: z.string().optional(),
-    /** Of open ones all that can be listed, of others 100, unless it says so. */
+    /** Default: all open items, 100 others. */
     limit: z.number().int().min(1).max(MAX_ITEMS).optional(),
   }),
   output: z.object({
     items: z.array(ShownItem),
-    /** How many there are; null: more than these, not counted. */
+    /** Null: more than these, not counted. */
     total: z.number().nullable(),
   }),
   async run({ services }, { state, run: given, item: wanted, limit }) {
@@ -47,7 +46,7 @@ export const listInbox = operation({
     const { items, total } =
       state === 'open'
         ? openItems(services, runId, limit ?? MAX_ITEMS)
-        : await storedItems(services, { runId, isSettled: state === 'settled' }, limit ?? USUAL);
+        : await storedItems(services, { runId, isSettled: state === 'settled' }, limit ?? DEFAULT_LIMIT);
     return { items: await Promise.all(items.map(item => shownItem(services, item))), total };
   },
 });
@@ -74,7 +73,7 @@ async function shownItem({ runner, store }: Services, item: InboxItem): Promise<
       title: run ? runSummary(run) : '',
       name: run ? runName(run) : item.runId,
       roleId: run?.roleId ?? null,
-      // Its rows go together; only a reader between two of them finds one without the other.
+      // A run is removed with its items: only a read in between finds an item without its run.
       status: run?.status ?? 'lost',
     },
   };

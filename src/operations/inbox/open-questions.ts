@@ -6,12 +6,11 @@ import type { InboxItem } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Services } from '../operation.ts';
 
-/** Results have a size to keep: this is in characters of JSON. */
+/** In characters of JSON: the size of results is limited. */
 const MAX_TOTAL_LENGTH = 4_000;
 const MAX_FIELDS = 10;
 const MAX_LENGTH = { choice: 40, name: 40 };
 
-/** An open question as a result has it. */
 export const ShownAsk = z.object({
   item: z.string(),
   spawn_id: z.string(),
@@ -25,7 +24,7 @@ export const ShownAsk = z.object({
 });
 export type ShownAsk = z.infer<typeof ShownAsk>;
 
-/** What these runs, and those they started, want to know of whoever asks; nothing if they want nothing. */
+/** The open questions of these runs and their descendants; `asks` is left out if there are none. */
 export function openQuestionsOf(
   services: Pick<Services, 'inbox' | 'runner' | 'clock'>,
   runs: readonly Run[],
@@ -37,7 +36,7 @@ export function openQuestionsOf(
   return { asks: firstThatFit(shown, MAX_TOTAL_LENGTH) };
 }
 
-/** The same, as a model is told what to do about it. */
+/** Tells a model how to answer them. */
 export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]): string[] {
   const [first, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
   if (!first) return [];

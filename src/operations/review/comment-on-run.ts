@@ -22,7 +22,7 @@ const Comment = z.strictObject({
   text: z.string().trim().min(1).max(MAX_TEXT_LENGTH),
 });
 
-/** Comments on lines of a run's changes, as one message to whoever made them: in the review that is under way, or as a reply. */
+/** Sends comments on lines of a run's changes to the coder: as feedback in the open review, or as a reply. */
 export const commentOnRun = operation({
   name: 'comment_on_run',
   route: 'POST /runs/{run}/comments',
@@ -31,12 +31,12 @@ export const commentOnRun = operation({
   input: z.strictObject({
     run: z.string(),
     comments: z.array(Comment).min(1).max(200),
-    /** Said before them, instead of a sentence of ours. */
+    /** Replaces the default introduction. */
     message: z.string().max(MAX_TEXT_LENGTH).optional(),
   }),
   output: z.object({
     way: z.enum(['reply', 'feedback']),
-    /** The run that goes on with them. */
+    /** The run that gets them. */
     runId: RunId,
   }),
   async run(call, { run: given, comments, message }) {
@@ -57,12 +57,12 @@ export const commentOnRun = operation({
   },
 });
 
-/** How comments reach the agent whose work it is now, and which run that is. Throws when they would reach nobody, and says when they will. */
+/** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot. */
 export async function commentTarget(
   { services }: Pick<Call, 'services'>,
   run: Run,
 ): Promise<{ way: 'reply' | 'feedback'; runId: RunId }> {
-  // What is to be seen of a reviewer is the work it reviews.
+  // A reviewer shows the work of its coder.
   const coder = await coderOf(services, run.id);
   const { id: runId, status } = coder;
   const [open] = await services.store.reviews({ coderId: runId, isOpen: true, limit: 1 });
@@ -70,7 +70,7 @@ export async function commentTarget(
   if (isEnd(status)) return { way: 'reply', runId };
   throw new SquadError(
     'RUN_NOT_OVER',
-    `Run ${runId} is ${status}: comments reach it while a review of it is under way, or when it has ended`,
+    `Run ${runId} is ${status}: comments reach it only during a review, or when it has ended`,
     {
       suggestions: [
         `Wait for it (\`squad wait ${shellWord(runId)}\`) or stop it (\`squad cancel ${shellWord(runId)}\`), then send them. Nothing was sent.`,

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { ownRun } from '../agent-services.ts';
 import { operation } from '../operation.ts';
 
-/** What GitHub takes. */
+/** GitHub's limits. */
 const MAX_LENGTH = { title: 256, body: 65_536 };
 
-/** One line that says something. */
 const filled = (name: string, longest: number) =>
   z
     .string()
@@ -49,7 +48,7 @@ export const createPullRequest = operation({
   },
 });
 
-/** More would meet GitHub's own limit half-way. */
+/** More would hit GitHub's rate limit half-way. */
 const MAX = { issues: 50, labels: 100, label: 50 };
 
 export const createIssues = operation({

@@ -8,7 +8,7 @@ import { operation, type Services } from '../operation.ts';
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_ROUNDS = 10_000;
 
-/** What changed from one round of reviews to the next; for the first, since the work began. Throws DIFF_UNAVAILABLE. */
+/** The changes since the previous review round; for the first round, since the work began. Throws DIFF_UNAVAILABLE. */
 export const diffReview = operation({
   name: 'diff_review',
   route: 'GET /reviews/{review}/diff',
@@ -21,7 +21,6 @@ export const diffReview = operation({
     /** Commits. */
     from: z.string(),
     to: z.string(),
-    /** What to keep in mind when reading it. */
     notes: z.array(z.string()),
   }),
   async run({ services }, { review: given }) {
@@ -34,7 +33,7 @@ export const diffReview = operation({
       });
     const before = await roundBefore(services, review, coder.worktree.branch);
     const { base, repository } = coder.worktree;
-    // The words of that round are on the branch too, and are no work of the coder's.
+    // The feedback commit of that round is on the branch too, and is not the coder's work.
     const from = before ? (before.feedbackCommit ?? before.commit) : base;
     const to = review.commit;
     const notes = [
@@ -55,12 +54,12 @@ async function findReview({ store }: Services, given: string): Promise<Review> {
   const near = nearest(given, recent);
   throw new SquadError('REVIEW_UNKNOWN', `There is no review ${given}`, {
     suggestions: [
-      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad review` shows the reviews there are.',
+      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad review` lists the reviews.',
     ],
   });
 }
 
-/** A task that was retried began on another branch: what was reviewed there is nothing to compare with. */
+/** Only on the same branch: a retry begins on another one, which cannot be compared. */
 async function roundBefore({ store }: Services, review: Review, branch: string): Promise<Review | null> {
   const rounds = await store.reviews({ lineageId: review.lineageId, limit: MAX_ROUNDS });
   const earlier = rounds.filter(({ iteration }) => iteration < review.iteration).toReversed();

@@ -6,8 +6,8 @@ import type { Call } from '../operation.ts';
 import { planRuns } from '../runs/start-runs.ts';
 
 /**
- * A reviewer as every run is planned, asked for by the run it reviews: `caller` is that run. Where its role names no engine it
- * has the coder's, which may have been chosen for that run alone. The coder's model is its own.
+ * Plans a reviewer like any run; `caller` is the reviewed run. Without an engine in its role it gets the coder's, which may have been
+ * chosen for that run only, but not the coder's model.
  */
 export async function planReviewer(
   call: Pick<Call, 'services' | 'caller'>,
@@ -19,14 +19,14 @@ export async function planReviewer(
   const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
   const role = roles.find(({ id }) => id === roleId);
   const namesEngine = role?.meta.engine !== undefined || role?.ungranted.includes('engine');
-  const kept = namesEngine ? null : await loadPlan(call.services.files, coder);
+  const coderPlan = namesEngine ? null : await loadPlan(call.services.files, coder);
   const plan = await planRuns(
     call,
     {
       members: [
         {
           ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
-          ...(kept && { spec: kept.spec }),
+          ...(coderPlan && { spec: coderPlan.spec }),
           ...(coder.worktree && { forkOf: coder.worktree }),
           title: `Review: ${runSummary(coder)}`,
         },

@@ -6,7 +6,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
-/** A round as people see it: with who takes part in it, how both are now, and what it is about. Null: its run is gone. */
+/** A review with the names and states of both runs. Null: the run was removed. */
 export const ShownReview = ReviewSchema.extend({
   title: z.string().nullable(),
   coder: z.string().nullable(),
@@ -32,21 +32,20 @@ async function shownReview(services: Services, review: Review): Promise<ShownRev
   };
 }
 
-/** How far a task has come against its limits. */
 export const ShownRounds = z.object({
   lineageId: z.string(),
   current: z.number(),
   max: z.number(),
   /** Reviews that asked for more work. */
   sentBack: z.number(),
-  /** Reviews that came to nothing. */
+  /** Reviews without a result. */
   failed: z.number(),
   abandonAfter: z.number(),
 });
 
 const MAX_REVIEWS = 10_000;
 
-/** All rounds of the task a run belongs to, whether it is its coder, a reviewer or a later try. */
+/** All reviews of the task that a run belongs to, as coder, reviewer or retry. */
 export const showReview = operation({
   name: 'show_review',
   route: 'GET /runs/{run}/reviews',
@@ -66,7 +65,7 @@ export const showReview = operation({
   },
 });
 
-/** Reviews of a workspace, or of every one: those that are under way, or all. Newest first. */
+/** Reviews of one workspace or all; only open ones or all. Newest first. */
 export const listReviews = operation({
   name: 'list_reviews',
   route: 'GET /reviews',

@@ -10,11 +10,11 @@ import { ShownWork, workOf } from '../runs/run-work.ts';
 import { waitForEnds } from '../runs/wait.ts';
 import { ShownRounds } from './show-review.ts';
 
-/** A stopped agent has its grace to end in, and its work tree is looked after then. */
-const SETTLE_MS = 15_000;
+/** A stopped agent has a grace period, and its work tree is removed after that. */
+const ABANDON_TIMEOUT_MS = 15_000;
 const MAX_RUNS = 1_000;
 
-/** What a person decides about the reviews of a run, which may be named by its reviewer too. */
+/** A person's decision about the reviews of a run, given by its id or its reviewer's. */
 export const steerReview = operation({
   name: 'steer_review',
   route: 'POST /runs/{run}/review',
@@ -39,9 +39,9 @@ export const steerReview = operation({
     run: z.string(),
     status: z.string(),
     rounds: ShownRounds,
-    /** The commit that feedback became. */
+    /** The feedback commit. */
     commit: z.string().optional(),
-    /** Of a task that was given up: where its work is. */
+    /** Where the work of an abandoned task is. */
     work: z.array(ShownWork).optional(),
   }),
   async run(call, input) {
@@ -76,15 +76,15 @@ export async function coderOf(services: Pick<Services, 'store' | 'runner'>, give
   return run.reviewOf === null ? run : findRun(services, run.reviewOf);
 }
 
-/** Those who would be stopped: nobody, where the reviews ran out. Throws REVIEW_OVER when there is nothing to give up. */
+/** The runs that abandoning would stop; none at the review limit. Throws REVIEW_OVER when there is nothing to abandon. */
 export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[] {
   const atWork = runner.liveRuns().filter(run => run.lineageId === coder.lineageId && !isEnd(run.status));
   if (atWork.length > 0 || isAtReviewLimit(coder)) return atWork;
   throw new SquadError(
     'REVIEW_OVER',
-    `Run ${coder.id} is ${coder.status}: nobody is at work on its task any more`,
+    `Run ${coder.id} is ${coder.status}: no run of its task is running any more`,
     {
-      suggestions: ['`squad worktrees` shows what is left of it.'],
+      suggestions: ['`squad worktrees` shows the work that is left.'],
     },
   );
 }
@@ -92,12 +92,12 @@ export function atWorkOn({ runner }: Pick<Services, 'runner'>, coder: Run): Run[
 async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
   const { reviews, store } = call.services;
   const atWork = atWorkOn(call.services, coder);
-  await reviews.abandon(coder, 'The user gave the task up.');
-  await waitForEnds(call, atWork, SETTLE_MS);
-  await reviews.untilSettled(coder.lineageId);
+  await reviews.abandon(coder, 'The user abandoned the task.');
+  await waitForEnds(call, atWork, ABANDON_TIMEOUT_MS);
+  await reviews.untilIdle(coder.lineageId);
   const runs = await store.runs({ lineageId: coder.lineageId, hasWorktree: true, limit: MAX_RUNS });
   const coders = runs.filter(({ reviewOf }) => reviewOf === null);
-  // A reply goes on in the work tree of the run before.
+  // A reply continues in the work tree of the run before.
   const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];
   const works = await Promise.all(trees.map(run => workOf(call.services, run)));
   return works.filter(work => work !== null);

@@ -85,7 +85,7 @@ export async function waitForEndsOrAsks(call: Call, runs: Run[], ms: number | nu
   const { inbox } = services;
   const ids = runs.map(({ id }) => id);
   const over = new AbortController();
-  const isNew = (item: InboxItem) => inbox.tell(item.id, caller.parent?.id ?? TOLD_USER);
+  const isNew = (item: InboxItem) => inbox.notify(item.id, caller.parent?.id ?? TOLD_USER);
   const end = (items: readonly InboxItem[]) => {
     call.onAsked?.(items);
     over.abort();
@@ -111,7 +111,7 @@ async function answeredHere(call: Call, { id }: InboxItem, over: AbortSignal): P
   const { services, caller, askPerson } = call;
   const { inbox } = services;
   const closed = new AbortController();
-  void inbox.untilSettled(id, over).then(item => item && closed.abort());
+  void inbox.untilClosed(id, over).then(item => item && closed.abort());
   const [item] = inbox.open().filter(each => each.id === id);
   if (!item || !askPerson) return true;
   const reply = await askPerson(item, AbortSignal.any([over, closed.signal]));

@@ -3,7 +3,7 @@ import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
 
 const Item = z.object({
-  /** From 1, in the order of the file: what edit_backlog calls it by. */
+  /** From 1, in the order of the file; for edit_backlog. */
   number: z.number(),
   title: z.string(),
   done: z.boolean(),
@@ -13,7 +13,7 @@ const Item = z.object({
   notes: z.string().nullable(),
 });
 
-/** What the team has before it, as `.squad/backlog.md` says. */
+/** The items of `.squad/backlog.md`. */
 export const listBacklog = operation({
   name: 'list_backlog',
   route: 'GET /backlog',
@@ -25,7 +25,7 @@ export const listBacklog = operation({
       z.object({ title: z.string().nullable(), items: z.array(Item), text: z.string().nullable() }),
     ),
     notes: z.array(z.string()),
-    /** Another one whenever the file has changed. */
+    /** Changes with the file. */
     revision: z.string(),
   }),
   async run({ services, caller }) {
@@ -47,28 +47,30 @@ const MAX_TITLE_LENGTH = 300;
 
 const ItemNumber = z.number().int().min(1);
 
-/** One change of `.squad/backlog.md`, as a person would make it in an editor. */
+const EditInput = z.strictObject({
+  action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),
+  /** From list_backlog; for everything but `add`. */
+  number: ItemNumber.optional(),
+  /** For `move`: the item after it. */
+  before: ItemNumber.optional(),
+  /** For `add`; tags such as [P1] and (#12) may be in it. */
+  title: z.string().max(MAX_TITLE_LENGTH).optional(),
+  owner: z.string().regex(OWNER, 'is a name of letters, digits, dots, dashes').optional(),
+  /** For `add`: the heading. Default: the first with an open item. */
+  under: z.string().max(200).optional(),
+  /** From list_backlog: the change is refused if the file has changed since. */
+  revision: z.string().optional(),
+});
+
+/** One change of `.squad/backlog.md`. */
 export const editBacklog = operation({
   name: 'edit_backlog',
   route: 'POST /backlog',
   agents: null,
   tool: null,
-  input: z.strictObject({
-    action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),
-    /** Of the item, as list_backlog has it; for everything but `add`. */
-    number: ItemNumber.optional(),
-    /** For `move`: the item it is to stand before. */
-    before: ItemNumber.optional(),
-    /** For `add`; tags such as [P1] and (#12) may be in it. */
-    title: z.string().max(MAX_TITLE_LENGTH).optional(),
-    owner: z.string().regex(OWNER, 'is a name of letters, digits, dots, dashes').optional(),
-    /** For `add`: the heading; otherwise the first with something open. */
-    under: z.string().max(200).optional(),
-    /** Of list_backlog: the change is refused if the file is another one by now. */
-    revision: z.string().optional(),
-  }),
+  input: EditInput,
   output: z.object({
-    /** Of the item, as it is now. */
+    /** After the change. */
     number: z.number(),
     title: z.string(),
   }),
@@ -78,16 +80,14 @@ export const editBacklog = operation({
   },
 });
 
-interface Asked {
-  action: 'add' | 'done' | 'reopen' | 'move' | 'up' | 'down';
-  number?: number;
-  before?: number;
-  title?: string;
-  owner?: string;
-  under?: string;
-}
-
-function editOf({ action, number, before, title, owner, under }: Asked) {
+function editOf({
+  action,
+  number,
+  before,
+  title,
+  owner,
+  under,
+}: Omit<z.output<typeof EditInput>, 'revision'>) {
   if (action === 'add') return { action, title: given(title, 'title', action), owner, under };
   if (action === 'move')
     return { action, number: given(number, 'number', action), before: given(before, 'before', action) };

@@ -4,7 +4,7 @@ import { firstThatFit } from '../../core/output/digest.ts';
 import type { TextDocument } from '../../core/ports/text-search.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
 import type { Decision } from '../../core/team/decisions.ts';
-import { plainWords } from '../../core/team/team-markdown.ts';
+import { withoutMarkup } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation, type Services } from '../operation.ts';
 import { RESULT_LIMIT } from '../runs/member-result.ts';
@@ -13,17 +13,17 @@ interface FoundDecisions {
   /** Best first. */
   found: { decision: Decision; snippet: string; score: number }[];
   total: number;
-  /** What the files are odd in, and how the words were taken. */
+  /** Problems of the files, and how the query was read. */
   notes: string[];
 }
 
 const HOW = {
   all: [],
-  some: ['No decision has all of these words: these have some of them.'],
-  part: ['Not found as words; looked for as a part of the text.'],
+  some: ['No decision contains all of these words: these contain some of them.'],
+  part: ['Not found as whole words; found as part of the text.'],
 } as const;
 
-/** The decisions of a workspace that somebody's words are about. */
+/** The decisions of a workspace that match a query. */
 export async function searchDecisions(
   { workspaces, search }: Services,
   caller: Caller,
@@ -34,7 +34,7 @@ export async function searchDecisions(
   const { decisions, notes, revision } = await team.decisions();
   await search.index(root, revision, () => documentsOf(decisions));
   const result = search.search(root, query, limit);
-  if (!result) return { found: [], total: 0, notes: ['Nothing to look for: give a word.', ...notes] };
+  if (!result) return { found: [], total: 0, notes: ['The query is empty: give a word.', ...notes] };
   const byId = new Map(decisions.map(decision => [decision.id, decision]));
   const found = result.hits.flatMap(({ id, snippet, score }) => {
     const decision = byId.get(id);
@@ -43,18 +43,18 @@ export async function searchDecisions(
   return { found, total: result.total, notes: [...(result.total > 0 ? HOW[result.match] : []), ...notes] };
 }
 
-/** One at a time: plain words of a thousand decisions at once would keep everybody waiting. */
+/** One at a time: a thousand decisions at once would block the hub. */
 function* documentsOf(decisions: readonly Decision[]): Iterable<TextDocument> {
-  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: plainWords(text) };
+  for (const { id, title, by, text } of decisions) yield { id, title, author: by, text: withoutMarkup(text) };
 }
 
 const MAX_LENGTH = { title: 1_000, snippet: 160 };
 
-/** Words that only repeat the title tell nobody anything: then the beginning of the text, where there is one. */
+/** A snippet that only repeats the title is replaced by the beginning of the text. */
 function beyondTitle(snippet: string, { title, what, text }: Decision): string {
-  const words = snippet.replaceAll('…', ' ').trim();
-  const body = oneLine(plainWords(what ?? text), MAX_LENGTH.snippet);
-  return body !== '' && oneLine(title, MAX_LENGTH.title).includes(words) ? body : snippet;
+  const found = snippet.replaceAll('…', ' ').trim();
+  const body = oneLine(withoutMarkup(what ?? text), MAX_LENGTH.snippet);
+  return body !== '' && oneLine(title, MAX_LENGTH.title).includes(found) ? body : snippet;
 }
 
 const Listed = z.object({
@@ -70,7 +70,7 @@ const Listed = z.object({
   snippet: z.string().optional(),
 });
 
-/** Decisions for the terminal: all, newest first; those a search finds, best first; or the one with that id. */
+/** All decisions, newest first; those a search finds, best first; or the one with an id. */
 export const listDecisions = operation({
   name: 'list_decisions',
   route: 'GET /decisions',
@@ -84,8 +84,8 @@ export const listDecisions = operation({
   output: z.object({ decisions: z.array(Listed), total: z.number(), notes: z.array(z.string()) }),
   async run({ services, caller }, { id, search, limit }) {
     if (search?.trim() === '')
-      throw new SquadError('INVALID_INPUT', 'The search has no words', {
-        suggestions: ['squad decisions --search WORDS', 'squad decisions   shows all of them'],
+      throw new SquadError('INVALID_INPUT', 'The search is empty', {
+        suggestions: ['squad decisions --search WORDS', 'squad decisions   lists all of them'],
       });
     if (search !== undefined) {
       const { found, total, notes } = await searchDecisions(services, caller, search, limit);
@@ -98,7 +98,7 @@ export const listDecisions = operation({
   },
 });
 
-/** By its id, or any beginning of it that only one has. */
+/** By its id or a unique prefix of it. */
 function named(decisions: readonly Decision[], given: string): Decision {
   const wanted = given.startsWith('d-') ? given : `d-${given}`;
   const exact = decisions.find(({ id }) => id === wanted);
@@ -110,17 +110,17 @@ function named(decisions: readonly Decision[], given: string): Decision {
   );
   throw new SquadError(
     'DECISION_UNKNOWN',
-    alike.length > 1 ? `${given} is the beginning of several ids` : `There is no decision ${given}`,
+    alike.length > 1 ? `${given} matches several ids` : `There is no decision ${given}`,
     {
       suggestions: [
         alike.length > 1
-          ? `Give more of it: ${alike
+          ? `Give more characters: ${alike
               .slice(0, 5)
               .map(({ id }) => id)
               .join(', ')}`
           : near.length > 0
             ? `Did you mean ${near.join(' or ')}?`
-            : '`squad decisions` shows the ids, `squad decisions --search WORDS` finds one by its words.',
+            : '`squad decisions` shows the ids, `squad decisions --search WORDS` searches the text.',
       ],
     },
   );
@@ -170,12 +170,12 @@ export const decisionSearch = operation({
       ...{ id, title, by, date, snippet, file: `.squad/${file}`, score },
     }));
     const shown = firstThatFit(listed, RESULT_LIMIT - REST_LENGTH);
-    const said = [
+    const note = [
       ...notes,
       ...(shown.length < total ? [`${total - shown.length} more are not shown: add words.`] : []),
     ]
       .join(' ')
       .slice(0, MAX_NOTE_LENGTH);
-    return { decisions: shown, total, ...(said !== '' && { note: said.toWellFormed() }) };
+    return { decisions: shown, total, ...(note !== '' && { note: note.toWellFormed() }) };
   },
 });

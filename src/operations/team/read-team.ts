@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { operation } from '../operation.ts';
-import { atWork, teammates } from './team-members.ts';
+import { runCounts, teammates } from './team-members.ts';
 
-/** Who is on the team, and who is at work: the roster, then roles that are not on it. */
+/** The members of the roster, then roles that are not on it, each with its running and queued runs. */
 export const readTeam = operation({
   name: 'read_team',
   route: 'GET /team',
@@ -27,7 +27,7 @@ export const readTeam = operation({
   async run({ services, caller }) {
     const workspace = await services.workspaces.open(caller);
     const [team, { notes }] = await Promise.all([teammates(workspace), workspace.team.roster()]);
-    const workOf = atWork(services, workspace.root);
+    const countsOf = runCounts(services, workspace.root);
     return {
       members: team.map(({ name, member }) => ({
         name: member?.name ?? name,
@@ -36,7 +36,7 @@ export const readTeam = operation({
         status: member?.status ?? null,
         charter: member?.charter ?? null,
         onRoster: member !== null,
-        ...workOf(name),
+        ...countsOf(name),
       })),
       notes: caller.parent ? [...notes, 'Only runs that are your own business are counted.'] : notes,
     };

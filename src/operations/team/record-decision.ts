@@ -4,7 +4,7 @@ import { runName } from '../../schema/run-text.ts';
 import { type Call, operation } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
-/** Longer ones are refused rather than cut: what was decided must not lose its end. */
+/** Longer text is refused, not cut: a decision must not lose its end. */
 const MAX_LENGTH = { title: 200, text: 8_000 };
 
 export const decisionRecord = operation({
@@ -27,14 +27,14 @@ export const decisionRecord = operation({
     for (const [name, text] of Object.entries(input))
       if (text.trim() === '')
         throw new SquadError('INVALID_INPUT', `The ${name} of the decision is empty`, {
-          suggestions: ['Say in a title what it is about, in what what was decided, in why the reason.'],
+          suggestions: ['Give a title, the decision in `what` and the reason in `why`.'],
         });
     const { team } = await call.services.workspaces.open(call.caller);
     return team.record({ ...input, ...(await authorOf(call)) }, new Date(call.services.clock.now()));
   },
 });
 
-/** Who it is, as Squad knows it: never by the caller's own words about itself. */
+/** The author as Squad knows it, never as the caller says. */
 async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
   if (!caller.parent)
     return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };

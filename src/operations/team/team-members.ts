@@ -8,17 +8,17 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import type { Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
-/** Somebody of the team: by the roster, by a folder of their own, or by a role that can be given work here. */
+/** On the roster, with a folder in `agents/`, or a role of the workspace. */
 export interface Teammate extends TeamAgent {
   member: Member | null;
 }
 
-/** Those of the roster first, in its order. */
+/** The roster first, in its order. */
 export async function teammates({ team, roles }: Workspace): Promise<Teammate[]> {
   const [{ members }, agents, known] = await Promise.all([
     team.roster(),
     team.agents(),
-    // Roles that cannot be read are told of where roles are listed.
+    // Errors of roles are reported where roles are listed.
     roles().catch(() => []),
   ]);
   const found = new Map<string, Teammate>();
@@ -33,17 +33,20 @@ export async function teammates({ team, roles }: Workspace): Promise<Teammate[]>
   return [...found.values()];
 }
 
-/** A role and an agent of the roster are one when their names are. */
+/** A role and a member of the roster are the same if their names are. */
 const isRunOf = ({ roleId }: Pick<Run, 'roleId'>, name: string): boolean =>
   roleId !== null && roleId.toLowerCase() === name.toLowerCase();
 
-interface AtWork {
+interface RunCounts {
   running: number;
   queued: number;
 }
 
-/** How many runs of this workspace each role has just now. */
-export function atWork({ runner }: Pick<Services, 'runner'>, workspace: string): (name: string) => AtWork {
+/** The running and queued runs of each role in this workspace. */
+export function runCounts(
+  { runner }: Pick<Services, 'runner'>,
+  workspace: string,
+): (name: string) => RunCounts {
   const live = runner.liveRuns().filter(run => run.workspace === workspace);
   return name => {
     const own = live.filter(run => isRunOf(run, name));
@@ -52,13 +55,10 @@ export function atWork({ runner }: Pick<Services, 'runner'>, workspace: string):
   };
 }
 
-const LOOKED_AT = 500;
-const SHOWN = 5;
+const MAX_SEARCHED = 500;
+const MAX_RECENT = 5;
 
-/**
- * How somebody of the team is doing: what of their runs is on, and how the last ones ended. An agent that asks gets the words
- * for that and nothing about the work itself, which may be none of its business.
- */
+/** A member's live and latest runs. An agent sees only their states, not their tasks, which may not concern it. */
 export async function agentStatus(
   { store, runner }: Services,
   caller: Caller,
@@ -66,10 +66,10 @@ export async function agentStatus(
   { name, member }: Teammate,
 ) {
   const live = runner.liveRuns().filter(run => run.workspace === root && isRunOf(run, name));
-  const rows = await store.runs({ workspace: root, limit: LOOKED_AT });
-  const ended = rows.filter(run => isEnd(run.status) && isRunOf(run, name)).slice(0, SHOWN);
+  const rows = await store.runs({ workspace: root, limit: MAX_SEARCHED });
+  const ended = rows.filter(run => isEnd(run.status) && isRunOf(run, name)).slice(0, MAX_RECENT);
   const queued = live.filter(({ status }) => status === 'queued').length;
-  const words = {
+  const status = {
     name,
     role: member?.role ?? null,
     roster_status: member?.status ?? null,
@@ -77,7 +77,7 @@ export async function agentStatus(
     running: live.length - queued,
     queued,
   };
-  if (caller.parent) return { ...words, recent: ended.map(run => ({ status: shownStatus(run) })) };
+  if (caller.parent) return { ...status, recent: ended.map(run => ({ status: shownStatus(run) })) };
   const shown = (run: (typeof live)[number]) => ({
     spawn_id: run.id,
     squad_id: run.squadId,
@@ -86,22 +86,21 @@ export async function agentStatus(
     started_at: iso(run.startedAt),
     ended_at: iso(run.endedAt),
   });
-  return { ...words, active: live.slice(0, SHOWN * 4).map(shown), recent: ended.map(shown) };
+  return { ...status, active: live.slice(0, MAX_RECENT * 4).map(shown), recent: ended.map(shown) };
 }
 
 const iso = (moment: number | null): string | null =>
   moment === null ? null : new Date(moment).toISOString();
 
-/** The newest are what anybody wants to know about. */
 const MAX_RUNS = 50_000;
 const MAX_OF_SQUAD = 1_000;
 
-/** What runs have taken: of today and of this workspace; for an agent of its own run and its squad. */
+/** Time, tokens and cost of all runs of today and of this workspace; for an agent, of its own run and its squad. */
 export async function teamMetrics(services: Services, caller: Caller, workspace: string) {
   const { store, clock, runner } = services;
   const now = clock.now();
   const at = new Date(now).toISOString();
-  /** What a run at work has used is in the database only when it has ended. */
+  /** The database has the usage of a run only after its end. */
   const asOfNow = <R extends Pick<RunFigures, 'id' | 'status' | 'usage' | 'startedAt' | 'endedAt'>>(
     run: R,
   ): R =>

@@ -9,7 +9,7 @@ import { addedLines } from '../evidence/diff.ts';
 import { checkMcpConfig } from '../gateway/mcp-config-file.ts';
 import { readTemplateText } from '../roles/agent-templates.ts';
 import { readFrontmatter } from '../roles/frontmatter.ts';
-import { parseYamlFile } from '../subagents/findings.ts';
+import { parseYamlFile } from '../subagents/file-values.ts';
 import { jsonProblem } from './json-file.ts';
 
 /** Everything that `offThread` can do in its thread, by the name it is called with. */

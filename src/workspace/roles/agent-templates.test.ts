@@ -189,11 +189,7 @@ describe('readAgentTemplates', () => {
       'its name "Run-It" must be',
     ],
     ['a name that is too long', simple('a'.repeat(42)), 'its name "aaaa'],
-    [
-      'a name of our own',
-      simple('spawn_agent'),
-      'its name "spawn_agent" is the name of a tool of Squad\'s own',
-    ],
+    ['a name of our own', simple('spawn_agent'), 'its name "spawn_agent" is the name of a tool of Squad'],
   ])('finds fault with %s, and lists it', async (_, lines, fault) => {
     expect(await faultOf(...lines)).toContain(fault);
   });

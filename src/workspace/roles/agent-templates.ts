@@ -21,20 +21,20 @@ interface TemplatesFolder {
   from: AgentTemplate['from'];
 }
 
-interface TemplatesWanted {
+interface TemplatesRequest {
   kind: 'tool' | 'prompt';
-  /** A name in an earlier folder hides the same name in a later one. */
+  /** In order of precedence. */
   folders: readonly TemplatesFolder[];
-  /** Names of Squad's own that no file may take. */
+  /** Squad's own names. */
   reserved: ReadonlySet<string>;
   isTrusted: Trust;
 }
 
 /**
- * Every template, by name; one that cannot be used carries its fault. What came with a workspace is no tool until its file
- * is trusted: its description alone would be read by the client's model.
+ * Every template, sorted by name; one that cannot be used has a fault. A template of a workspace is no tool until its file is
+ * trusted: the client's model would read its description.
  */
-export async function readAgentTemplates(wanted: TemplatesWanted): Promise<AgentTemplate[]> {
+export async function readAgentTemplates(wanted: TemplatesRequest): Promise<AgentTemplate[]> {
   const templates: AgentTemplate[] = [];
   const taken = new Map<string, AgentTemplate>();
   for (const folder of wanted.folders)
@@ -50,7 +50,7 @@ export async function readAgentTemplates(wanted: TemplatesWanted): Promise<Agent
 }
 
 async function filesIn(directory: string): Promise<string[]> {
-  // Most workspaces and users have none.
+  // Most workspaces and users have no such folder.
   const names = await readdir(directory).catch(() => []);
   return names.filter(name => name.endsWith('.md') && !name.startsWith('.')).sort();
 }
@@ -58,7 +58,7 @@ async function filesIn(directory: string): Promise<string[]> {
 async function readTemplate(
   { directory, from }: TemplatesFolder,
   fileName: string,
-  { kind, reserved, isTrusted }: TemplatesWanted,
+  { kind, reserved, isTrusted }: TemplatesRequest,
 ): Promise<AgentTemplate> {
   const file = join(directory, fileName);
   const stem = fileName.slice(0, -'.md'.length);
@@ -101,20 +101,19 @@ async function readTemplate(
   };
 }
 
-/** The head and body of a template's file. */
 export const readTemplateText = (
   source: string,
-  kind: TemplatesWanted['kind'],
+  kind: TemplatesRequest['kind'],
 ): Frontmatter<AgentTemplateMeta> => readHeaded<AgentTemplateMeta>(source, kind === 'tool' ? TOOL : PROMPT);
 
 function nameFault(
   name: string,
-  kind: TemplatesWanted['kind'],
+  kind: TemplatesRequest['kind'],
   reserved: ReadonlySet<string>,
 ): string | null {
   if (!(kind === 'tool' ? TEMPLATE_NAME : PROMPT_NAME).test(name))
-    return `its name ${JSON.stringify(name)} must be a small letter and then small letters, digits or "_"${kind === 'tool' ? '' : ' or "-"'}, 41 at most`;
-  return reserved.has(name) ? `its name "${name}" is the name of a ${kind} of Squad's own` : null;
+    return `its name ${JSON.stringify(name)} must be a lowercase letter and then lowercase letters, digits or "_"${kind === 'tool' ? '' : ' or "-"'}, 41 at most`;
+  return reserved.has(name) ? `its name "${name}" is the name of a ${kind} of Squad` : null;
 }
 
 function bodyFault(body: string, args: readonly TemplateArgument[]): string | null {
@@ -133,7 +132,7 @@ const ALLOWED = {
   ...ROLE_KEYS,
   description: 'must say in a sentence what it does',
   arguments:
-    'must be names (small letters, digits, "_"), each with a description, and "required: true" or a "default"',
+    'must be names (lowercase letters, digits, "_"), each with a description, and "required: true" or a "default"',
 };
 const TOOL: HeadShape<AgentTemplateMeta> = { schema: AgentTemplateMeta, allowed: ALLOWED };
 const PROMPT: HeadShape<PromptMeta> = { schema: PromptMeta, allowed: ALLOWED };
@@ -142,11 +141,11 @@ interface TemplatePlaces {
   /** Null when the caller has none. */
   workspace: string | null;
   env: Record<string, string>;
-  /** The folder that came with Squad. */
+  /** The folder of the templates that come with Squad. */
   shipped: string;
 }
 
-/** Where templates are looked for, nearest first. */
+/** In order of precedence. */
 export function templateFolders(
   kind: 'tool' | 'prompt',
   { workspace, env, shipped }: TemplatePlaces,

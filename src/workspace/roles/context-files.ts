@@ -11,54 +11,54 @@ import { readTextFile } from '../files/text-file.ts';
 
 /** In the order in which an agent reads them. */
 const DEFAULTS = ['PRD.md', 'PLAN.md', 'CLAUDE.md', 'AGENTS.md', 'ARCHITECTURE.md'];
-/** Those that tell programs what to do count only at the root, where programs look for them. */
+/** Not CLAUDE.md and AGENTS.md: programs read them at the root only. */
 const ALSO_IN_DOCS = ['PRD.md', 'PLAN.md', 'ARCHITECTURE.md'];
 
-/** The files a context is made of: with `true` the usual ones that are there, else those named, all of which must be there. */
+/** The files of a context: with `true` the default ones that exist, else the named ones, which must exist. */
 export async function readContextFiles(root: string, wanted: true | readonly string[]): Promise<FoundFile[]> {
-  const names = wanted === true ? await usualFiles(root) : [...new Set(wanted.map(normal))];
+  const names = wanted === true ? await defaultFiles(root) : [...new Set(wanted.map(normalized))];
   const files: FoundFile[] = [];
   for (const name of names) files.push(await readFound(root, name, wanted !== true));
   return files;
 }
 
-async function readFound(root: string, file: string, mustBeThere: boolean): Promise<FoundFile> {
+async function readFound(root: string, file: string, mustExist: boolean): Promise<FoundFile> {
   const path = resolve(root, file);
   if (!isInside(root, path)) throw outside(file, root);
   const place = await resolveInside(root, path);
   if ('outside' in place) {
-    if (mustBeThere) throw outside(file, root);
+    if (mustExist) throw outside(file, root);
     return { file, fault: 'is a symbolic link out of the workspace' };
   }
   const read = 'fault' in place ? place : await readTextFile(path);
   if ('text' in read) return { file, text: read.text };
   if ('fault' in read) return { file, fault: read.fault };
-  if (!mustBeThere) return { file, fault: 'was removed while it was read' };
+  if (!mustExist) return { file, fault: 'was removed while it was read' };
   throw new SquadError('CONTEXT_MISSING', `The context file "${file}" does not exist in ${root}.`, {
     suggestions: await suggestions(root, file),
   });
 }
 
-async function usualFiles(root: string): Promise<string[]> {
+async function defaultFiles(root: string): Promise<string[]> {
   const atRoot = await namesIn(root);
   const inDocs = await namesIn(resolve(root, 'docs'));
   return DEFAULTS.flatMap(name => {
-    const own = asOnDisk(name, atRoot);
+    const own = nameOnDisk(name, atRoot);
     if (own !== undefined) return [own];
-    const other = ALSO_IN_DOCS.includes(name) ? asOnDisk(name, inDocs) : undefined;
+    const other = ALSO_IN_DOCS.includes(name) ? nameOnDisk(name, inDocs) : undefined;
     return other === undefined ? [] : [`docs/${other}`];
   });
 }
 
-/** The very name if there is one, else one that differs only in case. */
-function asOnDisk(name: string, names: readonly string[]): string | undefined {
+/** The exact name, else one that differs only in case. */
+function nameOnDisk(name: string, names: readonly string[]): string | undefined {
   return names.includes(name) ? name : names.find(each => each.toLowerCase() === name.toLowerCase());
 }
 
 const namesIn = async (folder: string): Promise<string[]> => (await readdir(folder).catch(() => [])).sort();
 
-/** One name for one file, so that `./PLAN.md` is known for PLAN.md. */
-function normal(name: string): string {
+/** So that `./PLAN.md` and PLAN.md are one file. */
+function normalized(name: string): string {
   checkText(name, 'The name of a context file');
   if (name.trim() === '')
     throw new SquadError('INVALID_INPUT', 'The name of a context file is empty.', {
@@ -72,17 +72,17 @@ async function suggestions(root: string, file: string): Promise<string[]> {
   const near = nearest(posix.basename(file), await namesIn(resolve(root, folder)));
   return [
     ...(near.length > 0 ? [`Did you mean ${near.map(name => posix.join(folder, name)).join(', ')}?`] : []),
-    'Name files relative to the workspace, or ask for the usual ones with `context: true`.',
+    'Name files relative to the workspace, or use the default ones with `context: true`.',
   ];
 }
 
 function outside(file: string, root: string): SquadError {
   return new SquadError('CONTEXT_MISSING', `The context file "${file}" is outside the workspace ${root}.`, {
-    suggestions: ['Name files inside the workspace; a link is judged by where it leads.'],
+    suggestions: ['Name files inside the workspace; links are resolved.'],
   });
 }
 
-/** What an agent is told of the project: the files the configuration names, or those a role or a call asks for. */
+/** Project context for an agent: the configured files, or those that a role or a call names. */
 export async function contextOf(
   root: string,
   { context }: Pick<Config, 'context'>,

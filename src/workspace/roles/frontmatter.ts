@@ -5,19 +5,19 @@ import { parseBoundedYaml } from '../files/bounded-yaml.ts';
 
 export type Frontmatter<Meta = RoleMeta> =
   | { meta: Meta; body: string; warnings: string[] }
-  /** Why the file cannot be used, with its line where there is one. */
+  /** Why the file cannot be used, with its line if known. */
   | { fault: string };
 
-/** What the head of a file may say, and for each key the words for what it must be. */
+/** The keys of a frontmatter; `allowed` says for each what it must be. */
 export interface HeadShape<Meta> {
   schema: z.ZodObject & z.ZodType<Meta>;
   allowed: Record<string, string>;
 }
 
-/** Splits a role file into what its YAML head says and its body, trimmed. */
+/** Reads the frontmatter and the trimmed body of a role file. */
 export const readFrontmatter = (source: string): Frontmatter => readHeaded(source, ROLE);
 
-/** The same for any file with such a head. */
+/** The same for any file with frontmatter. */
 export function readHeaded<Meta>(source: string, shape: HeadShape<Meta>): Frontmatter<Meta> {
   const parts = splitHead(source);
   if (parts === null)
@@ -34,11 +34,11 @@ const BOUNDS = { chars: 16 * 1024, lines: 500, depth: 50, references: 50 };
 const FIRST_LINE = /^---[^\S\r\n]*(\r\n|\n|\r)/;
 const LAST_LINE = /(?:\r\n|\n|\r)---[^\S\r\n]*(?:\r\n|\n|\r|$)/g;
 
-/** Null: the head has a beginning and no end. */
+/** Null: the frontmatter is never closed. */
 function splitHead(source: string): { head: string; body: string } | null {
   const start = FIRST_LINE.exec(source)?.[0].length;
   if (start === undefined) return source.trimEnd() === '---' ? null : { head: '', body: source };
-  // The line feed before the head may end it as well: an empty head.
+  // From the line feed before the head: it may be empty.
   LAST_LINE.lastIndex = start - 1;
   const end = LAST_LINE.exec(source);
   if (end === null) return null;
@@ -74,9 +74,9 @@ function readHead<Meta>(
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
     const key = issue.path[0];
-    const words =
+    const rule =
       typeof key === 'string' && Object.hasOwn(schema.shape, key) ? (allowed[key] ?? TEXT) : undefined;
-    return { fault: `${at(key)}: "${String(key)}" ${words ?? `is wrong: ${issue.message}`}` };
+    return { fault: `${at(key)}: "${String(key)}" ${rule ?? `is wrong: ${issue.message}`}` };
   }
   const unknown = Object.keys(values.object).filter(key => !Object.hasOwn(schema.shape, key));
   return {
@@ -91,10 +91,10 @@ function readHead<Meta>(
 function toObject(document: Document.Parsed): { object: Record<string, unknown> } | { fault: string } {
   try {
     const object = (document.toJS() ?? {}) as Record<string, unknown>;
-    // `description:` with nothing after it says nothing.
+    // `description:` with nothing after it counts as left out.
     return { object: Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) };
   } catch (thrown) {
-    // Too many aliases: text that unfolds to far more than it is.
+    // Aliases that expand to far more than the text.
     return { fault: `frontmatter: ${firstLine(thrown instanceof Error ? thrown.message : String(thrown))}` };
   }
 }
@@ -107,7 +107,7 @@ function keyOffset(map: YAMLMap | null, key: PropertyKey | undefined): number | 
 const TEXT = 'must be text (put it in quotes)';
 const NAMES = 'must be a list of names';
 const DURATION = 'must be a time: a number of seconds, or 90s, 15m, 2h';
-/** Where a key must be something else than text. */
+/** Keys that must be something else than text. */
 export const ROLE_KEYS: Record<string, string> = {
   type: 'must be planning, coding or review',
   permission: 'must be read, edit or full',

@@ -1,26 +1,27 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
-import { join, relative, resolve, sep } from 'node:path';
+import { join, resolve } from 'node:path';
 import { nearest } from '../../base/text.ts';
 import { offThread } from '../../core/off-thread.ts';
 import type { Setting } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { GRANTING_KEYS, type Role, type RoleMeta } from '../../schema/role.ts';
+import { resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { headLength, readFrontmatter } from './frontmatter.ts';
 
-/** Every role of the folder, by id; one that cannot be used carries its fault. */
+/** Every role of the folder, sorted by id; one that cannot be used has a fault. */
 export async function readRoles(folder: RolesFolder, isTrusted: Trust): Promise<Role[]> {
   const files = await roleFiles(folder);
   const roles: Role[] = [];
-  // One after the other: a folder of roles is small, and a thousand open files are not.
+  // One at a time: there may be a thousand files.
   for (const file of files.values()) roles.push(await readRoleFile(folder, file, isTrusted));
   return roles;
 }
 
-/** One role that can be run. */
+/** Throws ROLE_UNKNOWN and ROLE_INVALID. */
 export async function readRole(folder: RolesFolder, id: string, isTrusted: Trust): Promise<Role> {
   const files = await roleFiles(folder);
-  // Only names found in the folder are ever opened: an id is looked up, never made into a path.
+  // An id is looked up among the files of the folder, never made into a path.
   const file = files.get(id);
   if (!file) throw unknown(folder, id, [...files.keys()]);
   const role = await readRoleFile(folder, file, isTrusted);
@@ -31,7 +32,7 @@ export async function readRole(folder: RolesFolder, id: string, isTrusted: Trust
   return role;
 }
 
-/** Whether the user has trusted a file as it is now. */
+/** Whether the user trusts this content of the file. */
 export type Trust = (file: string, text: string) => Promise<boolean>;
 
 interface RoleFile {
@@ -40,7 +41,7 @@ interface RoleFile {
   warnings: string[];
 }
 
-/** By id, sorted the same on every machine. */
+/** Sorted by id, the same on every machine. */
 async function roleFiles({ directory, charters }: RolesFolder): Promise<Map<string, RoleFile>> {
   const found = new Map<string, RoleFile>();
   const entries = await readdir(directory, { withFileTypes: true }).catch(thrown => {
@@ -55,8 +56,8 @@ async function roleFiles({ directory, charters }: RolesFolder): Promise<Map<stri
     if (entry.name.startsWith('.') || !(entry.isDirectory() || entry.isSymbolicLink())) continue;
     const file = join(directory, entry.name, 'charter.md');
     if (!(await exists(file))) continue;
-    const twin = found.get(entry.name);
-    if (twin) twin.warnings.push(`${file} has the same id and is not used`);
+    const sameId = found.get(entry.name);
+    if (sameId) sameId.warnings.push(`${file} has the same id and is not used`);
     else found.set(entry.name, { id: entry.name, file, warnings: [] });
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -79,8 +80,8 @@ async function readRoleFile(
     ungranted: [],
     wantedMcp: [],
   });
-  const outside = await leadsOut(folder.directory, file);
-  if (outside !== null) return broken(outside);
+  const fault = await linkFault(folder.directory, file);
+  if (fault !== null) return broken(fault);
   const read = await readTextFile(file);
   if ('missing' in read) return broken('was removed while it was read');
   if ('fault' in read) return broken(read.fault);
@@ -111,19 +112,12 @@ async function readRoleFile(
   };
 }
 
-/** A link that came with a repository must not bring in a file from elsewhere on the machine. */
-async function leadsOut(directory: string, file: string): Promise<string | null> {
-  try {
-    const place = relative(await realpath(directory), await realpath(file));
-    return place === '..' || place.startsWith(`..${sep}`)
-      ? 'is a symbolic link out of the roles folder'
-      : null;
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    return code === 'ENOENT'
-      ? 'is a symbolic link that leads nowhere'
-      : `cannot be read: ${code ?? String(thrown)}`;
-  }
+/** A link in a repository must not bring in a file from elsewhere on the machine. */
+async function linkFault(directory: string, file: string): Promise<string | null> {
+  const place = await resolveInside(directory, file);
+  if ('outside' in place) return 'is a symbolic link out of the roles folder';
+  if ('missing' in place) return 'is a symbolic link that leads nowhere';
+  return 'fault' in place ? place.fault : null;
 }
 
 async function exists(file: string): Promise<boolean> {
@@ -133,7 +127,7 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** It was there a moment ago: removed or replaced while it was read, by a checkout say. */
+/** It existed a moment ago: removed or replaced meanwhile, for example by a checkout. */
 function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') return thrown;
   return new SquadError('ROLES_MISSING', `The roles folder ${directory} was removed while it was read.`, {
@@ -142,7 +136,7 @@ function unreadable(directory: string, thrown: NodeJS.ErrnoException): unknown {
   });
 }
 
-/** Agents and HTTP clients read this too, so no path of the machine is named. */
+/** Agents and HTTP clients read this too, so it names no path of the machine. */
 const PLACES: Record<RolesFolder['from'], string> = {
   workspace: 'in agents/',
   squad_folder: 'in .squad/agents/',
@@ -166,9 +160,9 @@ function unknown(folder: RolesFolder, id: string, ids: string[]): SquadError {
 export interface RolesFolder {
   directory: string;
   from: 'setting' | 'workspace' | 'squad_folder' | 'shipped';
-  /** Why this one, for people. */
+  /** Why this folder, for people. */
   why: string;
-  /** Roles may also be `<id>/charter.md`. */
+  /** Whether roles may also be `<id>/charter.md`. */
   charters: boolean;
 }
 
@@ -178,7 +172,7 @@ interface RolesPlaces {
   shippedDir: string;
 }
 
-/** The first that exists wins; a folder the user named must exist. */
+/** The first that exists; a folder that the user named must exist. */
 export async function rolesFolder({
   workspace,
   agentsDirSetting,
@@ -219,7 +213,7 @@ async function named(directory: string, source: string): Promise<RolesFolder> {
       'ROLES_MISSING',
       `The roles folder ${directory}, set in ${source}, does not exist.`,
       {
-        suggestions: [`Make the folder, or change or remove the setting in ${source}.`],
+        suggestions: [`Create the folder, or change or remove the setting in ${source}.`],
       },
     );
   const charters = directory.endsWith(join('.squad', 'agents'));

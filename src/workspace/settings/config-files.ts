@@ -1,5 +1,5 @@
 import { readlink, realpath } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import {
   type ConfigSources,
@@ -11,18 +11,19 @@ import { findExecutable } from '../../process/programs/find-executable.ts';
 import { UserFile, WorkspaceFile } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { parseJsonFile } from '../files/json-file.ts';
+import { isInside } from '../files/paths.ts';
 import { readTextFile, type TextFile } from '../files/text-file.ts';
 import { isTrusted } from './trust.ts';
 
 interface ConfigPlaces {
   workspace: string;
-  /** Squad's home, where trust is kept. */
+  /** Squad's home, which stores trust. */
   home: string;
-  /** The asking client's environment. */
+  /** The client's environment. */
   env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Finds and reads everything that configures a workspace; deciding is `resolveConfig`'s. */
+/** Reads all configuration of a workspace. `resolveConfig` decides what counts. */
 export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): Promise<ConfigSources> {
   const workspaceFile = await settingsFile(join(workspace, '.squad', 'squad.json'), workspace, WorkspaceFile);
   const userPath = userFilePath(env);
@@ -58,7 +59,7 @@ export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): P
 
 export function userFilePath(env: ConfigPlaces['env']): string | null {
   const { XDG_CONFIG_HOME: xdg, HOME: home } = env;
-  // The XDG rules: a relative path is to be ignored.
+  // The XDG specification: a relative path is ignored.
   if (xdg && isAbsolute(xdg)) return join(xdg, 'squad', 'config.json');
   return home ? join(home, '.config', 'squad', 'config.json') : null;
 }
@@ -69,7 +70,7 @@ function paths(settings: (string | undefined)[], base: string): string[] {
     .filter(path => path !== null);
 }
 
-/** Read at every call, in the hub's own thread: honest ones have a few kilobytes. */
+/** The hub's main thread parses them at every call. Real files have a few kilobytes. */
 const MAX_SETTINGS_BYTES = 64 * 1024;
 
 async function settingsFile<T>(
@@ -93,7 +94,7 @@ async function templateFile(home: string, file: string): Promise<TemplateFile | 
   return { file, text: read.text, fault: null, trusted: await isTrusted(home, file, read.text) };
 }
 
-/** A broken link is a fault, not a missing file: it names an engine or a template that nobody can read. */
+/** A broken link is a fault, not a missing file: it stands for an engine or a template. */
 async function readConfigFile(file: string): Promise<TextFile> {
   const read = await readTextFile(file, MAX_SETTINGS_BYTES);
   if (!('missing' in read)) return read;
@@ -105,16 +106,13 @@ async function leadsOut(workspace: string, directory: string | undefined): Promi
   if (directory === undefined) return false;
   const path = resolve(workspace, directory);
   const real = await realpath(path).catch(() => path);
-  // A workspace that was removed meanwhile is reported by the next step that needs it.
-  const place = relative(await realpath(workspace).catch(() => workspace), real);
-  return place === '..' || place.startsWith(`..${sep}`);
+  // A removed workspace is reported by the next step that needs it.
+  return !isInside(await realpath(workspace).catch(() => workspace), real);
 }
 
-/** Why the program of `onEnd` or `onAsk` could not be started from this folder with this PATH; null when it could. */
+/** Why the program of `onEnd` or `onAsk` cannot be started from this folder; null: it can. */
 export function hookFault([program = '']: readonly string[], cwd: string, path: string): string | null {
   const found = findExecutable(program, { path, cwd });
   if (found.status === 'found') return null;
-  return found.status === 'not_found'
-    ? `${program} was not found`
-    : `${found.path} is not a file that can be run`;
+  return found.status === 'not_found' ? `${program} was not found` : `${found.path} is not executable`;
 }

@@ -59,7 +59,7 @@ describe('workspaceRoot', () => {
       const [first, second] = [join(workspace, 'client'), join(root, 'ws-other', 'deep')];
       expect(await withRoots(['/', first, second])).toMatchObject({
         root: first,
-        notes: [expect.stringMatching(/3 roots.*client, the first that can be one.*--workspace/)],
+        notes: [expect.stringMatching(/3 roots.*client, the first usable one.*--workspace/)],
       });
       await mkdir(join(second, '.git', 'objects'), { recursive: true });
       await mkdir(join(second, '.git', 'refs'));

@@ -1,19 +1,20 @@
 import { realpath, stat } from 'node:fs/promises';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { checkText } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
+import { isInside } from '../files/paths.ts';
 import { findGitFolder } from '../git/git-folder.ts';
 
 export interface WorkspaceGiven {
   /** `--workspace` */
   flag?: string;
-  /** It did not come with the flag but in the header of an HTTP request, which has no folder to start from. */
+  /** It came in the header of an HTTP request, which has no current folder. */
   isHeader?: boolean;
   env: Readonly<Record<string, string | undefined>>;
-  /** Where the asking program was started. */
+  /** Current folder of the client. */
   cwd: string;
   userHome: string | null;
-  /** Folders that the client named as its roots. */
+  /** Roots of the client. */
   roots?: readonly string[];
 }
 
@@ -53,7 +54,7 @@ export async function workspaceRoot(options: WorkspaceGiven): Promise<Workspace>
   }
 }
 
-/** Of several, the first that is a repository: editors list folders that are no projects too. */
+/** The first one in a git repository: editors also list folders that are no projects. */
 async function chooseRoot(roots: readonly string[], userHome: string | null): Promise<Workspace | null> {
   const source = "the client's roots";
   const checked = await Promise.allSettled(roots.map(root => usableFolder(root, source, userHome)));
@@ -62,8 +63,8 @@ async function chooseRoot(roots: readonly string[], userHome: string | null): Pr
   const at = repositories.findIndex(found => found !== null);
   const root = usable[Math.max(at, 0)];
   if (root === undefined) return null;
-  const why = at < 0 ? 'the first that can be one' : 'the first in a git repository';
-  const note = `The client has ${roots.length} roots. The workspace is ${root}, ${why}; --workspace or SQUAD_WORKSPACE names another.`;
+  const why = at < 0 ? 'the first usable one' : 'the first in a git repository';
+  const note = `The client has ${roots.length} roots. The workspace is ${root}, ${why}; --workspace or SQUAD_WORKSPACE chooses another.`;
   return { root, source, notes: roots.length > 1 ? [note] : [] };
 }
 
@@ -81,14 +82,14 @@ async function usableFolder(
 }
 
 export interface CwdGiven {
-  /** As `workspaceRoot` gave it. */
+  /** From `workspaceRoot`. */
   workspace: string;
   cwd?: string;
   /** Folders outside the workspace that the user allows. */
   allowedRoots: readonly string[];
 }
 
-/** Where a run works. A link is judged by where it leads. */
+/** The folder of a run. Links are resolved. */
 export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Promise<{ directory: string }> {
   checkText(cwd ?? '', 'The cwd');
   const path = resolve(workspace, cwd ?? '');
@@ -97,14 +98,14 @@ export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Pr
     root => root !== null,
   );
   const directory = await realFolder(path);
-  const isInside = (place: string, folders: readonly string[]) =>
-    folders.some(folder => contains(folder, place));
+  const isInAny = (place: string, folders: readonly string[]) =>
+    folders.some(folder => isInside(folder, place));
   if (typeof directory === 'string') {
-    if (isInside(directory, realRoots)) return { directory };
+    if (isInAny(directory, realRoots)) return { directory };
     throw outside(cwd ?? '', directory, workspace);
   }
-  // What is not there is told only about places the caller may work in.
-  if (!isInside(path, [...roots, ...realRoots])) throw outside(cwd ?? '', path, workspace);
+  // Outside the allowed folders no error may say whether something exists.
+  if (!isInAny(path, [...roots, ...realRoots])) throw outside(cwd ?? '', path, workspace);
   if (directory.problem === 'not_a_folder')
     throw new SquadError('CWD_NOT_A_FOLDER', `The cwd "${cwd}" is not a folder: ${path}.`, {
       suggestions: ['Give a folder, relative to the workspace.'],
@@ -114,7 +115,7 @@ export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Pr
       suggestions: ['Check the owner and mode of the folder and of those above it.'],
     });
   throw new SquadError('CWD_MISSING', `The cwd "${cwd}" does not exist: ${path}.`, {
-    suggestions: [`Make the folder, or give one that exists, relative to ${workspace}.`],
+    suggestions: [`Create the folder, or give one that exists, relative to ${workspace}.`],
   });
 }
 
@@ -134,11 +135,6 @@ async function realFolder(path: string): Promise<string | { problem: Problem }> 
     const { code } = thrown as NodeJS.ErrnoException;
     return { problem: code === 'EACCES' || code === 'EPERM' ? 'denied' : 'missing' };
   }
-}
-
-function contains(folder: string, place: string): boolean {
-  const way = relative(folder, place);
-  return way !== '..' && !way.startsWith(`..${sep}`);
 }
 
 function refused(root: string, source: Workspace['source'], why: string): SquadError {

@@ -10,29 +10,29 @@ import { SquadError } from '../../schema/error.ts';
 export interface ChoiceContext {
   config: Config;
   ignored: IgnoredSetting[];
-  /** Names under `engines` in a workspace file that is not trusted. */
+  /** Engines of a workspace file that is not trusted. */
   untrustedEngines: readonly string[];
   engines: Pick<Engines, 'find' | 'installed'>;
 }
 
 /**
- * A name from a call or a role is an own engine, a built-in one, or else the template's variable. Without one the template
- * runs with the configured name as its variable; without a template the configured name counts, then the first usable CLI.
- * An engine or a template that was named and cannot be used is an error: nothing else runs in its place.
+ * A name from a call or a role is a configured engine, a built-in one, or else a value for the run template. Without a name the template
+ * runs with the configured name; without a template the configured name counts, then the first usable CLI. A named engine or
+ * template that cannot be used is an error: nothing else runs in its place.
  */
 export async function chooseEngine(
   asked: string | null,
   env: Record<string, string>,
   { config, ignored, untrustedEngines, engines }: ChoiceContext,
 ): Promise<EngineChoice> {
-  const barred = (key: keyof Config) => ignored.find(setting => setting.key === key);
+  const ignoredSetting = (key: keyof Config) => ignored.find(setting => setting.key === key);
   const refuse = (setting: IgnoredSetting | undefined) => {
     if (setting) throw unusable(setting);
   };
-  const isTemplateSet = config.runTemplate.value !== null || barred('runTemplate') !== undefined;
+  const isTemplateSet = config.runTemplate.value !== null || ignoredSetting('runTemplate') !== undefined;
   const template = (engineCommand: string): EngineChoice => {
-    refuse(barred('runTemplate'));
-    if (config.stateMode.value === 'stateful') refuse(barred('createChatTemplate'));
+    refuse(ignoredSetting('runTemplate'));
+    if (config.stateMode.value === 'stateful') refuse(ignoredSetting('createChatTemplate'));
     return plain({
       kind: 'template',
       id: 'template',
@@ -43,12 +43,12 @@ export async function chooseEngine(
     });
   };
   if (asked === null) {
-    refuse(barred('engine'));
+    refuse(ignoredSetting('engine'));
     if (isTemplateSet) return template(config.engine.value ?? '');
   }
   const name = asked ?? config.engine.value;
   if (name === null) return firstInstalled(env, engines);
-  if (untrustedEngines.includes(name)) refuse(barred('engines'));
+  if (untrustedEngines.includes(name)) refuse(ignoredSetting('engines'));
   const own = config.engines.value[name];
   if (own)
     return plain({
@@ -73,7 +73,7 @@ function unusable({ file, reason }: IgnoredSetting): SquadError {
   return new SquadError('CONFIG_INVALID', `The engine is set in ${file}, but ${reason}`, {
     suggestions: [
       'Fix or remove the file.',
-      'Or name the engine of this run: `engine` in the call, or `--engine claude` in a terminal.',
+      'Or choose an engine for this run: `engine` in the call, or `--engine claude` in a terminal.',
     ],
   });
 }
@@ -85,17 +85,13 @@ async function firstInstalled(
   const { first, tooOld } = await firstUsable(env, engines);
   if (!first && tooOld) throw tooOld;
   if (!first)
-    throw new SquadError(
-      'ENGINE_NOT_SET',
-      'No engine is set and no agent CLI is installed, so there is nothing to run an agent with',
-      {
-        suggestions: [
-          `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
-          'With an API key and no agent CLI: ENGINE_COMMAND=native and a model, as in --model anthropic/….',
-          'For a dry run without any model: ENGINE_COMMAND=scripted.',
-        ],
-      },
-    );
+    throw new SquadError('ENGINE_NOT_SET', 'No engine is set and no agent CLI was found', {
+      suggestions: [
+        `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
+        'With an API key and no agent CLI: ENGINE_COMMAND=native and a model, as in --model anthropic/….',
+        'For a dry run without any model: ENGINE_COMMAND=scripted.',
+      ],
+    });
   const { cli, program, version, warning } = first;
   return {
     spec: { kind: 'cli', cli, program, version },
@@ -106,7 +102,7 @@ async function firstInstalled(
   };
 }
 
-/** One that is too old to be run must not stand in the way of one that can. */
+/** Skips CLIs that are too old. */
 async function firstUsable(
   env: Record<string, string>,
   engines: ChoiceContext['engines'],
@@ -124,14 +120,14 @@ async function firstUsable(
   return { first: null, tooOld };
 }
 
-/** `source`: where the configured name stands; null when a call or a role gave it. */
+/** `source`: where the name is configured; null: a call or a role gave it. */
 function unknown(name: string, source: string | null, config: Config): SquadError {
   const names = [...Object.keys(config.engines.value), ...CLI_IDS, 'native', 'scripted'];
   const near = nearest(name, names);
   const from = source === null ? '' : ` (set in ${source})`;
   return new SquadError(
     'ENGINE_UNKNOWN',
-    `There is no engine "${name}"${from}, and no run template to use it in`,
+    `There is no engine "${name}"${from}, and no run template that could use it`,
     {
       suggestions: [
         ...(near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : []),

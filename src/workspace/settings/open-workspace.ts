@@ -24,14 +24,14 @@ import { resolveCwd, workspaceRoot } from './cwd.ts';
 import { chooseEngine } from './engine-choice.ts';
 import { isTrusted } from './trust.ts';
 
-const LARGEST = 256 * 1024;
+const MAX_SCHEMA_BYTES = 256 * 1024;
 
-/** The schema an answer has to follow, from a file of the workspace. */
+/** The JSON Schema for a run's answer, from a file of the workspace. Throws SCHEMA_INVALID. */
 export async function readOutputSchema(root: string, file: string): Promise<JsonSchema> {
-  const text = await readInside(root, file, LARGEST).catch(thrown => {
+  const text = await readInside(root, file, MAX_SCHEMA_BYTES).catch(thrown => {
     throw refuse(file, thrown instanceof Error ? thrown.message : String(thrown));
   });
-  // By line and column: the parser of the engine would quote from the file, which may be any of the workspace.
+  // Reports line and column: JSON.parse would quote from the file, which may be any file of the workspace.
   const problem = await offThread('json', jsonProblem, text.length, text);
   if (problem) {
     const { line, column } = placeOf(text, problem.offset);
@@ -54,17 +54,17 @@ const refuse = (file: string, why: string) =>
 interface WorkspacesOptions {
   home: string;
   shippedRoles: string;
-  /** The folder of the templates that came with Squad. */
+  /** The folder of the templates that come with Squad. */
   shippedTemplates: string;
   /** Names of Squad's own tools. */
   ownTools: ReadonlySet<string>;
   environment: Workspaces['environment'];
   engines: Pick<Engines, 'find' | 'installed'>;
-  /** A role that cannot be used was read; told once for each fault, not at every listing. */
+  /** Called once for each fault of a role or template, not at every read. */
   onFault(file: string, fault: string): void;
 }
 
-/** Reads a workspace's files at every call: what a person just edited is what counts. */
+/** Reads a workspace's files at every call, so that edits count at once. */
 export function createWorkspaces({
   home,
   shippedRoles,
@@ -74,19 +74,19 @@ export function createWorkspaces({
   engines,
   onFault,
 }: WorkspacesOptions): Workspaces {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const teamOf = createTeamMemories();
-  const tellFaults = <T extends Pick<Role, 'file' | 'fault'>>(found: T[]): T[] => {
+  const reportFaults = <T extends Pick<Role, 'file' | 'fault'>>(found: T[]): T[] => {
     for (const { file, fault } of found) {
-      if (fault === null || told.has(`${file}\0${fault}`)) continue;
-      told.add(`${file}\0${fault}`);
+      if (fault === null || reported.has(`${file}\0${fault}`)) continue;
+      reported.add(`${file}\0${fault}`);
       onFault(file, fault);
     }
     return found;
   };
   const environmentOf = (caller: Caller) => ({ HOME: homedir(), ...caller.env });
-  const rootOf = async (caller: Caller, env: Record<string, string> & { HOME: string }) => {
-    return workspaceRoot({
+  const rootOf = async (caller: Caller, env: Record<string, string> & { HOME: string }) =>
+    workspaceRoot({
       flag: caller.workspace ?? undefined,
       isHeader: caller.cwd === null,
       env,
@@ -94,13 +94,12 @@ export function createWorkspaces({
       userHome: env.HOME,
       roots: caller.roots,
     });
-  };
   const templatesIn = (workspace: string | null, env: Record<string, string>, kind: 'tool' | 'prompt') =>
     readAgentTemplates({
       kind,
       folders: templateFolders(kind, { workspace, env, shipped: shippedTemplates }),
       reserved: kind === 'tool' ? ownTools : NONE,
-      isTrusted: async (file, text) => isTrusted(home, file, text),
+      isTrusted: (file, text) => isTrusted(home, file, text),
     });
   return {
     environment,
@@ -109,12 +108,12 @@ export function createWorkspaces({
     keepTeamFilesOf: known => dropHomeTeamFolders(home, known),
     async templates(caller, kind) {
       const env = environmentOf(caller);
-      // Without a workspace there are still the user's and the shipped ones; what is wrong with it, a call says.
+      // Without a workspace there are still the user's and the shipped templates. A call reports what is wrong with it.
       const root = await rootOf(caller, env).then(
         found => found.root,
         () => null,
       );
-      return tellFaults(await templatesIn(root, env, kind));
+      return reportFaults(await templatesIn(root, env, kind));
     },
     async needsRoots(caller) {
       const env = environmentOf(caller);
@@ -137,10 +136,10 @@ export function createWorkspaces({
         agentsDirSetting: config.agentsDir,
         shippedDir: shippedRoles,
       });
-      // The shipped roles and a folder the user named are the user's own; what lies in the workspace came with it.
+      // Shipped roles and a folder that the user named are trusted. Roles in the workspace came with it.
       const isOwn =
         folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
-      // What agents can write must not grant them anything, whoever named the folder.
+      // A role file that agents can write must not grant them anything, whoever named its folder.
       const reach = folder.from === 'shipped' ? [root] : [root, ...config.allowedRoots.value];
       const isOutOfReach = isOwn && (await liesOutside(reach, folder.directory));
       const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
@@ -151,13 +150,13 @@ export function createWorkspaces({
         config,
         ignored,
         rolesFolder: { folder: folder.directory, reason: folder.why },
-        roles: async () => tellFaults(await readRoles(folder, mayGrant)),
+        roles: async () => reportFaults(await readRoles(folder, mayGrant)),
         role: id => readRole(folder, id, mayGrant),
         engine: (name, env) => chooseEngine(name, env, { config, ignored, untrustedEngines, engines }),
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),
         teamFile: async name => {
-          // One that cannot be written in is passed over by the writer too, which says so in the log.
+          // The writer skips an unusable folder too, and logs that.
           const own = await teamFolder(root).catch(() => null);
           return readTeamFile(join(own ?? homeTeamFolder(home, root), name));
         },
@@ -190,7 +189,7 @@ async function liesOutside(folders: string[], path: string): Promise<boolean> {
 
 function noFolder(caller: Caller, env: Record<string, string>): string {
   if (caller.workspace !== null || env.SQUAD_WORKSPACE || caller.roots?.length) return '/';
-  throw new SquadError('WORKSPACE_UNSET', 'This request does not say which workspace it is about', {
+  throw new SquadError('WORKSPACE_UNSET', 'The request does not name a workspace', {
     suggestions: ['Send the header "Squad-Workspace: /absolute/path", or set SQUAD_WORKSPACE.'],
   });
 }
@@ -200,7 +199,7 @@ async function isFolder(root: string): Promise<boolean> {
     return (await stat(root)).isDirectory();
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    // A disk that does not answer now, or a folder that is closed to us, may be back in a moment.
+    // A disk that does not answer, or a folder without permission, may be available later.
     return code !== 'ENOENT' && code !== 'ENOTDIR';
   }
 }

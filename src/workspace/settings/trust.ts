@@ -8,18 +8,15 @@ import { parseJsonFile } from '../files/json-file.ts';
 import { readTextFile, unwritten } from '../files/text-file.ts';
 
 /**
- * What came with a repository and names a command does nothing until the user has trusted that content. Trust is
- * for one file and the exact bytes that were read: the next change to it asks again.
+ * Repository config that runs commands is ignored until the user trusts it. Trust covers one file and its exact content: after a
+ * change the user is asked again.
  */
 export async function isTrusted(home: string, file: string, content: string): Promise<boolean> {
   const { files } = await read(home);
   return files[await nameOf(file)]?.at(-1) === hashOf(content);
 }
 
-/**
- * In place of whatever was trusted of the file before. Who can write the file could otherwise bring back what the user has
- * since taken out of it.
- */
+/** Replaces the trust in earlier content: otherwise whoever can write the file could restore what the user has removed from it. */
 export async function trust(home: string, file: string, content: string): Promise<void> {
   const name = await nameOf(file);
   await change(home, files => ({ ...files, [name]: [hashOf(content)] }));
@@ -38,7 +35,7 @@ export async function untrust(home: string, file: string): Promise<boolean> {
 
 const TrustFile = z.object({
   version: z.literal(1),
-  /** Absolute path → hash of the content that is trusted. Of several, which were written once, the last. */
+  /** Absolute path → hash of the trusted content. Older versions wrote several: the last counts. */
   files: z.record(z.string(), z.array(z.string())),
 });
 type TrustFile = z.infer<typeof TrustFile>;
@@ -55,7 +52,7 @@ async function read(home: string): Promise<TrustFile> {
   return parseJsonFile(trustPath(home), file.text, TrustFile);
 }
 
-/** Nobody else's change comes in between. `edit` says null where there is nothing to change. */
+/** Under a lock. `edit` returns null if there is nothing to change. */
 async function change(
   home: string,
   edit: (files: TrustFile['files']) => TrustFile['files'] | null,
@@ -85,17 +82,17 @@ async function write(home: string, content: TrustFile): Promise<void> {
   }
 }
 
-/** One name for a file however its folder was reached. */
+/** The real path, the same for every link to it. */
 async function nameOf(file: string): Promise<string> {
   const path = resolve(file);
-  // One that is gone was known by its folder's real name.
+  // A file that is gone: by the real path of its folder.
   const inRealFolder = () => realpath(dirname(path)).then(folder => join(folder, basename(path)));
   return realpath(path)
     .catch(inRealFolder)
     .catch(() => path);
 }
 
-/** Whoever read the file may or may not have left its byte order mark out. */
+/** Without the byte order mark: not every reader keeps it. */
 function hashOf(content: string): string {
   return `sha256:${createHash('sha256')
     .update(content.replace(/^\ufeff/, ''))

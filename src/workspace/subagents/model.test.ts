@@ -8,12 +8,11 @@ const ENV = { KEY: 'k', HOST: 'models.example', TOKEN: 't', STRANGE: 'a b/c' };
 function specOf(model: object, defaults: object = {}) {
   const findings = new Findings();
   const given = SubagentModel.parse({ ref: 'm', id: 'x', type: 'openai', api_key_env: 'KEY', ...model });
-  const spec = modelSpecOf(
-    { model: given, path: ['models', 0] },
-    SubagentDefaults.parse(defaults),
-    { env: ENV, folder: '/f' },
+  const spec = modelSpecOf({ model: given, path: ['models', 0] }, SubagentDefaults.parse(defaults), {
+    env: ENV,
+    folder: '/f',
     findings,
-  );
+  });
   return {
     spec,
     found: findings.all.map(({ severity, path, message }) => `${severity} ${path}: ${message}`),
@@ -57,7 +56,7 @@ test('prices need both halves', () => {
   const half = specOf({ input_cost_per_million: 1 });
   expect(half.spec!.prices).toBeNull();
   expect(half.found).toEqual([
-    'warning models.0: the model "m" has one of its two prices, so its cost is not worked out',
+    'warning models.0: the model "m" has only one of its two prices, so its cost is unknown',
   ]);
 });
 

@@ -7,13 +7,10 @@ import { serversOf } from './servers.ts';
 
 function configOf(listed: Record<string, object>) {
   const findings = new Findings();
-  const parsed = new Map(
-    Object.entries(listed).map(([name, each]) => [
-      name,
-      { part: SubagentServer.parse(each), wrong: new Set<string>() },
-    ]),
+  const parsed = Object.fromEntries(
+    Object.entries(listed).map(([name, each]) => [name, SubagentServer.parse(each)]),
   );
-  const config = serversOf(parsed, { env: { TOKEN: 'a-long-token' }, folder: '/f' }, findings);
+  const config = serversOf(parsed, { env: { TOKEN: 'a-long-token' }, folder: '/f', findings });
   return {
     config,
     found: findings.all.map(({ severity, path, message }) => `${severity} ${path}: ${message}`),
@@ -77,7 +74,7 @@ test('what is odd about one is said at its place', () => {
     'warning mcpServers.coder.headers: "headers" has no effect: the server "coder" is a program that is started',
     'warning mcpServers.coder.command: this starts CPE, whose runs Squad cannot show, limit or stop one by one',
     'warning mcpServers.web.command: "command" has no effect: the server "web" is reached by its url',
-    'warning mcpServers.web.timeout: a call may take from 0.1 to 1800 seconds: 1800 are taken',
+    'warning mcpServers.web.timeout: a call may take from 0.1 to 1800 seconds: 1800 is used',
     'warning mcpServers.web.url: Traffic to mcp.example is not encrypted: the URL is http',
     'warning mcpServers.secret.env.API_KEY: This looks like a secret in a file that others read',
     'error mcpServers.away.url: Squad never connects to 169.254.169.254',

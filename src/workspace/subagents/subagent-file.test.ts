@@ -122,7 +122,7 @@ describe('a file that cannot be used says where and why', () => {
     [
       'two models of one ref',
       { models: '\n  - { ref: opus, id: x, type: openai }\n  - { ref: opus, id: y, type: openai }' },
-      ...(['CONFIG_INVALID', '3:7: another model has the ref "opus"', ''] as const),
+      ...(['CONFIG_INVALID', '3:7: another model already has the ref "opus"', ''] as const),
     ],
     [
       'an address that is none',
@@ -295,7 +295,7 @@ describe('a file that cannot be used says where and why', () => {
     [
       'two documents',
       'version: "1"\n---\nversion: "1"\n',
-      '2:1: the file holds several documents, parted by "---"; a subagent is one',
+      '2:1: the file holds several documents, separated by "---"; a subagent is one',
     ],
     ['bytes that are no text', '\xff\xfe', 'this is not UTF-8 text'],
     ['too much', `#${'x'.repeat(1024 * 1024)}`, 'this is 1048577 bytes; at most 1048576 are read'],
@@ -383,7 +383,7 @@ describe('the key of a model', () => {
     model('type: anthropic, api_key_env: "", auth_method: oauth');
     expect((await read()).model.apiKeyEnv).toBe('ANTHROPIC_API_KEY');
     expect(await findings()).toEqual([
-      'warning 2:59 "oauth" is not there in Squad: the key in ANTHROPIC_API_KEY is used instead',
+      'warning 2:59 Squad does not support "oauth": the key in ANTHROPIC_API_KEY is used instead',
     ]);
     model('type: anthropic, auth_method: apikey');
     expect(await findings()).toEqual([]);

@@ -6,60 +6,137 @@ import { schemaFault } from '../../core/output/structured-answer.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { CodeMode } from '../../schema/model-spec.ts';
 import { JsonSchema } from '../../schema/run.ts';
-import {
-  type CodeModeSettings,
-  type Subagent,
-  SubagentDefaults,
-  SubagentFile,
-  SubagentIdentity,
-} from '../../schema/subagent.ts';
+import type { Subagent, SubagentDefaults } from '../../schema/subagent.ts';
 import { jsonProblem, placeOf } from '../files/json-file.ts';
 import { readTextFile } from '../files/text-file.ts';
-import {
-  checkPart,
-  errorOf,
-  Findings,
-  type Path,
-  placeText,
-  readYaml,
-  type SubagentFinding,
-  warnOfKeys,
-} from './findings.ts';
+import { checkValues, parseSubagentFile } from './file-values.ts';
+import { errorOf, Findings, type Path, placeText, type SubagentFinding } from './findings.ts';
 import { chosenModel, type ListedModel, modelSpecOf, warnOfUnusedDefaults } from './model.ts';
-import { listedModels, listedServers, serversOf } from './servers.ts';
-import { filled, type Variables, warnOfSecretsInFile } from './variables.ts';
+import { serversOf } from './servers.ts';
+import { type FileContext, fillVariables, warnOfSecrets } from './variables.ts';
 
-/** What the model is told first; null, and said, when it cannot be read. */
-export async function readPrompt(
-  given: string,
-  path: Path,
-  variables: Variables,
+const DEFAULT_TURNS = 50;
+
+/** The subagent that a file defines, with every file it refers to. Throws one error with all that is wrong. */
+export async function readSubagent(
+  file: string,
+  env: Record<string, string>,
+  warn: (text: string) => void = () => {},
+): Promise<Subagent> {
+  const findings = new Findings();
+  const subagent = await readWith(resolve(file), env, findings);
+  for (const { message, suggestion, ...place } of findings.all)
+    warn([`${placeText(resolve(file), place)}: ${message}`, ...(suggestion ? [suggestion] : [])].join('. '));
+  return subagent;
+}
+
+/** The same, also where this machine lacks a key or a variable. */
+export const readSubagentToInspect = (file: string, env: Record<string, string>): Promise<Subagent> =>
+  readWith(resolve(file), env, new Findings({ isLint: true }));
+
+/**
+ * All errors and warnings of a file, in its order. What the machine lacks, above all keys, is a warning: files are also checked
+ * where nobody has them. `isFound`: a search found the file. CPE gives its other configurations the same kind of name, so one
+ * without a subagent is no error then.
+ */
+export async function lintSubagent(
+  file: string,
+  env: Record<string, string>,
+  { isFound = false } = {},
+): Promise<SubagentFinding[]> {
+  const findings = new Findings({ isLint: true });
+  const values = await readValues(resolve(file), findings);
+  if (values && isFound && values.subagent === undefined && /\.cpe\.ya?ml$/.test(file))
+    findings.warn([], 'defines no subagent, so it was not checked');
+  else if (values) await subagentOf(values, resolve(file), env, findings);
+  return findings.all;
+}
+
+async function readWith(file: string, env: Record<string, string>, findings: Findings): Promise<Subagent> {
+  const values = await readValues(file, findings);
+  const subagent = values && (await subagentOf(values, file, env, findings));
+  if (!subagent || findings.hasErrors) throw errorOf(file, findings.all);
+  return subagent;
+}
+
+async function readValues(file: string, findings: Findings): Promise<Record<string, unknown> | null> {
+  const read = await readTextFile(file);
+  if ('text' in read) return parseSubagentFile(read.text, findings);
+  if ('missing' in read)
+    findings.error([], 'there is no such file', {
+      suggestion: 'Create one with: squad init --subagent NAME',
+    });
+  else findings.error([], `this ${read.fault}`, { suggestion: 'Give the path of a YAML file.' });
+  return null;
+}
+
+async function subagentOf(
+  values: Record<string, unknown>,
+  file: string,
+  env: Record<string, string>,
   findings: Findings,
+): Promise<Subagent | null> {
+  const context = { env, folder: dirname(file), findings };
+  if (values.subagent === undefined)
+    findings.error(['subagent'], 'no subagent is defined: there is no "subagent"', {
+      suggestion: 'Add "subagent:" with "name" and "description": they are the tool that others see.',
+    });
+  const { subagent: identity = {}, defaults, models, mcpServers } = checkValues(values, findings);
+  const listed = models.map((model, index): ListedModel => ({ model, path: ['models', index] }));
+  const refs = new Set<string | undefined>();
+  for (const { model, path } of listed) {
+    if (model.ref !== undefined && refs.has(model.ref))
+      findings.error([...path, 'ref'], `another model already has the ref "${model.ref}"`);
+    refs.add(model.ref);
+    warnOfSecrets(model, path, findings);
+  }
+  const servers = serversOf(mcpServers, context);
+  const outputSchema = identity.outputSchemaPath
+    ? await readOutputSchema(identity.outputSchemaPath, ['subagent', 'outputSchemaPath'], context)
+    : null;
+
+  warnOfUnusedDefaults(defaults, findings);
+  const isChoiceWrong = findings.isWrong('defaults') || findings.isWrong('defaults', 'model');
+  const chosen = isChoiceWrong ? null : chosenModel(listed, defaults.model, findings);
+  const model = chosen && modelSpecOf(chosen, defaults, context);
+  const systemPrompt = await promptOf(chosen, defaults, context);
+  const codeMode = codeModeOf(chosen, defaults, servers, findings);
+  const timeoutMs = timeoutOf(defaults, findings);
+  const { name, description } = identity;
+  if (name === undefined || description === undefined || !model) return null;
+  return {
+    ...{ file, name, description, outputSchema, model, systemPrompt, codeMode, servers, timeoutMs },
+    maxTurns: defaults.maxTurns ?? DEFAULT_TURNS,
+  };
+}
+
+/** The prompt of the model, else that of `defaults`. */
+async function promptOf(
+  chosen: ListedModel | null,
+  defaults: SubagentDefaults,
+  context: FileContext,
 ): Promise<string | null> {
-  const found = await readAttached(given, path, variables, findings, 'CONFIG_INVALID');
+  const own = chosen?.model.systemPromptPath;
+  const given = own || defaults.systemPromptPath;
+  if (!given) return null;
+  const path = [...(own ? chosen!.path : ['defaults']), 'systemPromptPath'];
+  const found = await readAttached(given, path, context, 'CONFIG_INVALID');
   if (found === null) return null;
   const { file, text } = found;
-  if (text.trim() === '') findings.warn(path, `the prompt ${file} is empty`);
+  if (text.trim() === '') context.findings.warn(path, `the prompt ${file} is empty`);
   const at = text.indexOf('{{');
-  if (at >= 0) {
-    const { line } = placeOf(text, at);
-    findings.warn(
+  if (at >= 0)
+    context.findings.warn(
       path,
-      `the prompt ${file} has "{{" in line ${line}: templates are not evaluated, the model reads it as it is`,
+      `the prompt ${file} has "{{" in line ${placeOf(text, at).line}: templates are not evaluated, the model reads it as it is`,
       { suggestion: 'Write out what the template would say.' },
     );
-  }
   return text;
 }
 
-/** The schema of what the tool returns; null, and said, when it is none. */
-export async function readAnswerSchema(
-  given: string,
-  path: Path,
-  variables: Variables,
-  findings: Findings,
-): Promise<JsonSchema | null> {
-  const found = await readAttached(given, path, variables, findings, 'SCHEMA_INVALID');
+async function readOutputSchema(given: string, path: Path, context: FileContext): Promise<JsonSchema | null> {
+  const { findings } = context;
+  const found = await readAttached(given, path, context, 'SCHEMA_INVALID');
   if (found === null) return null;
   const { file, text } = found;
   const refuse = (why: string, suggestion?: string) => {
@@ -83,12 +160,12 @@ export async function readAnswerSchema(
         : undefined,
     );
   for (const format of unknown)
-    findings.warn(path, `the output schema ${file} has the format "${format}", which nobody checks`);
-  // What a tool returns as structured content is always an object.
+    findings.warn(path, `the output schema ${file} has the format "${format}", which is not checked`);
+  // The structured content of an MCP tool is always an object.
   if (schema.data.type !== 'object')
     return refuse(
       'is not the schema of an object',
-      'Say "type": "object" at its root; a list goes into a property of it.',
+      'Write "type": "object" at its root; a list goes into a property of it.',
     );
   return schema.data;
 }
@@ -98,38 +175,36 @@ const MAX_SCHEMA_BYTES = 256 * 1024;
 async function readAttached(
   given: string,
   path: Path,
-  variables: Variables,
-  findings: Findings,
+  context: FileContext,
   code: 'CONFIG_INVALID' | 'SCHEMA_INVALID',
 ): Promise<{ file: string; text: string } | null> {
-  const name = filled(given, path, variables, findings);
+  const name = fillVariables(given, path, context);
   if (name === null) return null;
-  const file = resolve(variables.folder, name);
+  const file = resolve(context.folder, name);
   const read = await readTextFile(file, code === 'SCHEMA_INVALID' ? MAX_SCHEMA_BYTES : undefined);
   if ('text' in read) return { file, text: read.text };
-  const why = 'missing' in read ? 'does not exist' : read.fault;
-  findings.error(path, `${file} ${why}`, {
+  context.findings.error(path, `${file} ${'missing' in read ? 'does not exist' : read.fault}`, {
     code,
-    suggestion: `Paths are relative to the folder of the file that names them, ${variables.folder}.`,
+    suggestion: `Paths are relative to the folder of the file that names them, ${context.folder}.`,
   });
   return null;
 }
 
-const DEFAULT_SECONDS = 300;
-const MEMORY_MB = 512;
-const DEFAULT_CHARS = 20_000;
+const DEFAULT_PROGRAM_SECONDS = 300;
+const PROGRAM_MEMORY_MB = 512;
+const DEFAULT_OUTPUT_CHARS = 20_000;
 
-/** What the model says stands in the place of what `defaults` says, as a whole. Null: it is off. */
-export function codeModeOf(
+/** The setting of the model replaces that of `defaults` as a whole. Null: code mode is off. */
+function codeModeOf(
   chosen: ListedModel | null,
-  defaults: Partial<SubagentDefaults>,
+  defaults: SubagentDefaults,
   servers: McpConfig | null,
   findings: Findings,
 ): CodeMode | null {
-  const [settings, path]: [CodeModeSettings | undefined, Path] = chosen?.model.codeMode
-    ? [chosen.model.codeMode, [...chosen.path, 'codeMode']]
-    : [defaults.codeMode, ['defaults', 'codeMode']];
+  const own = chosen?.model.codeMode;
+  const settings = own ?? defaults.codeMode;
   if (!settings?.enabled) return null;
+  const path = [...(own ? chosen!.path : ['defaults']), 'codeMode'];
   if (settings.localModulePaths?.length)
     findings.warn(
       [...path, 'localModulePaths'],
@@ -139,180 +214,20 @@ export function codeModeOf(
     findings.warn(path, 'code mode is on, but there are no servers: programs will have no tools', {
       suggestion: 'Name servers under "mcpServers", or turn code mode off.',
     });
+  // The file names tools as their server does, without saying which server that is.
+  const exposedNames = (tool: string) => [
+    tool,
+    ...Object.keys(servers?.servers ?? {}).map(server => exposedName(server, tool)),
+  ];
   return {
-    timeoutMs: (settings.maxTimeout ?? DEFAULT_SECONDS) * 1000,
-    memoryMb: MEMORY_MB,
-    outputChars: settings.largeOutputCharLimit ?? DEFAULT_CHARS,
-    excludedTools: (settings.excludedTools ?? []).flatMap(tool => exposedNames(tool, servers)),
+    timeoutMs: (settings.maxTimeout ?? DEFAULT_PROGRAM_SECONDS) * 1000,
+    memoryMb: PROGRAM_MEMORY_MB,
+    outputChars: settings.largeOutputCharLimit ?? DEFAULT_OUTPUT_CHARS,
+    excludedTools: (settings.excludedTools ?? []).flatMap(exposedNames),
   };
 }
 
-/** In the file tools go by their names at their servers, and nothing there says at which. */
-const exposedNames = (tool: string, servers: McpConfig | null): string[] => [
-  tool,
-  ...Object.keys(servers?.servers ?? {}).map(server => exposedName(server, tool)),
-];
-
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-/** Timers cannot be set further ahead. */
-const MAX_MS = 2 ** 31 - 1;
-
-/** `90s`, `5m`, `1h30m` in milliseconds; a bare number is seconds. Null: it is no time, or too long a one. */
-export function durationMs(text: string | number): number | null {
-  const whole = /^\d+(\.\d+)?$/.test(String(text)) ? `${text}s` : String(text);
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(whole)) return null;
-  const ms = [...whole.matchAll(/([\d.]+)(ms|s|m|h)/g)].reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS],
-    0,
-  );
-  return ms >= 1 && ms <= MAX_MS ? Math.round(ms) : null;
-}
-
-/** What stands in the file, whose places the findings know from now on; null, and said, when nothing can be read from it. */
-export async function fileValues(file: string, findings: Findings): Promise<Record<string, unknown> | null> {
-  const refuse = (message: string, suggestion?: string) => {
-    findings.error([], message, { suggestion });
-    return null;
-  };
-  const read = await readTextFile(file);
-  if ('missing' in read)
-    return refuse('there is no such file', 'A new one is made by: squad init --subagent NAME');
-  if ('fault' in read) return refuse(`this ${read.fault}`, 'Give the path of a YAML file.');
-  const source = await readYaml(read.text);
-  if ('faults' in source) {
-    for (const { place, message } of source.faults) findings.add('error', [], message, {}, place);
-    return null;
-  }
-  findings.place = source.place;
-  for (const { place, message } of source.warnings) findings.add('warning', [], message, {}, place);
-  const { value } = source;
-  if (value === undefined || value === null)
-    return refuse('the file is empty', 'A new one is made by: squad init --subagent NAME');
-  if (typeof value !== 'object' || Array.isArray(value))
-    return refuse('the file is not a list of "key: value" lines');
-  return value as Record<string, unknown>;
-}
-
-/** The tool that others see, as far as it has its form. */
-export function identityOf(
-  values: Record<string, unknown>,
-  findings: Findings,
-): Partial<SubagentIdentity> | null {
-  if (values.subagent === undefined) {
-    findings.error(['subagent'], 'no subagent is defined: there is no "subagent"', {
-      suggestion: 'Add "subagent:" with "name" and "description": they are the tool that others see.',
-    });
-    return null;
-  }
-  return checkPart(SubagentIdentity, values.subagent, ['subagent'], findings)?.part ?? null;
-}
-
-const DEFAULT_TURNS = 50;
-
-/**
- * The subagent that a file defines, with everything the file refers to. Throws with all that is wrong; what has no effect,
- * or not the one that was meant, is only told.
- */
-export async function readSubagent(
-  file: string,
-  env: Record<string, string>,
-  warn: (text: string) => void = () => {},
-): Promise<Subagent> {
-  const findings = new Findings();
-  const subagent = await inspect(resolve(file), env, findings);
-  if (!subagent) throw errorOf(resolve(file), findings.all);
-  for (const { message, suggestion, ...place } of findings.all)
-    warn([`${placeText(resolve(file), place)}: ${message}`, ...(suggestion ? [suggestion] : [])].join('. '));
-  return subagent;
-}
-
-/**
- * All that is wrong with the file or has no effect in it, in its order. What the machine lacks, keys above all, is a warning: files
- * are also checked where nobody has them. `isFound`: nobody named the file. CPE gives its other configurations the same kind of
- * name, so one without a subagent is no mistake then.
- */
-export async function lintSubagent(
-  file: string,
-  env: Record<string, string>,
-  { isFound = false } = {},
-): Promise<SubagentFinding[]> {
-  const findings = new Findings({ isLint: true });
-  const values = await fileValues(resolve(file), findings);
-  if (values && isFound && values.subagent === undefined && /\.cpe\.ya?ml$/.test(file))
-    findings.warn([], 'defines no subagent, so it was not checked');
-  else if (values) await subagentOf(values, resolve(file), env, findings);
-  return findings.all;
-}
-
-/** The subagent as far as the file defines it, also where the machine lacks a key or variable. Throws with all that is wrong. */
-export async function readSubagentToInspect(file: string, env: Record<string, string>): Promise<Subagent> {
-  const findings = new Findings({ isLint: true });
-  const subagent = await inspect(resolve(file), env, findings);
-  if (!subagent) throw errorOf(resolve(file), findings.all);
-  return subagent;
-}
-
-async function inspect(
-  file: string,
-  env: Record<string, string>,
-  findings: Findings,
-): Promise<Subagent | null> {
-  const values = await fileValues(file, findings);
-  const subagent = values && (await subagentOf(values, file, env, findings));
-  return findings.hasErrors ? null : subagent;
-}
-
-async function subagentOf(
-  values: Record<string, unknown>,
-  file: string,
-  env: Record<string, string>,
-  findings: Findings,
-): Promise<Subagent | null> {
-  const variables = { env, folder: dirname(file) };
-  checkTop(values, findings);
-  const identity = identityOf(values, findings);
-  const checked = checkPart(SubagentDefaults, values.defaults ?? {}, ['defaults'], findings);
-  const defaults = checked?.part ?? {};
-  const { models, refs } = listedModels(values.models, findings);
-  for (const listed of models) warnOfSecretsInFile(listed, findings);
-  const servers = serversOf(listedServers(values.mcpServers, findings), variables, findings);
-  const outputSchema = identity?.outputSchemaPath
-    ? await readAnswerSchema(identity.outputSchemaPath, ['subagent', 'outputSchemaPath'], variables, findings)
-    : null;
-
-  warnOfUnusedDefaults(defaults, findings);
-  const isModelKnown = checked !== null && !checked.wrong.has('model');
-  const chosen = isModelKnown ? chosenModel(models, refs, defaults.model, findings) : null;
-  const model = chosen && modelSpecOf(chosen, defaults, variables, findings);
-  const ofModel = chosen?.model.systemPromptPath;
-  const promptPath = ofModel || defaults.systemPromptPath;
-  const systemPrompt = promptPath
-    ? await readPrompt(
-        promptPath,
-        [...(ofModel ? chosen.path : ['defaults']), 'systemPromptPath'],
-        variables,
-        findings,
-      )
-    : null;
-  const codeMode = codeModeOf(chosen, defaults, servers, findings);
-  const timeoutMs = timeoutOf(defaults, findings);
-  const { name, description } = identity ?? {};
-  if (name === undefined || description === undefined || !model) return null;
-  return {
-    ...{ file, name, description, outputSchema, model, systemPrompt, codeMode, servers, timeoutMs },
-    maxTurns: defaults.maxTurns ?? DEFAULT_TURNS,
-  };
-}
-
-/** Its keys, and the version; what is under the others is looked at one by one. */
-function checkTop(values: Record<string, unknown>, findings: Findings): void {
-  const known = Object.keys(SubagentFile.shape);
-  const strange = Object.keys(values).filter(key => !known.includes(key));
-  warnOfKeys({ path: [], keys: strange }, known, [], findings);
-  checkPart(SubagentFile.pick({ version: true }), { version: values.version }, [], findings);
-}
-
-function timeoutOf({ timeout }: Partial<SubagentDefaults>, findings: Findings): number | null {
+function timeoutOf({ timeout }: SubagentDefaults, findings: Findings): number | null {
   if (timeout === undefined || timeout === '') return null;
   const ms = durationMs(timeout);
   if (ms === null)
@@ -322,27 +237,42 @@ function timeoutOf({ timeout }: Partial<SubagentDefaults>, findings: Findings): 
   return ms;
 }
 
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
+/** The longest delay of a timer. */
+const MAX_DURATION_MS = 2 ** 31 - 1;
+
+/** `90s`, `5m`, `1h30m` in milliseconds; a bare number is seconds. Null: it is no duration, or too long. */
+export function durationMs(text: string | number): number | null {
+  const whole = /^\d+(\.\d+)?$/.test(String(text)) ? `${text}s` : String(text);
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(whole)) return null;
+  const ms = [...whole.matchAll(/([\d.]+)(ms|s|m|h)/g)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * UNITS[unit as keyof typeof UNITS],
+    0,
+  );
+  return ms >= 1 && ms <= MAX_DURATION_MS ? Math.round(ms) : null;
+}
+
 /** `review.subagent.yaml`, or `review.cpe.yaml` as CPE calls them. */
 const SUBAGENT_FILE = /^[^.].*\.(subagent|cpe)\.ya?ml$/;
 
 const MAX_DEPTH = 6;
 const MAX_FILES = 200;
 
-/** Every subagent's file in a folder and below it, sorted; not in hidden folders, nor in what was installed there. */
+/** Every subagent file in a folder and below it, sorted. Skips hidden folders and node_modules. */
 export async function subagentFilesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
-  await look(folder, 0, found);
+  await collect(folder, 0, found);
   return found.sort().slice(0, MAX_FILES);
 }
 
-async function look(folder: string, depth: number, found: string[]): Promise<void> {
-  // A folder that cannot be read has none that could be used.
+async function collect(folder: string, depth: number, found: string[]): Promise<void> {
+  // A folder that cannot be read has no file that could be used.
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
     if (found.length >= MAX_FILES) return;
     const path = join(folder, entry.name);
     if (entry.isFile() && SUBAGENT_FILE.test(entry.name)) found.push(path);
-    const isLookedInto = entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules';
-    if (isLookedInto && depth < MAX_DEPTH) await look(path, depth + 1, found);
+    const isSearched = entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules';
+    if (isSearched && depth < MAX_DEPTH) await collect(path, depth + 1, found);
   }
 }

@@ -76,8 +76,8 @@ describe('what only this machine lacks is a warning to whoever checks the file, 
     });
     expect(await findings({ ...ENV, PATH: `/nowhere:${root}` })).toEqual([
       'warning 11:11 the program "no-such-mcp" is not in PATH',
-      'warning 12:11 the program "/nowhere/mcp" is not there',
-      `warning 14:11 the program "${join(root, 'text')}" is not one that can be started`,
+      'warning 12:11 the program "/nowhere/mcp" does not exist',
+      `warning 14:11 the program "${join(root, 'text')}" is not executable`,
     ]);
     expect(await findings(ENV)).toEqual([]);
     expect((await readSubagent(file, { ...ENV, PATH: '/nowhere' })).name).toBe('review_changes');
@@ -179,7 +179,7 @@ describe('what has no effect is said, and keeps nothing from working', () => {
     writeFileSync(join(root, 's.json'), JSON.stringify(schema));
     write({ subagent: `${SOUND.subagent}\n  outputSchemaPath: s.json` });
     expect(await findings()).toEqual([
-      `warning 6:3 the output schema ${join(root, 's.json')} has the format "no-such-format", which nobody checks`,
+      `warning 6:3 the output schema ${join(root, 's.json')} has the format "no-such-format", which is not checked`,
     ]);
     expect(await readSubagent(file, ENV)).toMatchObject({ outputSchema: schema });
   });
@@ -222,7 +222,7 @@ describe('what has no effect is said, and keeps nothing from working', () => {
     [
       'a builtin among other servers',
       { mcpServers: '\n  files: { command: files-mcp }\n  editor: { type: builtin }' },
-      ['11:13 the builtin server "editor" is not there in Squad: its tools are missing'],
+      ['11:13 Squad has no builtin server "editor": its tools are missing'],
     ],
   ];
   test.each(table)('%s', async (_, parts, expected) => {

@@ -6,7 +6,7 @@ import { offThread } from '../../core/off-thread.ts';
 import {
   decisionFileName,
   decisionText,
-  headingWords,
+  headingText,
   type NewDecision,
 } from '../../core/team/decision-file.ts';
 import { type DecisionFile, type Decisions, readDecisions } from '../../core/team/decisions.ts';
@@ -17,30 +17,29 @@ import { readTeamText, stampOfFile } from './team-file.ts';
 
 const INBOX = 'decisions/inbox';
 const MAIN = 'decisions.md';
-const LARGEST = { waiting: 256 * 1024, waitingLines: 5_000, inbox: 4 * 1024 * 1024 };
-const MAX_WAITING = 2_000;
+const MAX_INBOX = { fileBytes: 256 * 1024, fileLines: 5_000, bytes: 4 * 1024 * 1024, files: 2_000 };
 
-export interface KeptDecisions extends Decisions {
+export interface CachedDecisions extends Decisions {
   revision: string;
 }
 
-/** The decisions in a team's folder. What was read before is given again while no file has changed. */
-export async function decisionsIn(folder: string, before: KeptDecisions | null): Promise<KeptDecisions> {
-  const { names, fault } = await waitingFiles(folder);
+/** The decisions in a team's folder: those read before, as long as no file has changed. */
+export async function decisionsIn(folder: string, before: CachedDecisions | null): Promise<CachedDecisions> {
+  const { names, fault } = await inboxFiles(folder);
   const revision = await revisionOf(folder, names, fault);
   if (before?.revision === revision) return before;
   const notes = fault === null ? [] : [`${INBOX} ${fault}`];
   const main = await mainFile(folder, notes);
   const inbox: DecisionFile[] = [];
-  const room = { bytes: LARGEST.inbox, lines: MAX_LINES };
-  let isTooMuch = names.length > MAX_WAITING;
-  for (const name of names.slice(0, MAX_WAITING)) {
+  const room = { bytes: MAX_INBOX.bytes, lines: MAX_LINES };
+  let isTooMuch = names.length > MAX_INBOX.files;
+  for (const name of names.slice(0, MAX_INBOX.files)) {
     const path = `${INBOX}/${name}`;
-    const read = await readTeamText(folder, path, LARGEST.waiting);
+    const read = await readTeamText(folder, path, MAX_INBOX.fileBytes);
     if ('fault' in read) notes.push(`${path} ${read.fault}`);
     if (!('text' in read)) continue;
     const lines = countLines(read.text);
-    if (read.text.length > room.bytes || lines > Math.min(room.lines, LARGEST.waitingLines)) {
+    if (read.text.length > room.bytes || lines > Math.min(room.lines, MAX_INBOX.fileLines)) {
       isTooMuch = true;
       continue;
     }
@@ -51,14 +50,14 @@ export async function decisionsIn(folder: string, before: KeptDecisions | null):
   const left = names.length - inbox.length;
   if (isTooMuch)
     notes.push(
-      `${INBOX} holds too much to read: ${left} of its ${names.length} files are left out. Merge some into ${MAIN}.`,
+      `${INBOX} is too large: ${left} of its ${names.length} files are not read. Merge some into ${MAIN}.`,
     );
   const size = inbox.reduce((sum, { text }) => sum + text.length, main?.text.length ?? 0);
   const found = await offThread('decisions', readDecisions, size, main, inbox);
   return { decisions: found.decisions, notes: [...notes, ...found.notes], revision };
 }
 
-/** New ones are added at its end: of a file that is too long, that is what is read. */
+/** New decisions are added at the end, so of a file that is too long the end is read. */
 async function mainFile(folder: string, notes: string[]): Promise<DecisionFile | null> {
   const read = await readTeamText(folder, MAIN, MAX_BYTES, 'end');
   if ('fault' in read) notes.push(`${MAIN} ${read.fault}`);
@@ -67,13 +66,13 @@ async function mainFile(folder: string, notes: string[]): Promise<DecisionFile |
   const { text, isCut } = fromHeading({ text: last.text, isCut: read.isCut || last.isCut });
   if (isCut)
     notes.push(
-      `${MAIN} is too long to read as a whole: only its end is read, at most ${MAX_BYTES} bytes and ${MAX_LINES} lines. Move old decisions into another file.`,
+      `${MAIN} is too long: only its end is read, at most ${MAX_BYTES} bytes and ${MAX_LINES} lines. Move old decisions into another file.`,
     );
   return { file: MAIN, text };
 }
 
-/** Newest first, as far as the names tell. */
-async function waitingFiles(folder: string): Promise<{ names: string[]; fault: string | null }> {
+/** Newest first, by their names. */
+async function inboxFiles(folder: string): Promise<{ names: string[]; fault: string | null }> {
   const place = await resolveInside(folder, join(folder, INBOX));
   if ('missing' in place) return { names: [], fault: null };
   if (!('real' in place))
@@ -85,7 +84,7 @@ async function waitingFiles(folder: string): Promise<{ names: string[]; fault: s
   return { names: names.sort(byStem).reverse(), fault: null };
 }
 
-/** `x.md` before `x-2.md`, which came after it. */
+/** `x.md` before `x-2.md`, which is newer. */
 function byStem(one: string, other: string): number {
   const [a, b] = [one, other].map(name => name.replace(/\.md$/i, ''));
   return a! < b! ? -1 : a! > b! ? 1 : 0;
@@ -101,7 +100,7 @@ async function revisionOf(folder: string, names: readonly string[], fault: strin
 
 const MAX_TRIES = 100;
 
-/** Lays a decision into the inbox as a new file. What is there, whoever wrote it, stays as it is. */
+/** Writes a decision into a new file of the inbox. No file that exists is touched. */
 export async function recordDecision(
   folder: string,
   decision: NewDecision,
@@ -111,24 +110,24 @@ export async function recordDecision(
   const text = decisionText(decision, at);
   const stem = decisionFileName(decision, at);
   for (let count = 1; count <= MAX_TRIES; count++) {
-    // Many at once with one title: no use counting through them all.
-    const mark = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
-    const name = `${stem}${mark}.md`;
-    if (!(await layNew(join(inbox, name), text))) continue;
-    await sync(inbox);
+    // After ten with the same title a random name is found sooner than a free number.
+    const suffix = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
+    const name = `${stem}${suffix}.md`;
+    if (!(await createFile(join(inbox, name), text))) continue;
+    await syncFolder(inbox);
     return { id: await idOf(folder, `${INBOX}/${name}`, text), file: `.squad/${INBOX}/${name}` };
   }
   throw new SquadError(
     'INTERNAL',
-    `No free name was found in ${INBOX} for "${headingWords(decision.title)}"`,
+    `Found no free file name in ${INBOX} for "${headingText(decision.title)}"`,
   );
 }
 
-/** As everybody finds it: another with its title makes it another one. */
+/** The id under which it is found: another decision with its title gives it a number. */
 async function idOf(folder: string, file: string, text: string): Promise<string> {
   const { decisions } = await decisionsIn(folder, null);
   const found = decisions.find(decision => decision.file === file);
-  // An inbox that holds too much to read leaves some out.
+  // Null: the inbox is too large to be read whole.
   return (found ?? readDecisions(null, [{ file, text }]).decisions[0]!).id;
 }
 
@@ -139,7 +138,7 @@ async function inboxOf(folder: string): Promise<string> {
     await mkdir(path).catch((thrown: NodeJS.ErrnoException) => {
       if (thrown.code !== 'EEXIST') throw thrown;
     });
-    // One step at a time, so that nothing is made beyond a link.
+    // One folder at a time, so that nothing is created behind a link.
     const place = await resolveInside(folder, path);
     if (!('real' in place))
       throw new SquadError(
@@ -154,8 +153,8 @@ async function inboxOf(folder: string): Promise<string> {
   return path;
 }
 
-/** False when something of that name is there. */
-async function layNew(file: string, text: string): Promise<boolean> {
+/** False: something of that name exists. */
+async function createFile(file: string, text: string): Promise<boolean> {
   const handle = await open(file, 'wx', 0o644).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'EEXIST') return null;
     throw thrown;
@@ -173,8 +172,8 @@ async function layNew(file: string, text: string): Promise<boolean> {
   return true;
 }
 
-/** The name too is on the disk then. Some systems cannot do this for a folder, and need not. */
-async function sync(folder: string): Promise<void> {
+/** Puts the file's name on disk too. Some systems cannot sync a folder, and need not. */
+async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   await handle?.sync().catch(() => {});
   await handle?.close();

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { type BigIntStats, constants, type Stats } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Part } from '../../core/team/team-markdown.ts';
 import { folderNamed, resolveInside } from '../files/paths.ts';
 import { readSmallFile } from '../files/text-file.ts';
 
-/** The folder of a workspace that Squad may write in; null when nobody ran `squad init` there. */
+/** The `.squad` folder of a workspace; null without one. */
 export async function teamFolder(workspace: string): Promise<string | null> {
   const place = await resolveInside(workspace, join(workspace, '.squad'));
   if ('missing' in place) return null;
@@ -15,20 +15,20 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   return (await infoOf(place.real))?.isDirectory() ? place.real : null;
 }
 
-/** Where the log and the state of a workspace without `.squad` are kept: its name for people, a hash so that two stay apart. */
+/** For the log and the state of a workspace without `.squad`. */
 export const homeTeamFolder = (home: string, workspace: string): string =>
   folderNamed(join(home, TEAM), basename(workspace), workspace);
 
 const TEAM = 'team';
 
-/** Removes what is kept in the home for workspaces other than these. */
+/** Removes the folders of all workspaces but these. */
 export async function dropHomeTeamFolders(home: string, workspaces: readonly string[]): Promise<void> {
   const known = new Set(workspaces.map(workspace => basename(homeTeamFolder(home, workspace))));
   for (const name of await readdir(join(home, TEAM)).catch(() => []))
     if (!known.has(name)) await rm(join(home, TEAM, name), { recursive: true, force: true });
 }
 
-/** Of paths from a repository's root, one character for each byte, those that are not kept up to date by Squad itself; `workspace` is a path from there too. */
+/** Leaves out the files that Squad itself writes. All paths are from the root of the repository; those of the entries have one character for each byte. */
 export function withoutTeamFiles<T extends { path: string }>(entries: readonly T[], workspace: string): T[] {
   const ours = ['IAC.md', 'CONTEXT.md'].map(name =>
     Buffer.from(join(workspace, '.squad', name)).toString('latin1'),
@@ -36,12 +36,12 @@ export function withoutTeamFiles<T extends { path: string }>(entries: readonly T
   return entries.filter(({ path }) => !ours.includes(path));
 }
 
-/** The text of a file of ours, or null when there is none; what is not UTF-8 in it cannot be shown. */
+/** Bytes that are not UTF-8 become replacement characters. */
 export async function readTeamFile(file: string): Promise<string | null> {
   return (await readTeamBytes(file))?.toString('utf8') ?? null;
 }
 
-/** People edit it, with whatever they have: no byte of theirs may be lost. A link or anything else that is no plain file is not touched. */
+/** The exact bytes, which people may have edited in any encoding. Throws if it is a link or anything else than a regular file. */
 export async function readTeamBytes(file: string): Promise<Buffer | null> {
   const info = await infoOf(file);
   if (info === null) return null;
@@ -51,7 +51,7 @@ export async function readTeamBytes(file: string): Promise<Buffer | null> {
   return 'bytes' in read ? read.bytes : null;
 }
 
-/** Whole or not at all, with the mode the file had. */
+/** Atomically, and keeps the mode of the file. */
 export async function replaceTeamFile(file: string, bytes: Buffer): Promise<void> {
   const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`);
   const mode = (await infoOf(file))?.mode;
@@ -71,7 +71,7 @@ export async function replaceTeamFile(file: string, bytes: Buffer): Promise<void
   }
 }
 
-/** At the end, in one write, so that another hub's lines cannot come in between. */
+/** In one write, so that no line of another hub comes in between. */
 export async function appendTeamFile(file: string, bytes: Buffer): Promise<void> {
   const handle = await open(
     file,
@@ -91,13 +91,9 @@ async function infoOf(file: string): Promise<Stats | null> {
   });
 }
 
-/** `stamp` is another one whenever the file may have changed. */
-type TeamText = (Part & { stamp: string }) | { missing: true } | { fault: string };
+type TeamText = Part | { missing: true } | { fault: string };
 
-/**
- * A file of the team, inside its folder: never through a link, never more than so many bytes, never waiting on a pipe. Of a
- * longer one either nothing, or what stands at one of its ends.
- */
+/** Reads at most so many bytes of a file in the team's folder. Follows no link and never waits on a pipe. `ofLonger`: the part of a longer file to read. */
 export async function readTeamText(
   folder: string,
   path: string,
@@ -111,15 +107,15 @@ export async function readTeamText(
   try {
     const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     try {
-      const info = await handle.stat({ bigint: true });
+      const info = await handle.stat();
       if (!info.isFile()) return { fault: 'is not a regular file' };
-      const size = Number(info.size);
+      const { size } = info;
       if (size > most && ofLonger === 'nothing')
         return { fault: `is ${size} bytes; at most ${most} are read` };
       const from = ofLonger === 'end' ? Math.max(0, size - most) : 0;
       const bytes = await bytesOf(handle, from, Math.min(size, most));
-      // What is not UTF-8 in it cannot be shown, and is no reason to show nothing.
-      return { text: new TextDecoder().decode(bytes), isCut: size > most, stamp: stampOf(info) };
+      // Bytes that are not UTF-8 are no reason to show nothing.
+      return { text: new TextDecoder().decode(bytes), isCut: size > most };
     } finally {
       await handle.close();
     }
@@ -128,7 +124,7 @@ export async function readTeamText(
   }
 }
 
-/** So many at most, also of a file that grows meanwhile. */
+/** At most so many, also of a file that grows meanwhile. */
 async function bytesOf(handle: FileHandle, from: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   let read = 0;
@@ -140,20 +136,18 @@ async function bytesOf(handle: FileHandle, from: number, length: number): Promis
   return buffer.subarray(0, read);
 }
 
-/** The stamp that reading the file now would give; null when there is none to read. */
-export async function stampOfFile(file: string): Promise<string | null> {
-  return lstat(file, { bigint: true }).then(stampOf, () => null);
-}
-
-const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
-  [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+/** Differs whenever the file may have changed; null without a file. */
+export const stampOfFile = (file: string): Promise<string | null> =>
+  lstat(file, { bigint: true }).then(
+    ({ dev, ino, size, mtimeNs, ctimeNs }) => [dev, ino, size, mtimeNs, ctimeNs].join(' '),
+    () => null,
+  );
 
 function faultOf(thrown: unknown): TeamText {
   const { code } = thrown as NodeJS.ErrnoException;
   if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };
-  // With O_NOFOLLOW this is what a link gives; some systems say EMLINK.
-  if (code === 'ELOOP' || code === 'EMLINK')
-    return { fault: 'is a symbolic link, and those are not followed' };
+  // The error for a link with O_NOFOLLOW; EMLINK on some systems.
+  if (code === 'ELOOP' || code === 'EMLINK') return { fault: 'is a symbolic link, which is not followed' };
   if (code === 'EACCES' || code === 'EPERM') return { fault: 'cannot be read: permission denied' };
   return { fault: `cannot be read: ${code ?? String(thrown)}` };
 }

@@ -30,7 +30,7 @@ const newLog = () =>
       asked++;
       return state;
     },
-    onTrouble: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
+    onError: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
   });
 const entry = (runId: string, summary = 'Do it'): TeamEntry => ({
   ...{
@@ -117,7 +117,7 @@ describe('TeamLog', () => {
         if (!isOver) busy.refresh(workspace);
         return state;
       },
-      onTrouble: () => {},
+      onError: () => {},
     });
     busy.record(workspace, entry('r1'));
     await busy.flush();
@@ -134,7 +134,7 @@ describe('TeamLog', () => {
         for (const id of late.splice(0)) log.record(workspace, entry(id));
         return state;
       },
-      onTrouble: (file, reason) => troubles.push(`${file}: ${reason}`),
+      onError: (file, reason) => troubles.push(`${file}: ${reason}`),
     });
     log.record(workspace, entry('first'));
     await log.flush();
@@ -242,7 +242,7 @@ describe('TeamLog', () => {
       stateOf: async () => {
         throw new Error('the database is locked');
       },
-      onTrouble: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
+      onError: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
     });
     log.record(workspace, entry('r1'));
     await log.flush();

@@ -12,22 +12,22 @@ import {
 import { appendTeamFile, homeTeamFolder, readTeamBytes, replaceTeamFile, teamFolder } from './team-file.ts';
 
 export interface TeamLogOptions {
-  /** Files of workspaces without `.squad` are kept in it. */
+  /** Keeps the files of workspaces without `.squad`. */
   home: string;
-  /** Asked when CONTEXT.md is written: the store knows the state also after a restart. */
+  /** The state for CONTEXT.md. It comes from the store, so that it is right after a restart too. */
   stateOf(workspace: string): Promise<TeamState>;
-  /** A file could not be written; told once until it can be again. Must not throw. */
-  onTrouble(file: string, reason: string): void;
+  /** A file could not be written. Called once until a write succeeds again. Must not throw. */
+  onError(file: string, reason: string): void;
 }
 
 /**
- * Keeps `IAC.md` and `CONTEXT.md` of every workspace up to date: in its `.squad`, or in the home where it has none. One
- * writer for each workspace; whoever records never waits for it and never sees it fail.
+ * Keeps `IAC.md` and `CONTEXT.md` of every workspace up to date: in its `.squad`, else in the home. Each workspace has one
+ * writer. Recording never waits and never fails.
  */
 export class TeamLog {
   readonly #options: TeamLogOptions;
   readonly #queues = new Map<string, Queue>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(options: TeamLogOptions) {
     this.#options = options;
@@ -37,12 +37,12 @@ export class TeamLog {
     this.#wake(workspace, [entry]);
   }
 
-  /** The state changed without a start or an end, or may be out of date. */
+  /** The state may have changed without a start or an end. */
   refresh(workspace: string): void {
     this.#wake(workspace, []);
   }
 
-  /** Settles when everything recorded so far is written, or could not be. */
+  /** Resolves when everything recorded so far is written, or has failed. */
   async flush(): Promise<void> {
     await Promise.all([...this.#queues.values()].map(({ next, writing }) => next ?? writing));
   }
@@ -54,9 +54,9 @@ export class TeamLog {
     queue.next ??= this.#afterThis(workspace, queue);
   }
 
-  /** One write at a time. Everything recorded meanwhile goes into the next one, so nobody waits for longer than two. */
+  /** One write at a time. Everything recorded meanwhile goes into the next one. */
   async #afterThis(workspace: string, queue: Queue): Promise<void> {
-    // Runs of a squad start together: their entries come in one batch.
+    // Runs of a squad start together: their entries make one batch.
     await Promise.all([queue.writing, setImmediate()]);
     queue.next = null;
     const writing = this.#write(workspace, queue);
@@ -75,15 +75,15 @@ export class TeamLog {
     const log = join(folder, 'IAC.md');
     const logged = await this.#attempt(log, async () => {
       if (folder === inHome) await mkdir(folder, { recursive: true, mode: 0o700 });
-      else await carryOver(join(inHome, 'IAC.md'), log);
+      else await moveLog(join(inHome, 'IAC.md'), log);
       await append(log, entries);
     });
-    // Kept for the next time: the disk may have been full.
+    // For the next write: the disk may have been full.
     if (!logged) queue.entries = [...entries, ...queue.entries].slice(-MAX_WAITING);
     const context = join(folder, 'CONTEXT.md');
     await this.#attempt(context, async () => {
       const state = await this.#options.stateOf(workspace);
-      const text = withState(asText(await readTeamBytes(context)), ofText(stateText(state)));
+      const text = withState(asText(await readTeamBytes(context)), utf8AsLatin1(stateText(state)));
       await replaceTeamFile(context, asBytes(text));
     });
   }
@@ -91,11 +91,11 @@ export class TeamLog {
   async #attempt<T>(file: string, action: () => Promise<T>): Promise<{ done: T } | null> {
     try {
       const done = await action();
-      this.#told.delete(file);
+      this.#reported.delete(file);
       return { done };
     } catch (thrown) {
-      if (!this.#told.has(file)) this.#options.onTrouble(file, reasonOf(thrown));
-      this.#told.add(file);
+      if (!this.#reported.has(file)) this.#options.onError(file, reasonOf(thrown));
+      this.#reported.add(file);
       return null;
     }
   }
@@ -103,17 +103,17 @@ export class TeamLog {
 
 interface Queue {
   entries: TeamEntry[];
-  /** The write that begins when the one under way is over; null: nothing was recorded since that one began. */
+  /** The write after the current one; null: nothing was recorded since that began. */
   next: Promise<void> | null;
-  /** The write under way, or the last one. */
+  /** The current write, or the last one. */
   writing: Promise<void>;
 }
 
-/** A disk that stays full must not fill the memory too. */
+/** A disk that stays full must not fill the memory as well. */
 const MAX_WAITING = 1_000;
 
-/** What was logged before the workspace had its folder is the beginning of the log there. */
-async function carryOver(from: string, to: string): Promise<void> {
+/** The log from before the workspace had its folder becomes the beginning of the log there. */
+async function moveLog(from: string, to: string): Promise<void> {
   const earlier = await readTeamBytes(from);
   if (earlier === null) return;
   if ((await readTeamBytes(to)) === null) await replaceTeamFile(to, earlier);
@@ -122,14 +122,14 @@ async function carryOver(from: string, to: string): Promise<void> {
 
 async function append(file: string, entries: readonly TeamEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  const change = addToLog(asText(await readTeamBytes(file)), entries.map(entryLine).map(ofText));
+  const change = addToLog(asText(await readTeamBytes(file)), entries.map(entryLine).map(utf8AsLatin1));
   if ('append' in change) await appendTeamFile(file, asBytes(change.append));
   else await replaceTeamFile(file, asBytes(change.replace));
 }
 
-/** One character for each byte: what somebody else wrote goes through unchanged, in whatever encoding it is. */
+/** One character for each byte: text of others stays unchanged in any encoding. */
 const asText = (bytes: Buffer | null): string | null => bytes?.toString('latin1') ?? null;
 const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
-const ofText = (text: string): string => Buffer.from(text).toString('latin1');
+const utf8AsLatin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

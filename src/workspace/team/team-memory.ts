@@ -10,25 +10,25 @@ import { firstLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../
 import { SquadError } from '../../schema/error.ts';
 import { resolveInside } from '../files/paths.ts';
 import { changeBacklog, revisionOf } from './backlog.ts';
-import { decisionsIn, type KeptDecisions, recordDecision } from './decisions.ts';
+import { type CachedDecisions, decisionsIn, recordDecision } from './decisions.ts';
 import { readTeamText, stampOfFile, teamFolder } from './team-file.ts';
 
 const MAX_ENTRIES = 1_000;
-/** A name that is one step of a path, whatever the system. Folders such as `_alumni` are no agents. */
+/** One step of a path on every system. Folders such as `_alumni` are no agents. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,62}[\p{L}\p{N}_-])?$/u;
 
-/** Where the files of one agent are, inside the team's folder. */
-interface AgentPlaces extends TeamAgent {
+/** With the agent's files, as paths in the team's folder. */
+interface AgentFiles extends TeamAgent {
   charter: string | null;
   history: string | null;
 }
 
-/** Everybody in `agents/`: a folder with a charter or a history, or a role in a file of its own. */
-async function agentsIn(folder: string): Promise<AgentPlaces[]> {
+/** The agents in `agents/`: a folder with a charter or a history, or a role file. */
+async function agentsIn(folder: string): Promise<AgentFiles[]> {
   const place = await resolveInside(folder, join(folder, 'agents'));
   if (!('real' in place)) return [];
   const entries = await readdir(place.real, { withFileTypes: true }).catch((): Dirent[] => []);
-  const found = new Map<string, AgentPlaces>();
+  const found = new Map<string, AgentFiles>();
   for (const entry of entries.slice(0, MAX_ENTRIES)) {
     const isRole = entry.isFile() && entry.name.endsWith('.md');
     const name = isRole ? entry.name.slice(0, -3) : entry.name;
@@ -47,7 +47,7 @@ async function agentsIn(folder: string): Promise<AgentPlaces[]> {
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** By its exact name, else by the only one that differs in capitals alone. The name is looked for, never made into a path. */
+/** By exact name, else by the only one that differs in case. The name is compared, never made into a path. */
 function agentNamed<T extends { name: string }>(agents: readonly T[], name: string): T | null {
   const exact = agents.find(agent => agent.name === name);
   if (exact) return exact;
@@ -55,20 +55,20 @@ function agentNamed<T extends { name: string }>(agents: readonly T[], name: stri
   return alike.length === 1 ? alike[0]! : null;
 }
 
-/** Decisions are the one thing that is asked for often and costs something to read. */
-const MAX_KEPT = 16;
+/** Workspaces whose decisions are cached: they are read often and expensive to parse. */
+const MAX_CACHED = 16;
 
 const TEAM_FILES = ['team.md', 'decisions.md', 'decisions/inbox', 'backlog.md'];
 
-const NO_FOLDER = 'There is no .squad folder in this workspace. `squad init` lays one down.';
+const NO_FOLDER = 'There is no .squad folder in this workspace. `squad init` creates one.';
 
-/** What the teams of workspaces know, by the root of each. */
+/** The memory of a workspace's team, by the root of the workspace. */
 export function createTeamMemories(): (root: string) => TeamMemory {
-  const kept = new Map<string, KeptDecisions>();
-  const keep = (root: string, decisions: KeptDecisions) => {
-    kept.delete(root);
-    kept.set(root, decisions);
-    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!);
+  const cache = new Map<string, CachedDecisions>();
+  const remember = (root: string, decisions: CachedDecisions) => {
+    cache.delete(root);
+    cache.set(root, decisions);
+    if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value!);
     return decisions;
   };
   return root => ({
@@ -90,17 +90,13 @@ export function createTeamMemories(): (root: string) => TeamMemory {
       return { groups, notes: [...read.notes, ...notes], revision };
     },
     changeBacklog: async (edit, revision) => {
-      const { folder, note } = await folderOf(root);
-      if (folder === null)
-        throw new SquadError('TEAM_MISSING', `The backlog of ${root} cannot be changed: ${note}`, {
-          suggestions: ['`squad init` lays one down.'],
-        });
+      const folder = await folderToWrite(root, 'The backlog cannot be changed');
       return changeBacklog(folder, edit, revision);
     },
     decisions: async () => {
       const { folder, note } = await folderOf(root);
       if (folder === null) return { decisions: [], notes: [note], revision: 'none' };
-      return keep(root, await decisionsIn(folder, kept.get(root) ?? null));
+      return remember(root, await decisionsIn(folder, cache.get(root) ?? null));
     },
     agents: async () => {
       const { folder } = await folderOf(root);
@@ -113,11 +109,7 @@ export function createTeamMemories(): (root: string) => TeamMemory {
       return text === null ? null : offThread('history', readHistory, text.length, text);
     },
     record: async (decision, at) => {
-      const { folder, note } = await folderOf(root);
-      if (folder === null)
-        throw new SquadError('TEAM_MISSING', `The decision cannot be recorded in ${root}: ${note}`, {
-          suggestions: ['The folder .squad in the workspace is where decisions are kept.'],
-        });
+      const folder = await folderToWrite(root, 'The decision cannot be recorded');
       return recordDecision(folder, decision, at);
     },
   });
@@ -129,6 +121,14 @@ async function folderOf(root: string): Promise<{ folder: string | null; note: st
   } catch (thrown) {
     return { folder: null, note: `${(thrown as Error).message}; it is not read.` };
   }
+}
+
+async function folderToWrite(root: string, message: string): Promise<string> {
+  const { folder, note } = await folderOf(root);
+  if (folder !== null) return folder;
+  throw new SquadError('TEAM_MISSING', `${message} in ${root}: ${note}`, {
+    suggestions: ['`squad init` creates the folder .squad in the workspace.'],
+  });
 }
 
 async function readNamed(root: string, name: string): Promise<{ text: string | null; notes: string[] }> {
@@ -147,7 +147,7 @@ async function ofAgent(root: string, name: string, what: 'charter' | 'history'):
   const agent = folder === null ? null : agentNamed(await agentsIn(folder), name);
   const path = agent?.[what];
   if (!folder || !path) return null;
-  // The end of a history is what was learned last; of a role, half is none.
+  // The end of a history is the newest. Half a charter is useless.
   const read = await readTeamText(folder, path, MAX_BYTES, what === 'history' ? 'end' : 'nothing');
   if (!('text' in read)) return null;
   if (what === 'charter') return read.text;

@@ -72,7 +72,7 @@ describe('comments on a run', () => {
     const { code, stderr } = await squad.run(['comment', id, 'a.txt:1', 'Say b.']);
     expect(code).toBe(2);
     expect(stderr).toContain(
-      `Run ${id} is running: comments reach it while a review of it is under way, or when it has ended`,
+      `Run ${id} is running: comments reach it only during a review, or when it has ended`,
     );
     expect(stderr).toContain('Nothing was sent.');
     expect(await shown(id)).toMatchObject({ run: { status: 'running', turn: 1 } });

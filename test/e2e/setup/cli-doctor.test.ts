@@ -126,7 +126,7 @@ test("lists engines of one's own, and warns of a hook whose program is not there
   const blocked = await squad.json<Doctor>(['doctor'], { env });
   expect(blocked.checks.find(check => check.name === 'onEnd')).toMatchObject({
     state: 'warning',
-    detail: expect.stringContaining('is not a file that can be run'),
+    detail: expect.stringContaining('is not executable'),
   });
   rmSync(file);
 });

@@ -378,7 +378,7 @@ test('squad decisions with nothing to look for says so', async () => {
   for (const words of ['', '  '])
     expect(await squad.run(['decisions', '--search', words])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('The search has no words (INVALID_INPUT)'),
+      stderr: expect.stringContaining('The search is empty (INVALID_INPUT)'),
     });
 });
 

@@ -45,7 +45,7 @@ export class ProposalFixture {
     this.proposals = new Proposals({
       ...ports,
       files: { variables: async () => this.kept, environment: async id => this.envOf.get(id) ?? this.env },
-      forge: createGitHub({ openGit, env: this.env }),
+      gitHost: createGitHub({ openGit, env: this.env }),
       reviews: this.loop.loop,
     });
   }
