@@ -62,7 +62,7 @@ import { watchFolder } from './workspace/files/watch.ts';
 import { keepPrivateGitIn } from './workspace/git/private-git.ts';
 import { createSessions } from './workspace/runs/tmux-sessions.ts';
 import { createWorkspaces } from './workspace/settings/open-workspace.ts';
-import { createBranches } from './workspace/worktrees/branches.ts';
+import { createBranches } from './workspace/worktrees/run-branch.ts';
 import { createWorktrees } from './workspace/worktrees/worktrees.ts';
 
 export interface HubOptions {

@@ -7,10 +7,10 @@ import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } f
 import { pathText } from '../files/paths.ts';
 import { type Git, GitError, openGit } from '../git/git.ts';
 import { headLogSize } from '../git/git-folder.ts';
+import { ownIndex } from '../git/git-index.ts';
 import { readStatus, type StatusEntry } from '../git/git-status.ts';
 import { readIgnoreRules } from '../git/ignore-rules.ts';
 import { withoutReview } from '../review/feedback-commits.ts';
-import { hiddenFiles } from '../worktrees/worktree-index.ts';
 import {
   branchNotes,
   type Compared,
@@ -130,11 +130,11 @@ async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapsho
   const logSize = await headLogSize(git.folder);
   const [{ head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
     readStatus(git, { signal }),
-    hiddenFiles(git, signal),
+    ownIndex(git).hiddenFiles(undefined, signal),
     readIgnoreRules(git),
   ]);
   const known = new Set(listed.map(({ path }) => path));
-  const unlisted = hidden.paths.filter(path => !known.has(path));
+  const unlisted = [...new Set([...hidden.assumed, ...hidden.skipped])].filter(path => !known.has(path));
   const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
   if (entries.length > MAX_DIRTY)
     throw new GitError(
@@ -144,7 +144,7 @@ async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapsho
   const { root } = git.folder;
   const dirty = await eachOf(entries, entry => look(root, entry, budget));
   if (signal?.aborted) throw new GitError('git was no longer waited for');
-  const { keptOut } = hidden;
+  const keptOut = hidden.absent.size;
   const readyAt = Date.now();
   return { root, head, branch, headLogSize: logSize, dirty, ignoreRules, keptOut, takenAt, readyAt };
 }

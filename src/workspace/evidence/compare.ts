@@ -8,14 +8,14 @@ import {
 } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
+import { SQUAD_EMAIL } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
 import { headLogSince } from '../git/git-folder.ts';
+import { withHonestIndex } from '../git/git-index.ts';
 import { type Status, type TrackedChange, trackedChanges } from '../git/git-status.ts';
 import { hiddenIgnoreFiles, readStatusUnder } from '../git/ignore-rules.ts';
 import { feedbackCommits } from '../review/feedback-commits.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
-import { EMAIL } from '../worktrees/branch-commit.ts';
-import { withHonestIndex } from '../worktrees/worktree-index.ts';
 
 /** A file that is not what it was at the snapshot. */
 export interface Difference {
@@ -52,13 +52,16 @@ export const withComparison = <T>(
   workspace: string | undefined,
   use: (compared: Compared) => Promise<T>,
 ): Promise<T> =>
-  withHonestIndex(git, async ({ index, keptOut }) => {
+  withHonestIndex(git, async (index, hidden) => {
     const env = { GIT_INDEX_FILE: index.file };
     const [compared, ignoring] = await Promise.all([
       compare(git, before, workspace, env),
       hiddenIgnoreFiles(git, before.takenAt, { env }),
     ]);
-    return use({ ...compared, notes: [...hiddenNotes(before, keptOut), ...ignoringNotes(ignoring)] });
+    return use({
+      ...compared,
+      notes: [...hiddenNotes(before, hidden.absent.size), ...ignoringNotes(ignoring)],
+    });
   });
 
 /**
@@ -178,7 +181,7 @@ export async function commitsMade(
     .split('\0')
     .filter(line => line !== '')
     .map(toCommit);
-  const feedback = all.some(({ by }) => by === EMAIL) ? await feedbackCommits(git, chosen) : null;
+  const feedback = all.some(({ by }) => by === SQUAD_EMAIL) ? await feedbackCommits(git, chosen) : null;
   const own = all.filter(({ id }) => !feedback?.ids.has(id));
   const dropped = await droppedFrom(git, tips, now.head);
   const kept = own.filter(({ oid }) => !dropped.has(oid));

@@ -55,6 +55,13 @@ export function pathArgument(bytes: string): string | null {
 export const pathBytes = (root: string, path: string): Buffer =>
   Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 
+/** Paths, one character per byte, as input for git's `-z --stdin`. */
+export const joinPaths = (paths: readonly string[]): Buffer =>
+  Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
+
+/** Output of git's `-z`, one character per byte. */
+export const splitPaths = (output: Buffer): string[] => output.toString('latin1').split('\0').slice(0, -1);
+
 function escaped(character: string, isText: boolean): string {
   const known = ESCAPES[character];
   if (known) return known;

@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readBounded, readFrom } from '../files/text-file.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
+import { COMMITTER } from './commits.ts';
 import type { Git } from './git.ts';
 
 /** Where a repository keeps its things; a linked work tree shares most of them. */
@@ -66,6 +66,20 @@ function kindOf(path: string): 'folder' | 'file' | null {
   if (stat?.isDirectory()) return 'folder';
   return stat?.isFile() ? 'file' : null;
 }
+
+const OPERATIONS: readonly [file: string, name: string][] = [
+  ['MERGE_HEAD', 'a merge'],
+  ['rebase-merge', 'a rebase'],
+  ['rebase-apply', 'a rebase'],
+  ['CHERRY_PICK_HEAD', 'a cherry-pick'],
+  ['REVERT_HEAD', 'a revert'],
+  ['sequencer', 'a cherry-pick or revert of several commits'],
+  ['BISECT_LOG', 'a bisect'],
+];
+
+/** The operation that somebody's git is in the middle of in this work tree, or null. */
+export const gitOperationInProgress = ({ folder: { gitDir } }: Git): string | null =>
+  OPERATIONS.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
 
 type Environment = Record<string, string | undefined>;
 

@@ -1,5 +1,6 @@
 import type { ChangedFile } from '../../schema/evidence.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
+import { splitPaths } from '../files/paths.ts';
+import { COMMITTER } from './commits.ts';
 import type { Git, GitRun } from './git.ts';
 
 export interface StatusEntry {
@@ -8,10 +9,17 @@ export interface StatusEntry {
   isUntracked: boolean;
 }
 
-export interface Status {
+export interface StatusLine extends StatusEntry {
+  isUnmerged: boolean;
+  /** Letter for the file in the folder, compared with the index: `.` is unchanged. */
+  inFolder: string;
+  isSubmodule: boolean;
+}
+
+export interface Status<E extends StatusEntry = StatusEntry> {
   head: string | null;
   branch: string | null;
-  entries: StatusEntry[];
+  entries: E[];
 }
 
 const ARGUMENTS = [
@@ -20,34 +28,45 @@ const ARGUMENTS = [
   ...['--ignore-submodules=dirty', '--no-ahead-behind'],
 ];
 
-/** The whole repository's state against its HEAD, by one process. */
-export async function readStatus(git: Git, how: GitRun = {}): Promise<Status> {
-  return parseStatus(await git.run(ARGUMENTS, how));
+/** The whole repository's state against its HEAD, by one process; `options` are git's own, before the command. */
+export async function readStatus(
+  git: Git,
+  how: GitRun = {},
+  options: readonly string[] = [],
+): Promise<Status<StatusLine>> {
+  return parseStatus(await git.run([...options, ...ARGUMENTS], how));
 }
 
-/** Without untracked files: git does not look for any, and reads no ignore rules. */
+/** Without untracked files: git does not search for any, and reads no ignore rules. */
 export async function readTrackedStatus(git: Git, how: GitRun = {}): Promise<Status> {
   return parseStatus(await git.run([...ARGUMENTS, '--untracked-files=no'], how));
-}
-
-/** All of it in one thread: where several are looked at at once, more of them only get in each other's way. */
-export async function readStatusAmongMany(git: Git): Promise<Status> {
-  return parseStatus(await git.run(['-c', 'core.preloadIndex=false', ...ARGUMENTS]));
 }
 
 /** Fields before the path, by the letter a line begins with. */
 const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1 };
 
-function parseStatus(output: Buffer): Status {
-  const status: Status = { head: null, branch: null, entries: [] };
-  for (const line of output.toString('latin1').split('\0')) {
+function parseStatus(output: Buffer): Status<StatusLine> {
+  const status: Status<StatusLine> = { head: null, branch: null, entries: [] };
+  for (const line of splitPaths(output)) {
     if (line.startsWith('# branch.oid ')) status.head = unless(line.slice(13), '(initial)');
     else if (line.startsWith('# branch.head '))
       status.branch = unless(Buffer.from(line.slice(14), 'latin1').toString(), '(detached)');
-    const fields = FIELDS[line[0] ?? ''];
-    if (fields) status.entries.push({ path: afterFields(line, fields), isUntracked: line[0] === '?' });
+    const fields = FIELDS[line[0]!];
+    if (fields) status.entries.push(parseLine(line, fields));
   }
   return status;
+}
+
+/** `1 .M N... 100644 100644 100644 1234… 5678… path`, `u UU …`, `? path` */
+function parseLine(line: string, fields: number): StatusLine {
+  const [kind] = line;
+  return {
+    path: afterFields(line, fields),
+    isUntracked: kind === '?',
+    isUnmerged: kind === 'u',
+    inFolder: kind === '1' ? line[3]! : '.',
+    isSubmodule: kind === '1' && line.split(' ', 6).slice(4).includes('160000'),
+  };
 }
 
 const unless = (value: string, nothing: string): string | null => (value === nothing ? null : value);

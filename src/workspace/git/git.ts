@@ -34,6 +34,11 @@ export class GitError extends Error {
   }
 }
 
+/** Exit code 1 of some commands means "there is a difference", which is no failure. */
+export function ignoreExitOne(error: unknown): void {
+  if (!(error instanceof GitError) || error.exitCode !== 1) throw error;
+}
+
 export interface GitRun {
   maxBytes?: number;
   limitMs?: number;
@@ -203,8 +208,12 @@ const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
 /** As `git.run`, but a lock that somebody else holds is waited for. */
-export async function runWithLockRetry(git: Git, args: string[], how: GitRun = {}): Promise<Buffer> {
-  const until = performance.now() + LOCK_TIMEOUT_MS;
+export async function runWithLockRetry(
+  git: Git,
+  args: string[],
+  { timeoutMs = LOCK_TIMEOUT_MS, ...how }: GitRun & { timeoutMs?: number } = {},
+): Promise<Buffer> {
+  const until = performance.now() + timeoutMs;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {
       return await git.run(args, how);

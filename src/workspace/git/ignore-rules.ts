@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
@@ -80,3 +80,35 @@ const rulesIn = (text: Buffer): string =>
     .filter(line => line.trim() !== '' && !line.startsWith('#'))
     .map(line => `${line}\n`)
     .join('');
+
+/**
+ * Options that make git ignore what the user ignores everywhere (editors' folders, secrets): that must not be committed in the
+ * user's name. Git finds the default file by itself; of the user's configuration only the name of another file is taken.
+ */
+export async function userExcludes(git: Git, env: Record<string, string | undefined>): Promise<string[]> {
+  const { HOME, XDG_CONFIG_HOME } = env;
+  if (!HOME) return [];
+  const files = [join(HOME, '.gitconfig'), join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git', 'config')];
+  const isNaming = await Promise.all(files.map(mentionsExcludes));
+  const naming = files.filter((_, at) => isNaming[at]);
+  if (naming.length === 0) return [];
+  // The repository's own configuration wins.
+  const [own, ...users] = await Promise.all(
+    [undefined, ...naming].map(file => configuredExcludes(git, file)),
+  );
+  const named = own ? undefined : users.find(answer => answer !== '');
+  return named ? ['-c', `core.excludesFile=${named}`] : [];
+}
+
+/** Setting names have one spelling; each git process saved is time that somebody would wait. */
+async function mentionsExcludes(file: string): Promise<boolean> {
+  const text = await readFile(file, 'latin1').catch(() => '');
+  return /excludesfile|include/i.test(text);
+}
+
+async function configuredExcludes(git: Git, userConfig?: string): Promise<string> {
+  const args = ['config', '--includes', '--type=path', '--get', 'core.excludesFile'];
+  const env = userConfig === undefined ? undefined : { GIT_CONFIG_GLOBAL: userConfig };
+  // The user's own git reports a configuration that it cannot read.
+  return String(await git.run(args, { codes: [1], env }).catch(() => '')).trim();
+}

@@ -4,11 +4,11 @@ import type { Trial, TrialBranch, TrialOutcome } from '../../core/ports/integrat
 import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
 import { branchDiff } from '../evidence/diff.ts';
-import { pathText } from '../files/paths.ts';
+import { pathText, splitPaths } from '../files/paths.ts';
+import { COMMITTER, commitTree, isAncestor } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
 import { PLAIN_DIFF } from '../git/git-status.ts';
 import { withoutFeedback } from '../review/feedback-commits.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
 
 interface Onto {
   commit: string;
@@ -39,7 +39,7 @@ export async function trialMerge(
   return { result, outcomes };
 
   async function mergeOne({ branch, tip, message }: TrialBranch): Promise<TrialOutcome> {
-    if (await isIn(git, tip, result)) return { outcome: 'nothing' };
+    if (await isAncestor(git, tip, result)) return { outcome: 'nothing' };
     const theirs = await withoutFeedback(git, result, tip);
     const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
     const said = await git
@@ -55,25 +55,14 @@ export async function trialMerge(
       return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names) };
     }
     const changed = await changedFiles(git, result, tree);
-    const commit = ['commit-tree', '-p', result, '-p', tip, '-m', `Merge ${branch}: ${message}`, tree];
-    const made = String(await git.run(commit, { env: identity })).trim();
-    return { outcome: 'merged', commit: made, files: changed };
-  }
-}
-
-export async function isIn(git: Git, commit: string, other: string): Promise<boolean> {
-  try {
-    await git.run(['merge-base', '--is-ancestor', commit, other], { env: COMMITTER });
-    return true;
-  } catch (trouble) {
-    if (trouble instanceof GitError && trouble.exitCode === 1) return false;
-    throw trouble;
+    const commit = await commitTree(git, tree, [result, tip], `Merge ${branch}: ${message}`, identity);
+    return { outcome: 'merged', commit, files: changed };
   }
 }
 
 async function changedFiles(git: Git, from: string, to: string): Promise<number> {
   const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--'], { env: COMMITTER });
-  return list.toString('latin1').split('\0').length - 1;
+  return splitPaths(list).length;
 }
 
 /** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */

@@ -1,6 +1,7 @@
 import { FEEDBACK_FILE } from '../../schema/review.ts';
+import { COMMITTER, entryAt, outputLine, SQUAD_EMAIL } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
-import { COMMITTER, EMAIL, entryAt, line, withScratchIndex } from '../worktrees/branch-commit.ts';
+import { withScratchIndex } from '../git/git-index.ts';
 
 interface FeedbackCommits {
   /** Those that hold nothing but the feedback file, by their short ids. */
@@ -19,7 +20,7 @@ export async function feedbackCommits(git: Git, chosen: string[]): Promise<Feedb
     '--no-color',
     '--no-show-signature',
   ];
-  const output = await git.run(['log', ...format, '--fixed-strings', `--author=<${EMAIL}>`, ...chosen]);
+  const output = await git.run(['log', ...format, '--fixed-strings', `--author=<${SQUAD_EMAIL}>`, ...chosen]);
   const commits = output.toString('latin1').split('\x1e').slice(1).map(toCommit);
   const touching = commits.filter(({ paths }) => paths.includes(FEEDBACK_FILE));
   const only = touching.filter(({ paths }) => paths.length === 1);
@@ -42,7 +43,7 @@ function toCommit(text: string): { id: string; paths: string[] } {
 export async function withoutFeedback(git: Git, onto: string, tip: string): Promise<string> {
   const now = await entryAt(git, tip, FEEDBACK_FILE);
   if (now === null) return tip;
-  const base = line(await git.run(['merge-base', onto, tip], { codes: [1], env: COMMITTER }));
+  const base = outputLine(await git.run(['merge-base', onto, tip], { codes: [1], env: COMMITTER }));
   const before = base === '' ? null : await entryAt(git, base, FEEDBACK_FILE);
   if (before?.oid === now.oid) return tip;
   return withScratchIndex(git, async index => {
