@@ -20,6 +20,24 @@ export interface TreeEntry {
   oid: string;
 }
 
+/** A path, one character per byte, whose entry differs between two commits, or a commit and an index. */
+export interface TreeChange {
+  path: string;
+  was: TreeEntry | null;
+  is: TreeEntry | null;
+}
+
+/** Output of `--raw -z --no-renames`: `:100644 100755 1234… 5678… M`, path, … */
+export function parseRawDiff(output: Buffer): TreeChange[] {
+  const tokens = splitPaths(output);
+  const entry = (mode = '', oid = '') => (mode === '000000' ? null : { mode, oid });
+  return tokens.flatMap((token, at) => {
+    if (at % 2 === 1) return [];
+    const [wasMode, isMode, wasOid, isOid] = token.slice(1).split(' ');
+    return { path: tokens[at + 1]!, was: entry(wasMode, wasOid), is: entry(isMode, isOid) };
+  });
+}
+
 /** Compares type and content, not the executable bit: not every file system stores that. */
 export const sameContent = (one: TreeEntry | null, other: TreeEntry | null): boolean =>
   one?.oid === other?.oid && (one?.mode === '120000') === (other?.mode === '120000');

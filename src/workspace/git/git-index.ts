@@ -4,16 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, splitPaths } from '../files/paths.ts';
-import { COMMITTER, commitTree, outputLine, type TreeEntry } from './commits.ts';
+import {
+  COMMITTER,
+  commitTree,
+  outputLine,
+  parseRawDiff,
+  type TreeChange,
+  type TreeEntry,
+} from './commits.ts';
 import { type Git, GitError, type GitRun, ignoreExitOne } from './git.ts';
 
 // Paths are strings with one character per byte.
-
-export interface IndexChange {
-  path: string;
-  was: TreeEntry | null;
-  is: TreeEntry | null;
-}
 
 interface IndexEntry {
   /** Lower case: assume-unchanged. S: skip-worktree. */
@@ -90,10 +91,9 @@ export class GitIndex {
   }
 
   /** Entries that are not as in the commit. */
-  async changesFrom(commit: string, ...paths: string[]): Promise<IndexChange[]> {
+  async changesFrom(commit: string, ...paths: string[]): Promise<TreeChange[]> {
     const args = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', commit];
-    const tokens = splitPaths(await this.run([...args, '--', ...paths]));
-    return tokens.flatMap((token, at) => (at % 2 === 0 ? [parseChange(token, tokens[at + 1] ?? '')] : []));
+    return parseRawDiff(await this.run([...args, '--', ...paths]));
   }
 
   /** Paths whose file is not as the index has it; with `commit`, whose file or entry is not as there. `folder` replaces the work tree. */
@@ -240,10 +240,3 @@ const parseEntries = (output: Buffer): IndexEntry[] =>
     mode: line.slice(2, 8),
     path: line.slice(line.indexOf('\t') + 1),
   }));
-
-/** `:100644 100755 1234… 5678… M` */
-function parseChange(raw: string, path: string): IndexChange {
-  const [wasMode = '', isMode = '', wasOid = '', isOid = ''] = raw.slice(1).split(' ');
-  const entry = (mode: string, oid: string) => (mode === '000000' ? null : { mode, oid });
-  return { path, was: entry(wasMode, wasOid), is: entry(isMode, isOid) };
-}

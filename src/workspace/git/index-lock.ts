@@ -6,12 +6,12 @@ import { createProcessTable } from '../../process/table/process-table.ts';
 import { processesIn } from '../../process/table/processes-in.ts';
 import { SquadError } from '../../schema/error.ts';
 
-/** How long the agent's own git is waited for. */
+/** How long the agent's own git may hold the lock. */
 const LOCK_TIMEOUT_MS = 10_000;
 const TRY_EVERY_MS = 10;
-const LOOK_EVERY_MS = 250;
+const CHECK_EVERY_MS = 250;
 
-/** Git writes what it has into its lock long before, or is still at work. */
+/** A running git fills its lock file long before this. */
 const STALE_MS = 5_000;
 
 const processes = createProcessTable();
@@ -19,13 +19,13 @@ let marked: Promise<string> | null = null;
 
 interface LockOptions {
   timeoutMs?: number;
-  /** The work tree, where it is one that Squad made: nobody's git but the run's is at work there. */
+  /** A work tree that Squad made: only the run's own git works there. */
   ownTree?: string;
 }
 
 /**
- * Does the work while no git changes the index: it is git's own lock. One that a hub left behind when it died is taken over, in
- * a work tree of ours also the empty one of a git that was killed. Throws GIT_BUSY.
+ * Works under git's own lock on the index, so that no git changes it meanwhile. Takes over a lock that a dead hub left behind,
+ * and in a work tree of Squad's the empty lock of a git that was killed. Throws GIT_BUSY.
  */
 export async function withIndexLock<T>(
   gitDir: string,
@@ -34,13 +34,13 @@ export async function withIndexLock<T>(
 ): Promise<T> {
   const lock = join(gitDir, 'index.lock');
   const end = performance.now() + timeoutMs;
-  for (let lookAt = 0; !(await lay(gitDir, lock)); ) {
+  for (let nextCheck = 0; !(await createLock(gitDir, lock)); ) {
     const now = performance.now();
-    if (now >= lookAt && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
+    if (now >= nextCheck && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
     else if (now > end) throw busy(lock, timeoutMs);
-    // Not in step with whoever else tries.
+    // Random, so that several waiters do not collide every time.
     else await pause(TRY_EVERY_MS * (1 + Math.random()));
-    if (now >= lookAt) lookAt = now + LOOK_EVERY_MS;
+    if (now >= nextCheck) nextCheck = now + CHECK_EVERY_MS;
   }
   try {
     return await work();
@@ -49,8 +49,8 @@ export async function withIndexLock<T>(
   }
 }
 
-/** Written first and put in place whole: killed at any moment, a lock of ours says whose it is. */
-async function lay(gitDir: string, lock: string): Promise<boolean> {
+/** Written first and then linked into place, so that a lock of ours names its process even if that is killed at once. */
+async function createLock(gitDir: string, lock: string): Promise<boolean> {
   const own = join(gitDir, `squad-index-lock-${randomBytes(8).toString('hex')}`);
   marked ??= markOfThisProcess();
   await writeFile(own, await marked, { mode: 0o600, flag: 'wx' });
@@ -59,7 +59,7 @@ async function lay(gitDir: string, lock: string): Promise<boolean> {
     return true;
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    // Gone: whoever has the lock may have tidied up.
+    // ENOENT: whoever has the lock may have removed our file.
     if (code === 'EEXIST' || code === 'ENOENT') return false;
     throw thrown;
   } finally {
@@ -80,7 +80,7 @@ async function isLeftBehind(lock: string, ownTree: string | undefined): Promise<
   if (!stats?.isFile() || content === null || stats.uid !== process.getuid?.()) return false;
   const [, pid, startTime] = MARK.exec(content) ?? [];
   if (pid !== undefined) return !processes.alive({ pid: Number(pid), startTime: startTime! });
-  // A time in the future is from before the clock was set back.
+  // A time in the future means that the clock was set back.
   const isFresh = Math.abs(Date.now() - stats.mtimeMs) < STALE_MS;
   if (content !== '' || ownTree === undefined || isFresh) return false;
   const there = processesIn(ownTree);
@@ -92,5 +92,5 @@ const GIT = /^(\S*\/)?git(-\S+)?( |$)/;
 
 const busy = (lock: string, timeoutMs: number): SquadError =>
   new SquadError('GIT_BUSY', `Another git holds ${lock} for longer than ${timeoutMs / 1000} s.`, {
-    suggestions: ['Wait for that git to end, or remove the file when none is at work there; then try again.'],
+    suggestions: ['Wait for that git to end, or remove the file if none is running there; then try again.'],
   });

@@ -15,9 +15,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
 import { stampOf } from '../files/file-stamp.ts';
 import { pathBytes, pathText } from '../files/paths.ts';
+import type { TreeChange } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
 import { withScratchIndex } from '../git/git-index.ts';
-import type { TreeChange } from '../git/git-status.ts';
 
 /** After this many files the hub serves others. */
 const FILES_PER_TURN = 32;

@@ -3,10 +3,11 @@ import { dirname } from 'node:path';
 import type { FolderFit } from '../../core/ports/integration.ts';
 import { statWorkFile } from '../files/file-stamp.ts';
 import { pathBytes, pathText } from '../files/paths.ts';
+import type { TreeChange } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { ownIndex, withIndexCopy } from '../git/git-index.ts';
-import { type TreeChange, treeChanges } from '../git/git-status.ts';
+import { treeChanges } from '../git/git-status.ts';
 
 const MAX_NAMED = 20;
 

@@ -17,7 +17,7 @@ import { hiddenInMerge, trialMerge } from './trial-merge.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** What a work tree has changed since it left its base branch, by two git processes side by side. Never rejects. */
+/** Files that a work tree has changed since it left its base branch, by two git processes in parallel. Never rejects. */
 export async function touchedFiles(worktree: Worktree, env: Environment): Promise<Touched> {
   try {
     const isThere = existsSync(worktree.path);
@@ -27,16 +27,16 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
       isThere ? uncommittedFiles(git) : [],
     ]);
     const files = new Set([...committed, ...uncommitted]);
-    // It does not come along when the branch is merged.
+    // It is left out when the branch is merged.
     files.delete(FEEDBACK_FILE);
     return { files: [...files].sort(), why: null };
-  } catch (trouble) {
-    if (trouble instanceof GitError) return { files: null, why: trouble.message };
-    return { files: null, why: `the folder could not be looked at (${(trouble as Error).message})` };
+  } catch (error) {
+    if (error instanceof GitError) return { files: null, why: error.message };
+    return { files: null, why: `the folder could not be read (${(error as Error).message})` };
   }
 }
 
-/** Since the branch left its base, so that what it took over from there meanwhile does not count. */
+/** Since the branch left its base, so that commits it has merged from there do not count. */
 async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: string): Promise<string[]> {
   const since = async (from: string) => {
     return splitPaths(await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--'])).map(
@@ -44,10 +44,10 @@ async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: str
     );
   };
   if (baseBranch === null) return since(base);
-  return since(`refs/heads/${baseBranch}`).catch(trouble => {
-    // Somebody may have removed that branch; the commit it began at is still there.
-    if (trouble instanceof GitError && trouble.exitCode === 128) return since(base);
-    throw trouble;
+  return since(`refs/heads/${baseBranch}`).catch(error => {
+    // Somebody may have removed that branch; the base commit is still there.
+    if (error instanceof GitError && error.exitCode === 128) return since(base);
+    throw error;
   });
 }
 
@@ -64,8 +64,8 @@ export function createIntegration(env: Record<string, string | undefined> = proc
   const within = async <T>(repository: string, work: (git: Git) => Promise<T>): Promise<T> => {
     try {
       return await work(await openGit(repository, env));
-    } catch (trouble) {
-      throw gitFailure(`The branches of ${repository} could not be worked on`, trouble);
+    } catch (error) {
+      throw gitFailure(`Git failed on the branches of ${repository}`, error);
     }
   };
   return {
@@ -107,7 +107,7 @@ async function readTarget(git: Git, branch: string): Promise<Target> {
   const commit = await branchTip(git, branch);
   if (commit === null)
     throw new SquadError('INVALID_INPUT', `There is no branch ${branch} in ${git.folder.root}`, {
-      suggestions: ['Name one that is there: --into BRANCH (`git branch` lists them).'],
+      suggestions: ['Name an existing one: --into BRANCH (`git branch` lists them).'],
     });
   const list = String(await git.run(['worktree', 'list', '--porcelain', '-z']));
   const holders = list

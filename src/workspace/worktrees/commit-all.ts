@@ -5,17 +5,10 @@ import type { BranchMove } from '../../schema/review.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, pathBytes, pathText } from '../files/paths.ts';
-import { COMMITTER, commitTree, submodulePaths } from '../git/commits.ts';
+import { COMMITTER, commitTree, submodulePaths, type TreeChange } from '../git/commits.ts';
 import { GitError } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
-import {
-  type GitIndex,
-  type IndexChange,
-  indexOf,
-  isSameIndex,
-  readIndex,
-  withScratchIndex,
-} from '../git/git-index.ts';
+import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
 import { readStatus } from '../git/git-status.ts';
 import { userExcludes } from '../git/ignore-rules.ts';
 import type { BranchStatus, RunBranch } from './run-branch.ts';
@@ -220,11 +213,7 @@ async function refuseFiltered(branch: RunBranch, index: GitIndex, files: Promise
 }
 
 /** A repository that was added like a submodule: the commit would name a commit that nobody else has. */
-async function refuseNewSubmodules(
-  branch: RunBranch,
-  index: GitIndex,
-  changes: IndexChange[],
-): Promise<void> {
+async function refuseNewSubmodules(branch: RunBranch, index: GitIndex, changes: TreeChange[]): Promise<void> {
   const added = changes.filter(({ was, is }) => is?.mode === '160000' && was?.mode !== '160000');
   if (added.length === 0) return;
   const known = new Set(await submodulePaths(branch.git, await index.writeTree()));

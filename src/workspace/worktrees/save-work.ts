@@ -6,10 +6,10 @@ import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
 import { eachOf, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, pathBytes, pathText } from '../files/paths.ts';
 import { readPlainFile } from '../files/text-file.ts';
-import { COMMITTER, commitTree, readRefs } from '../git/commits.ts';
+import { COMMITTER, commitTree, readRefs, type TreeChange } from '../git/commits.ts';
 import { type Git, GitError, runWithLockRetry } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
-import { type GitIndex, type IndexChange, withHonestIndex } from '../git/git-index.ts';
+import { type GitIndex, withHonestIndex } from '../git/git-index.ts';
 import type { Status, StatusEntry } from '../git/git-status.ts';
 import { readStatusUnder } from '../git/ignore-rules.ts';
 import { describeNested } from './worktree-nested.ts';
@@ -169,7 +169,7 @@ async function addFiles(index: GitIndex, entries: readonly StatusEntry[]): Promi
     );
 }
 
-function hasOther(staged: readonly IndexChange[], inFolder: readonly IndexChange[]): boolean {
+function hasOther(staged: readonly TreeChange[], inFolder: readonly TreeChange[]): boolean {
   const known = new Map(inFolder.map(({ path, is }) => [path, is]));
   return staged.some(({ path, is }) => is !== null && known.get(path)?.oid !== is.oid);
 }

@@ -173,7 +173,7 @@ describe('the set-up command', () => {
     const ensuring = setUp({ setup: [...hiding, pidFile], setupTimeoutMs: 4000 });
     await expect(ensuring).rejects.toMatchObject({
       code: 'SETUP_FAILED',
-      message: expect.stringContaining('longer than 4 s'),
+      message: expect.stringContaining('timed out after 4 s'),
     });
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
   });
