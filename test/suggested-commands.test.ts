@@ -80,7 +80,7 @@ const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
   },
   'the repository of a branch in the way': name => {
     try {
-      refuseTaken('squad/coder/run_1', new Map([['squad', '1']]), name);
+      refuseTaken('squad/coder/run_1', new Map([['refs/heads/squad', '1']]), name);
     } catch (thrown) {
       return (thrown as SquadError).suggestions[0]!.replace('Rename it: ', '');
     }

@@ -19,7 +19,7 @@ import { createWorkTree } from '../workspace/evidence/changes.ts';
 import { keepPrivateGitIn } from '../workspace/git/private-git.ts';
 import { createSessions } from '../workspace/runs/tmux-sessions.ts';
 import { createWorkspaces } from '../workspace/settings/open-workspace.ts';
-import { createBranches } from '../workspace/worktrees/branches.ts';
+import { createBranches } from '../workspace/worktrees/run-branch.ts';
 import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
 import { Clients } from './clients.ts';
 import { openGateway } from './gateway-parts.ts';

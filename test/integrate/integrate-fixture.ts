@@ -13,7 +13,7 @@ import type { Run } from '../../src/schema/run.ts';
 import { openStore } from '../../src/store/open.ts';
 import { createIntegration } from '../../src/workspace/integration/integration.ts';
 import { Repository } from '../../src/workspace/testing/repository.ts';
-import { createBranches } from '../../src/workspace/worktrees/branches.ts';
+import { createBranches } from '../../src/workspace/worktrees/run-branch.ts';
 import { createWorktrees } from '../../src/workspace/worktrees/worktrees.ts';
 
 type Files = Record<string, string>;

@@ -18,7 +18,7 @@ const seen: Observed = {
   exitCode: 0,
   durationMs: 1200,
   leftoversKilled: 1,
-  hasWords: true,
+  hasOutput: true,
   structured: null,
   tools: { calls: 4, failures: 1, denials: 0, edits: 1 },
   baseline: { snapshot, why: null },

@@ -16,17 +16,17 @@ import type { LiveRun } from '../runs/live-run.ts';
 import { usesSameFolder } from './baseline.ts';
 import { verdict } from './verdict.ts';
 
-/** Everything Squad knows about a run that has ended, before it is put into evidence. */
+/** Everything Squad knows about a run that has ended. */
 export interface Observed {
   status: EndStatus;
   exitCode: number | null;
   durationMs: number | null;
   leftoversKilled: number;
-  hasWords: boolean;
+  hasOutput: boolean;
   structured: 'valid' | 'invalid' | null;
   /** Of this turn. Null when the engine reports none. */
   tools: { calls: number; failures: number; denials: number; edits: number } | null;
-  /** Null when nobody looked at the folder in time. */
+  /** Null when there was no snapshot of the folder in time. */
   baseline: Baseline | null;
   changes: WorkChanges | null;
   startedAt: number | null;
@@ -56,7 +56,7 @@ export function evidenceOf(seen: Observed): Evidence {
     verdict: verdict({
       status: seen.status,
       exitCode: seen.exitCode,
-      hasWords: seen.hasWords,
+      hasOutput: seen.hasOutput,
       structured: seen.structured,
       filesChanged: files?.length ?? null,
       commits: commits?.count ?? null,
@@ -70,7 +70,7 @@ export function evidenceOf(seen: Observed): Evidence {
   };
 }
 
-/** Over all turns: what was changed is compared with the folder before the first of them. */
+/** Over all turns, because changes are compared with the folder before the first of them. */
 function wholeTools({ tools, earlier }: Observed): Observed['tools'] {
   if (earlier?.toolCalls == null) return tools;
   return {
@@ -92,7 +92,7 @@ const editsUnseen = (tools: Observed['tools'], changes: WorkChanges | null): boo
 
 function noteOf({ baseline, changes, otherRuns, tools }: Observed, isLate: boolean): string | null {
   const notes = [
-    baseline === null ? 'nobody looked at the folder before the start' : baseline.why,
+    baseline === null ? 'there is no snapshot of the folder from before the start' : baseline.why,
     isLate ? 'baseline taken late: changes made before it are missing' : null,
     otherRuns > 0
       ? `${otherRuns} other ${otherRuns === 1 ? 'run' : 'runs'} worked in this folder at the same time`
@@ -113,18 +113,16 @@ export interface EvidencePorts {
   liveRuns(): Run[];
 }
 
-/** How a run ends, as far as it is decided. */
 export interface Ending {
   status: EndStatus;
   error: RunError | null;
   end: TurnEnd;
 }
 
-/** Enough to see whether an output is more than white space. */
+/** Enough to tell whether an output is more than white space. */
 const PEEK_BYTES = 4_096;
 const MAX_OTHERS = 1_000;
 
-/** Looks at what a turn that has ended left, and makes evidence of it. */
 export async function gatherEvidence(
   entry: LiveRun,
   ending: Ending,
@@ -134,13 +132,13 @@ export async function gatherEvidence(
   const { status, error, end } = ending;
   const { files, workTree } = ports;
   const turn = { runId: run.id, number: turnNumber };
-  const words = engine.reader ? report.answer : (await files.page(turn, 'stdout', 0, PEEK_BYTES)).text;
+  const output = engine.reader ? report.answer : (await files.page(turn, 'stdout', 0, PEEK_BYTES)).text;
   return evidenceOf({
     status,
     exitCode: end.exitCode,
     durationMs: run.startedAt === null ? null : Math.max(0, end.endedAt - run.startedAt),
     leftoversKilled: end.leftovers.length,
-    hasWords: words.trim() !== '',
+    hasOutput: output.trim() !== '',
     structured: structuredOf(run, status, error),
     tools: report.tools,
     baseline,
@@ -151,7 +149,7 @@ export async function gatherEvidence(
         })
       : null,
     startedAt: run.startedAt,
-    // Written down at the end of the turn before, and there again after a restart.
+    // Stored at the end of the turn before, so it survives a restart.
     earlier: turnNumber > 1 ? run.evidence : null,
     otherRuns: await countOthers(entry, end, ports),
   });
@@ -167,7 +165,7 @@ function structuredOf(
   return status === 'completed' ? 'valid' : null;
 }
 
-/** Runs that were at work in the same repository, or folder, at any moment of this one: what changed may be theirs. */
+/** Counts runs that were running in the same repository, or folder, at any moment of this one: changes may be theirs. */
 async function countOthers(
   { run, baseline }: LiveRun,
   end: TurnEnd,

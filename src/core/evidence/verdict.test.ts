@@ -5,7 +5,7 @@ import { type VerdictFacts, verdict } from './verdict.ts';
 const spoke: VerdictFacts = {
   status: 'completed',
   exitCode: 0,
-  hasWords: true,
+  hasOutput: true,
   structured: null,
   filesChanged: 0,
   commits: 0,
@@ -25,8 +25,8 @@ describe('a run that completed', () => {
   });
 
   test('with nothing at all is empty', () => {
-    expect(of({ hasWords: false })).toBe('empty');
-    expect(of({ hasWords: false, filesChanged: null, commits: null, toolCalls: null })).toBe('empty');
+    expect(of({ hasOutput: false })).toBe('empty');
+    expect(of({ hasOutput: false, filesChanged: null, commits: null, toolCalls: null })).toBe('empty');
   });
 
   test('with something to show for it is verified', () => {
@@ -53,7 +53,7 @@ describe('a run that completed', () => {
 
   test('and reported edits that git does not show has claimed: ignored files are files too', () => {
     expect(of({ reportedEdits: 2 })).toBe('claimed');
-    expect(of({ reportedEdits: 2, hasWords: false })).toBe('claimed');
+    expect(of({ reportedEdits: 2, hasOutput: false })).toBe('claimed');
     expect(of({ reportedEdits: 2, structured: 'valid' })).toBe('verified');
   });
 
@@ -75,13 +75,13 @@ describe.each(['error', 'timeout', 'cancelled', 'terminated', 'abandoned', 'lost
   'a run that ended %s',
   status => {
     test('is empty when it left nothing', () => {
-      expect(of({ status, hasWords: false, exitCode: null })).toBe('empty');
+      expect(of({ status, hasOutput: false, exitCode: null })).toBe('empty');
     });
 
     test('has claimed when it left something, and is never verified', () => {
       expect(of({ status })).toBe('claimed');
-      expect(of({ status, hasWords: false, filesChanged: 2 })).toBe('claimed');
-      expect(of({ status, hasWords: false, commits: 1, structured: 'valid' })).toBe('claimed');
+      expect(of({ status, hasOutput: false, filesChanged: 2 })).toBe('claimed');
+      expect(of({ status, hasOutput: false, commits: 1, structured: 'valid' })).toBe('claimed');
     });
 
     test('is contradicted by an answer that does not fit its schema', () => {

@@ -76,7 +76,7 @@ describe('whose branches are merged', () => {
     const chosen = chooseCandidates([atLimit], null);
     expect(idsOf(chosen)).toEqual([]);
     expect(chosen.leftOut).toEqual([
-      { runId: atLimit.id, why: expect.stringContaining('the last did not approve: name it') },
+      { runId: atLimit.id, why: expect.stringContaining('did not approve and no more are allowed: name it') },
     ]);
     expect(idsOf(chooseCandidates([atLimit], named(atLimit)))).toEqual([atLimit.id]);
   });
@@ -91,7 +91,7 @@ describe('whose branches are merged', () => {
     expect(chosen.leftOut.map(({ why }) => why)).toEqual([
       'it has not ended',
       'it has not ended',
-      expect.stringContaining('reviewed'),
+      expect.stringContaining('is a review of'),
       'it has no work tree of its own',
     ]);
   });

@@ -10,7 +10,7 @@ import type { BranchTip, Integration } from '../ports/integration.ts';
 import type { Branches, Checkout, Worktrees } from '../ports/worktrees.ts';
 
 interface Candidate {
-  /** The last that worked in it. */
+  /** The last run in the work tree. */
   run: Run;
   worktree: Worktree;
 }
@@ -25,14 +25,14 @@ interface Chosen {
   leftOut: LeftOut[];
 }
 
-/** Whose branches are ready to be merged: of all these runs, or of those that were named. In the order they were given. */
+/** Chooses the runs whose branches can be merged, of all these runs or of the named ones. Keeps their order. */
 export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId> | null): Chosen {
   const chosen: Chosen = { candidates: [], leftOut: [] };
   const trees = Map.groupBy(runs, run => run.worktree?.path ?? run.id);
   for (const sharing of trees.values()) {
     const isNamed = sharing.some(({ id }) => named?.has(id));
     if (named && !isNamed) continue;
-    // Nobody expects a reviewer's branch to be merged.
+    // A reviewer's branch is not meant to be merged.
     if (!named && sharing.every(({ reviewOf }) => reviewOf !== null)) continue;
     const run = sharing.reduce((last, each) => (each.createdAt > last.createdAt ? each : last));
     const why = reasonAgainst(run, sharing, isNamed);
@@ -44,19 +44,18 @@ export function chooseCandidates(runs: readonly Run[], named: ReadonlySet<RunId>
 
 function reasonAgainst(run: Run, sharing: readonly Run[], isNamed: boolean): string | null {
   if (!run.worktree) return 'it has no work tree of its own';
-  if (run.reviewOf !== null) return `it reviewed ${run.reviewOf}, whose branch counts`;
+  if (run.reviewOf !== null) return `it is a review of ${run.reviewOf}, whose branch is merged instead`;
   const live = sharing.find(({ status }) => !isEnd(status));
   if (live) return `${live.id === run.id ? 'it' : live.id} has not ended`;
   if (isAtReviewLimit(run) && !isNamed)
-    return 'its reviews ran out and the last did not approve: name it to take it in all the same';
-  if (run.status !== 'completed' && !isNamed)
-    return `it ended as ${run.status}: name it to take it in all the same`;
+    return 'its last review did not approve and no more are allowed: name it to merge it anyway';
+  if (run.status !== 'completed' && !isNamed) return `it ended as ${run.status}: name it to merge it anyway`;
   return null;
 }
 
 /**
- * Checkouts of the one repository they are of: where they were asked for, and where the caller is. `names` are those of
- * the repositories, in the order of the candidates.
+ * Checkouts of the candidates' one repository: the caller's, and those that the runs were started in. `names` are those of the
+ * repositories, in the order of the candidates.
  */
 export function checkoutsOf(
   candidates: readonly Candidate[],
@@ -65,22 +64,22 @@ export function checkoutsOf(
 ): [string, ...string[]] {
   const roots = [...new Set(candidates.map(({ worktree }) => worktree.repository))];
   if (new Set(names).size > 1)
-    throw new SquadError('INVALID_INPUT', `These runs are of several repositories: ${roots.join(', ')}`, {
-      suggestions: ['Name the runs of one of them: squad integrate RUN…'],
+    throw new SquadError('INVALID_INPUT', `These runs belong to several repositories: ${roots.join(', ')}`, {
+      suggestions: ['Name runs of one repository: squad integrate RUN…'],
     });
   const own = caller && caller.repository === names[0] ? [caller.root] : [];
   return [...new Set([...own, ...roots])] as [string, ...string[]];
 }
 
-/** The one branch they are meant for, unless the caller says which. */
+/** The caller's choice, or the branch that all candidates started from. */
 export function targetOf(candidates: readonly Candidate[], into: string | undefined): string {
   if (into !== undefined) return into;
   const targets = [...new Set(candidates.map(({ worktree }) => worktree.baseBranch))];
   const [only] = targets;
   if (targets.length === 1 && only) return only;
   const meant = targets.map(branch => branch ?? 'none').join(', ');
-  throw new SquadError('INVALID_INPUT', `It is not clear which branch these runs are meant for: ${meant}`, {
-    suggestions: ['Say which: --into BRANCH'],
+  throw new SquadError('INVALID_INPUT', `These runs started from different branches: ${meant}`, {
+    suggestions: ['Choose the target: --into BRANCH'],
   });
 }
 
@@ -88,17 +87,17 @@ const MAX_SUMMARY_LENGTH = 60;
 
 type Named = NamedRun & Pick<Run, 'id' | 'title' | 'task'>;
 
-/** Of the commit that brings a run's branch in: what it was about, and where to look for more. */
+/** Message of the commit that merges a run's branch. */
 export const mergeMessage = (run: Named): string =>
   `${runName(run)}: ${aboutOf(run)}\n\nRun: ${run.id}\nRole: ${run.roleId ?? 'none'}\nEngine: ${run.engine}\n`;
 
-/** Of the commit that holds what an ended run left uncommitted. */
+/** Message of the commit of work that an ended run left uncommitted. */
 const uncommittedWorkMessage = (run: Named): string =>
   `Work of ${run.id}: ${aboutOf(run)}\n\nIt had ended without committing this.\n`;
 
 const aboutOf = (run: Named): string => oneLine(runSummary(run), MAX_SUMMARY_LENGTH);
 
-/** A candidate with what its branch holds, the work it had not committed included. */
+/** A candidate with the content of its branch, uncommitted work included. */
 export interface Ready extends Candidate {
   runId: RunId;
   /** Of its repository. */
@@ -119,11 +118,11 @@ interface ReadyPorts {
 
 interface Asked {
   request: { named: ReadonlySet<RunId> | null; into?: string };
-  /** Named ones that have no branch any more are added to it. */
+  /** Receives named runs whose branch is gone. */
   leftOut: LeftOut[];
 }
 
-/** Those with something to merge, and those that were named. Of what was merged long ago nobody wants to hear again. */
+/** Candidates with something to merge, and named ones. A run that was merged before is not reported again. */
 export async function readyBranches(
   ports: ReadyPorts,
   candidates: readonly Candidate[],

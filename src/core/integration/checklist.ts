@@ -2,15 +2,14 @@ import { SquadError } from '../../schema/error.ts';
 import type { ChecklistItem, IntegrationPlan } from '../../schema/integration.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 
-/** What is known once everything was tried. */
+/** The results of planning. */
 export type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'folder'> & {
   target: string;
   obstacles: readonly string[];
-  /** The file that names a check that does not count until it is trusted. */
+  /** The config file whose check is ignored until the user trusts the file. */
   untrustedCheck: string | null;
 };
 
-/** What somebody asks before they merge, each as it is. */
 export function checklistOf(facts: Facts): ChecklistItem[] {
   const { branches, target, obstacles } = facts;
   const those = (isIt: (branch: Facts['branches'][number]) => boolean) => branches.filter(isIt);
@@ -21,11 +20,11 @@ export function checklistOf(facts: Facts): ChecklistItem[] {
   return [
     refused.length > 0
       ? item('bad', `work that cannot be committed: ${refused.map(({ runId }) => runId).join(', ')}`)
-      : item('ok', 'work is committed', left > 0 ? `of ${left} it is when you approve` : null),
+      : item('ok', 'work is committed', left > 0 ? `for ${left} of them when you approve` : null),
     item(
       'ok',
       `merged onto ${target} as it is now`,
-      behind > 0 ? `it went on after ${behind} of them began` : null,
+      behind > 0 ? `${behind} of them started from an older commit` : null,
     ),
     conflicts > 0
       ? item('bad', `conflicts in ${conflicts === 1 ? '1 branch' : `${conflicts} branches`}, left out`)
@@ -41,17 +40,15 @@ function checkItem({ check, untrustedCheck }: Facts): ChecklistItem {
   if (untrustedCheck !== null) return item('bad', 'check not trusted', untrustedCheck);
   if (!check) return item('open', 'no check is set');
   if (check.outcome === 'not_run') return item('open', 'check not run');
-  return isAgainst(check) ? item('bad', 'check failed', checkWords(check)) : item('ok', 'check passed');
+  return hasFailed(check) ? item('bad', 'check failed', describeEnd(check)) : item('ok', 'check passed');
 }
 
 type Check = NonNullable<IntegrationPlan['check']>;
 
-/** It was run, and did not pass. */
-const isAgainst = ({ outcome }: Check): boolean => outcome !== 'passed' && outcome !== 'not_run';
+const hasFailed = ({ outcome }: Check): boolean => outcome !== 'passed' && outcome !== 'not_run';
 
-/** How a check that did not pass ended. */
-function checkWords({ outcome, exitCode }: Check): string {
-  if (outcome === 'timeout') return 'it took too long and was ended';
+function describeEnd({ outcome, exitCode }: Check): string {
+  if (outcome === 'timeout') return 'it timed out';
   if (outcome === 'not_started') return 'it could not be started';
   return exitCode === null ? 'it was ended by a signal' : `exit code ${exitCode}`;
 }
@@ -62,7 +59,7 @@ const item = (state: ChecklistItem['state'], what: string, note: string | null =
 
 type Blocked = NonNullable<IntegrationPlan['blocked']>;
 
-/** Why nothing can be merged, and what to do about that. Null: something can, or there is nothing to. */
+/** Why nothing can be merged, and what to do about it. Null: something can, or there is nothing to merge. */
 export function blockedBy(facts: Facts): Blocked | null {
   const { branches, obstacles, untrustedCheck, check } = facts;
   const having = (wanted: string) => branches.filter(({ outcome }) => outcome === wanted);
@@ -70,7 +67,7 @@ export function blockedBy(facts: Facts): Blocked | null {
     return conflicting(facts, having('conflict')) ?? refused(facts, having('refused'));
   if (obstacles.length > 0) return inTheWay(facts);
   if (untrustedCheck !== null) return untrusted(untrustedCheck);
-  return check && isAgainst(check) ? failed(facts, check) : null;
+  return check && hasFailed(check) ? failed(facts, check) : null;
 }
 
 type Branches = Facts['branches'];
@@ -96,7 +93,7 @@ function refused({ target }: Facts, branches: Branches): Blocked | null {
     code: 'UNCOMMITTABLE',
     message: `No branch can be merged into ${target}: ${first.runId}: ${why}`,
     suggestions: [
-      `squad reply ${shellWord(first.runId)} "Finish what is under way in your work tree, and commit."`,
+      `squad reply ${shellWord(first.runId)} "Finish the git operation in your work tree, and commit."`,
     ],
   };
 }
@@ -112,10 +109,10 @@ function inTheWay({ target, folder, obstacles }: Facts): Blocked {
 
 const untrusted = (file: string): Blocked => ({
   code: 'CHECK_FAILED',
-  message: `The check that ${file} names was not run: the file is not trusted, or was changed since`,
+  message: `The check in ${file} was not run: the file is not trusted, or has changed since`,
   suggestions: [
     'Read the file, then: squad trust',
-    'Or go without the check: --no-check; or with another: --check "COMMAND"',
+    'Or skip the check: --no-check; or run another: --check "COMMAND"',
   ],
 });
 
@@ -124,11 +121,11 @@ function failed({ branches }: Facts, check: NonNullable<Facts['check']>): Blocke
   const [only] = merged.length === 1 ? merged : [];
   return {
     code: 'CHECK_FAILED',
-    message: `The check said no to the merged result: ${checkWords(check)}`,
+    message: `The check failed on the merged result: ${describeEnd(check)}`,
     suggestions: [
       only
-        ? `See its output above, then: squad reply ${shellWord(only.runId)} "Mend what the check says: …"`
-        : 'See its output above. `squad integrate RUN` tries one branch alone, and finds the one at fault.',
+        ? `See its output above, then: squad reply ${shellWord(only.runId)} "Fix what the check reports: …"`
+        : 'See its output above. `squad integrate RUN` tries one branch alone: that way you find the one that fails.',
     ],
   };
 }
@@ -142,7 +139,7 @@ export const branchMoved = (target: string, cause?: unknown): SquadError =>
   });
 
 export const checkedOutOtherwise = (target: string): SquadError =>
-  new SquadError('TARGET_BLOCKED', `${target} is checked out otherwise than when the plan was made`, {
+  new SquadError('TARGET_BLOCKED', `Another folder has ${target} checked out than when the plan was made`, {
     suggestions: [AGAIN],
   });
 
@@ -154,7 +151,7 @@ export const targetBlocked = (target: string, folder: string, obstacles: readonl
 export const planUnknown = (planId: string): SquadError =>
   new SquadError(
     'PLAN_UNKNOWN',
-    `There is no plan ${planId}: it was carried out, or the hub has started anew`,
+    `There is no plan ${planId}: it was carried out already, or the hub has restarted`,
     {
       suggestions: [AGAIN],
     },

@@ -8,13 +8,13 @@ import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
 import { removalEvent } from '../worktrees/removal.ts';
 import { branchMoved, checkedOutOtherwise, planUnknown } from './checklist.ts';
-import { cleared } from './merge-check.ts';
+import { removeCheckTree } from './merge-check.ts';
 import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
 
 export interface IntegratorPorts extends PlanPorts {
-  /** Runs that have not ended: a work tree in which one works stays. */
+  /** Runs that have not ended: their work trees stay. */
   liveRuns(): readonly Run[];
-  /** Called between any two steps that change something. */
+
   checkpoint: Checkpoint;
 }
 
@@ -25,16 +25,16 @@ export interface Integrated {
   merged: { runId: RunId; branch: string; commit: string }[];
   /** Of the work trees that were to be removed. */
   removed: { runId: RunId; path: string; kept: string | null }[];
-  /** What is not as it should be afterwards. */
+  /** What the user should look at afterwards. */
   notes: string[];
 }
 
 type IntegrateIntent = Extract<Intent, { kind: 'integrate' }>;
 
-/** A plan is for one sitting: what it was made on moves on. */
+/** A plan is soon outdated: its branches move on. */
 const MAX_PLANS = 20;
 
-/** Brings branches of runs together: a plan that changes nothing, then exactly that plan carried out. One thing at a time. */
+/** Merges branches of runs: first a plan that changes nothing, then exactly that plan. One thing at a time. */
 export class Integrator {
   readonly #ports: IntegratorPorts;
   readonly #plans = new Map<string, MadePlan>();
@@ -74,35 +74,36 @@ export class Integrator {
     });
   }
 
-  /** Finishes or takes back what a hub that is no more had begun. Returns what is worth a line in the log. */
+  /** Finishes or undoes merges that a previous hub had begun. Returns lines for the log. */
   recover(): Promise<string[]> {
     return this.#alone(() => this.#recover());
   }
 
   async #recover(): Promise<string[]> {
-    const said: string[] = [];
+    const lines: string[] = [];
     for (const intent of await this.#ports.store.intents())
       try {
         if (intent.kind === 'check') await this.#clear(intent);
-        if (intent.kind === 'integrate') said.push(...(await this.#settle(intent)));
+        if (intent.kind === 'integrate') lines.push(...(await this.#settle(intent)));
       } catch (thrown) {
-        // One repository that cannot be reached must not keep everybody else waiting.
-        said.push(
-          `What was begun in ${placeOf(intent)} is not finished yet: ${asSquadError(thrown).message}`,
+        // One repository that cannot be reached must not block the others.
+        lines.push(
+          `A merge or check in ${placeOf(intent)} is not finished yet: ${asSquadError(thrown).message}`,
         );
       }
-    return said;
+    return lines;
   }
 
   async #clear({ id, tree }: Extract<Intent, { kind: 'check' }>): Promise<void> {
-    if (await cleared(this.#ports, tree)) await this.#ports.store.commit({ intentsDone: [id], events: [] });
+    if (await removeCheckTree(this.#ports, tree))
+      await this.#ports.store.commit({ intentsDone: [id], events: [] });
   }
 
   async #settle(intent: IntegrateIntent): Promise<string[]> {
     const { store, integration } = this.#ports;
     const { moved, notes } = await integration.settle(intent);
     await store.commit({ intentsDone: [intent.id], events: moved ? await this.#events(intent) : [] });
-    const how = moved ? 'finished' : 'taken back';
+    const how = moved ? 'finished' : 'undone';
     return [`Merging into ${intent.target} of ${intent.repository} was ${how}`, ...notes];
   }
 
@@ -111,7 +112,7 @@ export class Integrator {
     const [repository, target, from, to] = [plan.repository!, plan.target!, plan.from!, plan.to!];
     const { commit, checkedOutAt } = await integration.target(repository, target);
     if (commit !== from) throw branchMoved(target);
-    // Switched to it, or away from it, meanwhile.
+    // Somebody switched to it, or away from it, meanwhile.
     if (
       checkedOutAt.some(folder => folder !== repository) ||
       checkedOutAt.includes(repository) !== (plan.folder !== null)
@@ -124,7 +125,7 @@ export class Integrator {
     };
   }
 
-  /** On disk before git is touched, and done with the change of the database. */
+  /** The intent is on disk before git is touched, and closed in the transaction that records the merge. */
   async #merge(intent: IntegrateIntent, { moves }: MadePlan): Promise<string[]> {
     const { store, branches, integration, checkpoint } = this.#ports;
     await store.commit({ intents: [intent], events: [] });
@@ -137,10 +138,12 @@ export class Integrator {
       }
       notes = await integration.move(intent, checkpoint);
     } catch (thrown) {
-      const settled = await integration.settle(intent);
-      if (!settled.moved) await store.commit({ intentsDone: [intent.id], events: [] });
-      if (!settled.moved) throw thrown;
-      notes = settled.notes;
+      const recovered = await integration.settle(intent);
+      if (!recovered.moved) {
+        await store.commit({ intentsDone: [intent.id], events: [] });
+        throw thrown;
+      }
+      notes = recovered.notes;
     }
     checkpoint('moved');
     await store.commit({ intentsDone: [intent.id], events: await this.#events(intent) });
@@ -166,7 +169,7 @@ export class Integrator {
       const { path } = run.worktree;
       const live = liveRuns().find(({ worktree }) => worktree?.path === path);
       const removal = live
-        ? ({ outcome: 'kept', why: `${live.id} is at work in it` } as const)
+        ? ({ outcome: 'kept', why: `${live.id} is running in it` } as const)
         : await worktrees.remove(run.worktree, { dropEmptyBranch: false });
       const kept = removal.outcome === 'kept' ? removal.why : null;
       results.push({ runId, path, kept });

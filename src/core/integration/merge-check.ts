@@ -10,9 +10,9 @@ export interface CheckOrder {
   argv: [string, ...string[]];
   limitMs: number;
   env: Record<string, string>;
-  /** Makes the work tree usable, as for runs. */
+  /** As for runs' work trees. */
   setup: Omit<WorktreeSetup, 'logFile'> | null;
-  /** The workspace whose place in the work tree it runs in. */
+  /** The check runs in this folder's counterpart in the work tree. */
   workspace: string;
   signal?: AbortSignal;
 }
@@ -23,11 +23,11 @@ export interface TryOutPorts {
   worktrees: Worktrees;
   integration: Integration;
   runCheck: RunCheck;
-  /** What the set-up command prints goes here. */
+  /** File for the output of the set-up command. */
   setupLog: string;
 }
 
-/** Runs the check on a commit, in a work tree made for that and removed afterwards. */
+/** Runs the check on a commit, in a temporary work tree. */
 export async function runMergeCheck(
   ports: TryOutPorts,
   { repository, commit }: { repository: string; commit: string },
@@ -44,12 +44,12 @@ export async function runMergeCheck(
     const { argv, env, limitMs } = order;
     return await ports.runCheck({ argv, env, limitMs, cwd: tree.workspace, signal });
   } finally {
-    if (await cleared(ports, tree)) await store.commit({ intentsDone: [intent.id], events: [] });
+    if (await removeCheckTree(ports, tree)) await store.commit({ intentsDone: [intent.id], events: [] });
   }
 }
 
-/** What a check leaves is nobody's work, so it is not kept either. False: it is still there. */
-export async function cleared(
+/** Files that a check leaves are nobody's work, so they are not kept. False: the work tree is still there. */
+export async function removeCheckTree(
   { worktrees, integration }: Pick<TryOutPorts, 'worktrees' | 'integration'>,
   tree: Worktree,
 ): Promise<boolean> {

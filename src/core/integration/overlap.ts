@@ -1,6 +1,6 @@
 import type { RunId } from '../../schema/ids.ts';
 
-/** What one run has changed, by path from the root of its repository. */
+/** Files that one run has changed, by path from the root of its repository. */
 export interface Touching {
   runId: RunId;
   files: readonly string[];

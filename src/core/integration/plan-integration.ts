@@ -23,8 +23,8 @@ interface Orderable extends Touching {
 }
 
 /**
- * In which order branches are best merged: what touches nobody else's files first, so that it is in whatever becomes of
- * the rest; of those alike, the one that ended first.
+ * The best order to merge in: branches that share no files with others first, so that they are merged whatever happens to the
+ * rest; among equals, the run that ended first.
  */
 export function suggestedOrder<T extends Orderable>(runs: readonly T[]): T[] {
   const shared = new Map<string, number>();
@@ -44,31 +44,31 @@ export interface PlanPorts extends TryOutPorts {
 }
 
 export interface PlanRequest {
-  /** All that could be meant, with a work tree or not. */
+  /** All runs to choose from, with a work tree or not. */
   runs: readonly Run[];
-  /** Only these; null: whatever has completed. */
+  /** Only these; null: all that have completed. */
   named: ReadonlySet<RunId> | null;
-  /** Where the caller is. */
+  /** The caller's. */
   checkout: Checkout | null;
   into?: string;
   order: 'suggested' | 'given';
   /** Null: none is set. */
   check: CheckOrder | null;
-  /** The file that names a check that does not count until it is trusted. */
+  /** The config file whose check is ignored until the user trusts the file. */
   untrustedCheck: string | null;
-  /** What else of the configuration does not count. */
+  /** About other ignored configuration. */
   warnings: readonly string[];
-  /** False: the plan says that it was not run, and cannot be approved where there is one. */
+  /** False: the plan says that the check was not run, and cannot be approved if there is a check. */
   runsCheck: boolean;
 }
 
-/** What is kept for the approval, beside what is shown. */
+/** The plan that is shown, with what its approval needs. */
 export interface MadePlan {
   plan: Omit<IntegrationPlan, 'planId'>;
   moves: { runId: RunId; worktree: Ready['worktree']; move: BranchMove }[];
 }
 
-/** Everything short of changing a branch: what would be merged in which order, what conflicts, what the check says. */
+/** Plans a merge without changing a branch: the order, the conflicts, the result of the check. */
 export async function planIntegration(ports: PlanPorts, request: PlanRequest): Promise<MadePlan> {
   const { integration } = ports;
   const { candidates, leftOut } = chooseCandidates(request.runs, request.named);
@@ -81,7 +81,7 @@ export async function planIntegration(ports: PlanPorts, request: PlanRequest): P
   );
   const target = targetOf(ready, request.into);
   const { commit: from, checkedOutAt } = await integration.target(checkouts[0], target);
-  // The checkout whose files follow is one that somebody here works in.
+  // Prefer the checkout that has the target checked out: its files have to follow.
   const repository = checkouts.find(root => checkedOutAt.includes(root)) ?? checkouts[0];
   const order = request.order === 'given' ? ready : suggestedOrder(ready);
   const mergeable = order.filter(({ refusal }) => refusal === null);
@@ -99,7 +99,7 @@ export async function planIntegration(ports: PlanPorts, request: PlanRequest): P
   const folder = checkedOutAt.includes(repository) ? repository : null;
   const { obstacles: inFolder, warnings } = await integration.fit({ repository, target, from, to, folder });
   const obstacles = [
-    ...elsewhere.map(place => `${target} is checked out at ${place} too, which would not follow`),
+    ...elsewhere.map(place => `${target} is also checked out at ${place}, which would not be updated`),
     ...inFolder,
   ];
 

@@ -4,7 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Removal, WorktreeState } from '../ports/worktrees.ts';
 
-/** What clearing up would do with a work tree, and why. */
+/** What pruning would do with a work tree, and why. */
 interface WorktreeVerdict {
   prune: 'remove' | 'keep';
   why: string;
@@ -12,7 +12,7 @@ interface WorktreeVerdict {
 
 interface Judged {
   worktree: Worktree;
-  /** Every run that has it: the one it was made for, and replies to it. */
+  /** Every run that uses it: the one it was made for, and replies to that. */
   runs: readonly Pick<Run, 'id' | 'status'>[];
   state: WorktreeState;
   /** The user named it. */
@@ -21,42 +21,42 @@ interface Judged {
   saveLarge?: boolean;
 }
 
-/** Only what nobody can miss goes by itself; what somebody did in it goes when it is named, and then nothing of it is lost. */
+/** Pruning removes a work tree without unmerged work by itself, and any other only when the user names it; its work is saved then. */
 export function judgeWorktree(judged: Judged): WorktreeVerdict {
   const { state, isNamed } = judged;
   const obstacle = inUse(judged);
   if (obstacle) return keep(obstacle);
-  if (state.folder === 'missing') return remove('its folder was deleted: git is told, the branch stays');
-  if (isNamed) return remove(losses(state));
-  return byItself(judged);
+  if (state.folder === 'missing') return remove('its folder is gone: git will forget it, the branch stays');
+  if (isNamed) return remove(describeKept(state));
+  return unnamed(judged);
 }
 
 function inUse({ runs, state, saveLarge = false }: Judged): string | null {
   const live = runs.find(({ status }) => !isEnd(status));
-  if (live) return `${live.id} ${AT_WORK[live.status] ?? 'is at work in it'}`;
+  if (live) return `${live.id} ${LIVE[live.status] ?? 'is running in it'}`;
   if (state.folder === 'foreign') return state.trouble ?? 'something else is there';
   const [first] = state.processes;
-  if (first) return `a process is at work in it: ${first.command} (${first.pid})`;
+  if (first) return `a process is running in it: ${first.command} (${first.pid})`;
   return state.held ?? (saveLarge ? null : state.large);
 }
 
-const AT_WORK: Partial<Record<Run['status'], string>> = {
+const LIVE: Partial<Record<Run['status'], string>> = {
   queued: 'waits to start in it',
   waiting_review: 'waits for its review',
 };
 
-function byItself({ worktree, state, runs }: Judged): WorktreeVerdict {
+function unnamed({ worktree, state, runs }: Judged): WorktreeVerdict {
   const { ahead, isMerged, uncommitted, trouble } = state;
   const { baseBranch } = worktree;
   const name = runs[0]?.id ?? 'RUN';
   if (uncommitted === null || ahead === null)
-    return keep(`what it holds cannot be told (${trouble ?? 'its branch is gone'})`);
+    return keep(`its content is unknown (${trouble ?? 'its branch is gone'})`);
   if (uncommitted > 0)
     return keep(
       `${counted(uncommitted, 'file')} not committed: squad diff ${shellWord(name)} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,
     );
-  if (ahead === 0) return remove('nothing was done in it');
-  if (isMerged) return remove(`all of it is in ${baseBranch}`);
+  if (ahead === 0) return remove('it has no changes');
+  if (isMerged) return remove(`all its commits are in ${baseBranch}`);
   const where = baseBranch === null ? '' : ` that ${ahead === 1 ? 'is' : 'are'} not in ${baseBranch}`;
   const merge = `squad integrate ${shellWord(name)}`;
   return keep(
@@ -64,17 +64,16 @@ function byItself({ worktree, state, runs }: Judged): WorktreeVerdict {
   );
 }
 
-function losses({ ahead, uncommitted }: WorktreeState): string {
-  const saved = uncommitted === 0 ? [] : ['what is not committed is kept under a ref'];
+function describeKept({ ahead, uncommitted }: WorktreeState): string {
+  const saved = uncommitted === 0 ? [] : ['its uncommitted work is saved under a ref'];
   const branch = ahead === 0 ? [] : ['its branch stays'];
-  return ['it was named', ...saved, ...branch].join('; ');
+  return ['you named it', ...saved, ...branch].join('; ');
 }
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 const keep = (why: string): WorktreeVerdict => ({ prune: 'keep', why });
 const remove = (why: string): WorktreeVerdict => ({ prune: 'remove', why });
 
-/** What became of a work tree that was to be removed, for the record. */
 export function removalEvent({ path, branch }: Worktree, removal: Removal): EventBody {
   if (removal.outcome === 'kept') return { type: 'worktree.kept', path, why: removal.why };
   const savedRef = removal.outcome === 'removed' ? removal.savedRef : null;

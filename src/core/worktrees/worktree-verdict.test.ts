@@ -32,8 +32,8 @@ const judge = (
   });
 
 test('what nobody can miss goes', () => {
-  expect(judge({})).toEqual({ prune: 'remove', why: 'nothing was done in it' });
-  expect(judge({ ahead: 3 })).toEqual({ prune: 'remove', why: 'all of it is in main' });
+  expect(judge({})).toEqual({ prune: 'remove', why: 'it has no changes' });
+  expect(judge({ ahead: 3 })).toEqual({ prune: 'remove', why: 'all its commits are in main' });
   expect(judge({ folder: 'missing', ahead: 3, isMerged: false, uncommitted: null }).prune).toBe('remove');
 });
 
@@ -67,12 +67,12 @@ test('what is in use stays even when it is named', () => {
   const named = { isNamed: true };
   expect(judge({}, { ...named, status: 'running' })).toEqual({
     prune: 'keep',
-    why: 'run_2 is at work in it',
+    why: 'run_2 is running in it',
   });
   expect(judge({}, { ...named, status: 'waiting_review' }).why).toBe('run_2 waits for its review');
   expect(judge({ folder: 'missing' }, { ...named, status: 'queued' }).why).toBe('run_2 waits to start in it');
   expect(judge({ processes: [{ pid: 7, command: 'vim' }] }, named).why).toBe(
-    'a process is at work in it: vim (7)',
+    'a process is running in it: vim (7)',
   );
   expect(judge({ folder: 'foreign', trouble: 'a link is there' }, named).why).toBe('a link is there');
 });

@@ -11,7 +11,7 @@ import { findRun } from '../runs/find-runs.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** What is different in a run's folder from before it. Throws DIFF_UNAVAILABLE. */
+/** Shows what changed in a run's folder since the run started. Throws DIFF_UNAVAILABLE. */
 export const diffRun = operation({
   name: 'diff_run',
   route: 'GET /runs/{run}/diff',
@@ -21,15 +21,15 @@ export const diffRun = operation({
   output: z.object({
     runId: z.string(),
     isOver: z.boolean(),
-    /** Compared with this instead of the folder, which is gone; null: with the folder. */
+    /** Compared instead of the folder, which is gone; null: the folder was compared. */
     branch: z.string().nullable(),
     /** Null with `stat`. */
     text: z.string().nullable(),
     isTruncated: z.boolean(),
-    /** Null without `stat`, or where it cannot be told. */
+    /** Null without `stat`, or if unknown. */
     files: z.array(z.object({ path: z.string(), status: z.string(), isOutside: z.boolean() })).nullable(),
     lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
-    /** What to keep in mind when reading it. */
+
     notes: z.array(z.string()),
   }),
   async run({ services }, { run: given, stat }) {
@@ -43,7 +43,7 @@ export const diffRun = operation({
     const notes = notesOf(services, run);
     if (stat) {
       const { files, lines, notes: more } = await services.workTree.changes(directory, before, run);
-      // What the run's end was noted with is often the same.
+      // The notes from the run's end are often the same.
       return {
         ...shown,
         text: null,
@@ -58,7 +58,7 @@ export const diffRun = operation({
   },
 });
 
-/** Its folder is gone; what it had committed is not. */
+/** For a run whose folder is gone: compares its branch instead. */
 async function diffOfBranch(
   { files, workTree }: Services,
   { id }: Run,
@@ -67,7 +67,7 @@ async function diffOfBranch(
 ) {
   const newest = saved.at(-1);
   const kept = newest
-    ? [`what was not committed is saved: git diff ${shellWord(branch)} ${shellWord(newest)}`]
+    ? [`its uncommitted work is saved: git diff ${shellWord(branch)} ${shellWord(newest)}`]
     : [];
   if (tip === null)
     throw new SquadError(
@@ -76,8 +76,8 @@ async function diffOfBranch(
       {
         suggestions: [
           newest
-            ? `What was saved of it: git diff ${shellWord(base)} ${shellWord(newest)}`
-            : `\`squad show ${shellWord(id)}\` has what is known of it.`,
+            ? `Its saved work: git diff ${shellWord(base)} ${shellWord(newest)}`
+            : `\`squad show ${shellWord(id)}\` shows what is known about it.`,
         ],
       },
     );
@@ -103,7 +103,7 @@ async function snapshotOf(
   const why =
     startedAt === null ? 'it has not started' : ((await workTree.snapshot(directory)).why ?? unknown);
   throw new SquadError('DIFF_UNAVAILABLE', `No diff of run ${id}: ${why}`, {
-    suggestions: [`\`squad show ${shellWord(id)}\` has what is known of it.`],
+    suggestions: [`\`squad show ${shellWord(id)}\` shows what is known about it.`],
   });
 }
 
@@ -111,5 +111,5 @@ function notesOf({ runner }: Services, run: Run): string[] {
   if (isEnd(run.status)) return run.evidence?.note ? [run.evidence.note] : [];
   const others = runner.liveRuns().filter(other => other.id !== run.id && usesSameFolder(run, other)).length;
   if (others === 0) return [];
-  return [`${others} other ${others === 1 ? 'run works' : 'runs work'} in this folder just now`];
+  return [`${others} other ${others === 1 ? 'run is' : 'runs are'} running in this folder`];
 }

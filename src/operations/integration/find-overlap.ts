@@ -10,7 +10,7 @@ import { runsOfRepository, type TreeRun } from '../worktrees/known-worktrees.ts'
 const MAX_RUNS = 500;
 const MAX_FILES = 1_000;
 
-/** Which work trees of this repository have changed the same files, before anybody merges them. */
+/** Finds files that several work trees of this repository have changed. */
 export const findOverlap = operation({
   name: 'find_overlap',
   route: 'GET /overlap',
@@ -24,19 +24,19 @@ export const findOverlap = operation({
         name: z.string(),
         summary: z.string(),
         status: ShownStatus,
-        /** How many files it has changed; null: cannot be told, for the reason `why` gives. */
+        /** How many files it has changed; null: unknown, for the reason in `why`. */
         files: z.number().nullable(),
         why: z.string().nullable(),
       }),
     ),
     files: z.array(z.object({ path: z.string(), runs: z.array(RunId) })),
     pairs: z.array(z.object({ runs: z.tuple([RunId, RunId]), files: z.number() })),
-    /** How many more files there are than these. */
+    /** Number of files that are not listed. */
     moreFiles: z.number(),
   }),
   async run({ services, caller }) {
     const { root } = await services.workspaces.open(caller);
-    const trees = await looked(services, root);
+    const trees = await latestRuns(services, root);
     const touched = await services.integration.touched(trees.map(({ worktree }) => worktree));
     const shown = trees.map(({ run }, at) => ({
       ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: shownStatus(run) },
@@ -59,14 +59,14 @@ export const findOverlap = operation({
   },
 });
 
-/** The last run of each work tree whose branch is still there. A reviewer changes nothing that would be merged. */
-async function looked(services: Services, workspace: string): Promise<TreeRun[]> {
+/** The last run of each work tree whose branch still exists. A reviewer's branch is not merged, so it is left out. */
+async function latestRuns(services: Services, workspace: string): Promise<TreeRun[]> {
   const last = new Map<string, TreeRun>();
   for (const each of (await runsOfRepository(services, workspace)).toReversed())
     if (each.run.reviewOf === null) last.set(each.worktree.path, each);
   const found: TreeRun[] = [];
   for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
-    // Where git says nothing of the branches, the look at each work tree tells why.
+    // If git fails here, reading each work tree reports why.
     const tips = await services.integration.tips(repository, null).catch(() => null);
     found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
   }

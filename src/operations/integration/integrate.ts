@@ -9,7 +9,7 @@ import { currentRun, findRunOrSquad } from '../runs/find-runs.ts';
 import { untrustedConfigWarning } from '../settings/trust.ts';
 import { runsOfRepository } from '../worktrees/known-worktrees.ts';
 
-/** Carries out exactly what a plan showed: the target goes to its result, or stays where it is. */
+/** Carries out exactly the plan that was shown: the target moves to its result, or stays where it is. */
 export const integrate = operation({
   name: 'integrate',
   route: 'POST /integration',
@@ -18,7 +18,7 @@ export const integrate = operation({
   input: z.strictObject({
     /** The plan's id. */
     approve: z.string().min(1),
-    /** Also removes the work trees of what was merged. */
+    /** Also removes the work trees of merged runs. */
     remove: z.boolean().default(false),
   }),
   output: z.object({
@@ -33,23 +33,23 @@ export const integrate = operation({
 });
 
 const MAX_RUNS = 1_000;
-const CHECK_MS = 15 * 60_000;
+const CHECK_TIMEOUT_MS = 15 * 60_000;
 
-/** What merging the branches of ended runs would come to: order, conflicts, what the check says. No branch is changed. */
+/** Plans the merge of ended runs' branches: order, conflicts, result of the check. Changes no branch. */
 export const planIntegration = operation({
   name: 'plan_integration',
   route: 'POST /integration/plan',
   agents: null,
   tool: null,
   input: z.strictObject({
-    /** Runs or squads; none: whatever of this repository has completed. */
+    /** Runs or squads; none: all completed runs of this repository. */
     ids: z.array(z.string().min(1)).max(1_000).default([]),
     into: z.string().min(1).optional(),
     order: z.enum(['suggested', 'given']).default('suggested'),
-    /** For a shell, as the user typed it; false: none, whatever is configured. */
+    /** A shell command, as the user typed it; false: none, whatever is configured. */
     check: z.union([z.string().min(1), z.literal(false)]).optional(),
-    checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_MS),
-    /** False only shows what would be merged; such a plan cannot be approved where there is a check. */
+    checkTimeoutMs: z.number().int().positive().max(86_400_000).default(CHECK_TIMEOUT_MS),
+    /** False only shows what would be merged; such a plan cannot be approved if there is a check. */
     runsCheck: z.boolean().default(true),
   }),
   output: IntegrationPlan,
@@ -58,9 +58,9 @@ export const planIntegration = operation({
     const workspace = await services.workspaces.open(caller);
     const { root, ignored } = workspace;
     const named = ids.length === 0 ? null : await namedRuns(services, ids);
-    const runs = await considered(services, root, named ?? []);
+    const runs = await relatedRuns(services, root, named ?? []);
     const command = check ?? workspace.config.check.value;
-    await progress('Merging in a trial');
+    await progress('Trying the merge');
     return services.integrator.plan({
       ...{ runs, into, order, runsCheck },
       checkout: await services.worktrees.checkout(root),
@@ -74,16 +74,16 @@ export const planIntegration = operation({
 
 async function namedRuns(services: Services, ids: string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map(id => findRunOrSquad(services, id)));
-  // Of a squad, those that have a branch are meant.
-  const meant = found.flatMap(({ squad, runs }) => {
+  // A squad stands for its members that have a branch.
+  const members = found.flatMap(({ squad, runs }) => {
     const withTree = runs.filter(({ worktree }) => worktree);
     return squad && withTree.length > 0 ? withTree : runs;
   });
-  return [...new Map(meant.map(run => [run.id, run])).values()];
+  return [...new Map(members.map(run => [run.id, run])).values()];
 }
 
-/** Those of the repository and those that came of the named ones: a reply may be at work in the same tree. */
-async function considered(services: Services, workspace: string, named: readonly Run[]): Promise<Run[]> {
+/** Runs of the repository, and runs in the lineages of the named ones: a reply may be running in the same work tree. */
+async function relatedRuns(services: Services, workspace: string, named: readonly Run[]): Promise<Run[]> {
   const ofRepository = await runsOfRepository(services, workspace);
   const lineages = new Set(named.map(({ lineageId }) => lineageId));
   const related = await Promise.all(

@@ -1,4 +1,3 @@
-import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Services, UserServices } from '../operation.ts';
@@ -7,15 +6,15 @@ import { currentRun } from '../runs/find-runs.ts';
 export interface TreeRun {
   run: Run;
   worktree: Worktree;
-  /** What names its repository; the folder it was forked from, where that is gone. */
+  /** The repository's name; the folder it was forked from if the repository is gone. */
   repository: string;
 }
 
 const ALL_RUNS = 1_000_000;
 
 /**
- * Runs with a work tree of the repository that a folder is in, in whatever folder or checkout of it they were asked for.
- * Of a folder in no repository, those that were asked for there. Newest first.
+ * Runs with a work tree of the repository that a folder is in, whatever folder or checkout they were started from. For a folder
+ * outside any repository, runs that were started there. Newest first.
  */
 export async function runsOfRepository(
   services: Pick<Services, 'store' | 'runner' | 'worktrees'>,
@@ -28,7 +27,6 @@ export async function runsOfRepository(
     : all.filter(({ run }) => run.workspace === folder);
 }
 
-/** Of all repositories. */
 async function runsWithTrees({
   store,
   runner,
@@ -49,11 +47,11 @@ async function runsWithTrees({
 
 export interface KnownWorktree {
   worktree: Worktree;
-  /** Those that have it, the one it was made for first. */
+  /** Runs that use it, the one it was made for first. */
   runs: Run[];
 }
 
-/** Work trees of runs that are there, are wanted again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
+/** Work trees of runs that exist, are needed again, or were deleted by somebody else: of the repository around a folder, or of all. Newest first. */
 export async function knownWorktrees(services: UserServices, folder?: string): Promise<KnownWorktree[]> {
   const found = await (folder === undefined ? runsWithTrees(services) : runsOfRepository(services, folder));
   const byPath = Map.groupBy(
@@ -71,11 +69,11 @@ export async function knownWorktrees(services: UserServices, folder?: string): P
   return known;
 }
 
-/** The work tree of a run, if it would be among those; null: it has none, or none any more. */
+/** The run's work tree, if it would be in that list; null: the run has none, or none any more. */
 export async function knownWorktreeOf(services: UserServices, run: Run): Promise<KnownWorktree | null> {
   const { worktree, lineageId } = run;
   if (worktree === null) return null;
-  // A reply goes on in the work tree of the run before, and both are of one task.
+  // A reply continues in the work tree of the run before, and shares its lineage.
   const rows = await services.store.runs({ lineageId, hasWorktree: true, limit: ALL_RUNS });
   const sharing = rows.filter(each => each.worktree?.path === worktree.path).toReversed();
   const runs = await Promise.all(sharing.map(row => currentRun(services, row)));
@@ -85,7 +83,7 @@ export async function knownWorktreeOf(services: UserServices, run: Run): Promise
   return isKnown ? { worktree, runs } : null;
 }
 
-/** Folders that no run and nothing under way is known for. */
+/** Folders that belong to no run and no open intent. */
 export async function unknownFolders({ store, worktrees }: UserServices): Promise<string[]> {
   const [rows, intents] = await Promise.all([
     store.runs({ hasWorktree: true, limit: ALL_RUNS }),
@@ -95,14 +93,14 @@ export async function unknownFolders({ store, worktrees }: UserServices): Promis
   return worktrees.strays([...rows.map(run => run.worktree!), ...trees]);
 }
 
-/** The last that was heard of it is that it was made, not that it was removed. */
+/** Whether its last event says that it was made, not that it was removed. */
 async function wasMade({ store }: UserServices, runs: Run[]): Promise<boolean> {
-  const heard = await Promise.all(runs.map(run => lastOf(store, run.id)));
-  return heard.flat().toSorted((one, other) => other.seq - one.seq)[0]?.body.type === 'worktree.made';
+  const types = ['worktree.made', 'worktree.removed'] as const;
+  const last = await Promise.all(
+    runs.map(({ id: runId }) => store.events({ runId, types: [...types], reverse: true, limit: 1 })),
+  );
+  return last.flat().toSorted((one, other) => other.seq - one.seq)[0]?.body.type === 'worktree.made';
 }
-
-const lastOf = (store: UserServices['store'], runId: RunId) =>
-  store.events({ runId, types: ['worktree.made', 'worktree.removed'], reverse: true, limit: 1 });
 
 const isWorktree = (value: unknown): value is Worktree =>
   typeof value === 'object' && value !== null && 'path' in value && 'branch' in value;

@@ -8,12 +8,12 @@ import { Worktree } from '../../schema/worktree.ts';
 import { operation, type Services } from '../operation.ts';
 import { type KnownWorktree, knownWorktrees, unknownFolders } from './known-worktrees.ts';
 
-/** Each takes a handful of git processes to look at. */
+/** Each takes a handful of git processes. */
 const AT_ONCE = 4;
 
 export const ListedWorktree = z.object({
   ...Worktree.shape,
-  /** Those that have it, the one it was made for first. */
+  /** Runs that use it, the one it was made for first. */
   runs: z.array(
     z.object({ id: RunId, name: z.string(), status: z.enum([...RunStatus.options, 'needs_you']) }),
   ),
@@ -28,15 +28,14 @@ export const ListedWorktree = z.object({
   /** Why removing it needs `saveLarge`. */
   large: z.string().nullable(),
   trouble: z.string().nullable(),
-  /** Null unless asked for: nobody measured. */
+  /** Null unless asked for. */
   bytes: z.number().nullable(),
-  /** What clearing up would do with it, and why it is still there. */
+  /** What pruning would do with it, and why. */
   prune: z.enum(['remove', 'keep']),
   why: z.string(),
 });
 export type ListedWorktree = z.infer<typeof ListedWorktree>;
 
-/** Every work tree of runs, as git and the disk tell. */
 export const listWorktrees = operation({
   name: 'list_worktrees',
   route: 'GET /worktrees',

@@ -7,7 +7,7 @@ import { operation, type UserServices } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { type KnownWorktree, knownWorktrees } from './known-worktrees.ts';
 
-/** Removes a work tree unless a run is at work in it, and tells what became of it. */
+/** Removes a work tree unless a run is running in it, and records the result. */
 export async function removeWorktree(
   services: UserServices,
   { worktree, runs }: KnownWorktree,
@@ -15,8 +15,8 @@ export async function removeWorktree(
 ): Promise<Removal> {
   const { runner, worktrees, store, clock } = services;
   const live = runner.liveRuns().find(run => run.worktree?.path === worktree.path);
-  // A reply may have come in since the look at it.
-  if (live) return { outcome: 'kept', why: `${live.id} is at work in it` };
+  // A reply may have started since the state was read.
+  if (live) return { outcome: 'kept', why: `${live.id} is running in it` };
   const removal = await worktrees.remove(worktree, { dropEmptyBranch: true, saveLarge });
   const { id: runId, squadId } = runs[0]!;
   await store.commit({
@@ -31,13 +31,13 @@ const Pruned = z.object({
   runIds: z.array(RunId),
   removed: z.boolean(),
   why: z.string(),
-  /** Where what was not committed is kept. */
+  /** Holds the work that was not committed. */
   savedRef: z.string().nullable(),
   branchIsGone: z.boolean(),
 });
 type Pruned = z.infer<typeof Pruned>;
 
-/** Removes work trees that nobody can miss, and those of the runs that are named. Branches with commits stay, whatever happens. */
+/** Removes work trees without unmerged work, and those of named runs. Branches with commits always stay. */
 export const pruneWorktrees = operation({
   name: 'prune_worktrees',
   route: 'POST /worktrees/prune',
@@ -45,14 +45,14 @@ export const pruneWorktrees = operation({
   tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
-    /** Only these, whatever they hold. */
+    /** Only the work trees of these runs, whatever they hold. */
     ids: z.array(z.string().min(1)).max(1000).optional(),
     dryRun: z.boolean().default(false),
     /** Copies large files that are not committed into the repository, instead of keeping their work tree. */
     saveLarge: z.boolean().default(false),
   }),
   output: z.object({
-    /** On a dry run, `removed` is what would be. */
+    /** On a dry run, `removed` says what would be removed. */
     worktrees: z.array(Pruned),
     dryRun: z.boolean(),
   }),
@@ -64,7 +64,7 @@ export const pruneWorktrees = operation({
     for (const each of wanted) {
       if (signal.aborted) break;
       worktrees.push(await pruned(services, each, { isNamed: named !== undefined, dryRun, saveLarge }));
-      await progress(`${worktrees.length} of ${wanted.length} work trees looked at`);
+      await progress(`Checked ${worktrees.length} of ${wanted.length} work trees`);
     }
     return { worktrees, dryRun };
   },
@@ -76,7 +76,7 @@ async function namedPaths(services: UserServices, ids: string[]): Promise<Set<st
     const run = await findRun(services, id);
     if (!run.worktree)
       throw new SquadError('INVALID_INPUT', `Run ${run.id} has no work tree of its own.`, {
-        suggestions: ['`squad worktrees` shows those there are.'],
+        suggestions: ['`squad worktrees` lists all work trees.'],
       });
     paths.add(run.worktree.path);
   }

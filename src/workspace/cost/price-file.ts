@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { PriceList, SHIPPED_PRICES } from '../../core/cost/prices.ts';
 
-/** The shipped prices with the user's own over them, read again when the file changes. */
+/** The shipped prices, overridden by the user's file, which is read again when it changes. */
 export function createPrices(file: string, warn: (message: string, cause: unknown) => void): () => PriceList {
   let prices = SHIPPED_PRICES;
   let readAt: number | null = null;
@@ -14,7 +14,7 @@ export function createPrices(file: string, warn: (message: string, cause: unknow
     try {
       prices = { ...SHIPPED_PRICES, ...PriceList.parse(JSON.parse(readFileSync(file, 'utf8'))) };
     } catch (thrown) {
-      warn(`${file} cannot be used; the shipped prices count`, thrown);
+      warn(`${file} is invalid; using the shipped prices`, thrown);
     }
     return prices;
   };

@@ -7,17 +7,16 @@ import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } f
 import { pathText } from '../files/paths.ts';
 import { type Git, GitError, openGit } from '../git/git.ts';
 import { headLogSize } from '../git/git-folder.ts';
+import { ownIndex } from '../git/git-index.ts';
 import { readStatus, type StatusEntry } from '../git/git-status.ts';
 import { readIgnoreRules } from '../git/ignore-rules.ts';
 import { withoutReview } from '../review/feedback-commits.ts';
-import { hiddenFiles } from '../worktrees/worktree-index.ts';
 import {
   branchNotes,
   type Compared,
   commitsMade,
   type Difference,
-  droppedNotes,
-  elsewhereNotes,
+  uncountedNotes,
   withComparison,
 } from './compare.ts';
 import { branchChanges, branchDiff, writeDiff } from './diff.ts';
@@ -26,7 +25,7 @@ import { branchChanges, branchDiff, writeDiff } from './diff.ts';
 const MAX_COUNTED_BYTES = 1024 * 1024;
 const MAX_COUNTED = 64 * MAX_COUNTED_BYTES;
 
-/** What the run at work in `directory` since the snapshot has changed, in the whole repository. */
+/** Finds changes since the snapshot in the whole repository. */
 async function findChanges(
   git: Git,
   directory: string,
@@ -37,9 +36,9 @@ async function findChanges(
   const known = async <T>(part: Promise<T>): Promise<T | null> => {
     try {
       return await part;
-    } catch (trouble) {
-      if (!(trouble instanceof GitError)) throw trouble;
-      if (!notes.includes(trouble.message)) notes.push(trouble.message);
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      if (!notes.includes(error.message)) notes.push(error.message);
       return null;
     }
   };
@@ -49,7 +48,7 @@ async function findChanges(
   const made = await known(commitsMade(git, before, compared.status, branch));
   const commits = made && { count: made.count, newest: made.newest };
   const own = made?.hasFeedback ? withoutReview(compared.files) : compared.files;
-  if (made) notes.push(...droppedNotes(made.dropped), ...elsewhereNotes(made.elsewhere, branch));
+  if (made) notes.push(...uncountedNotes(made, branch));
   const { branch: current } = compared.status;
   const isElsewhere = branch !== undefined && current !== branch;
   if (isElsewhere)
@@ -93,16 +92,16 @@ async function countLines(
     notes.push(
       `${tooLarge} of the new files could not be read to count their lines: too large, or too many in all`,
     );
-  // A sum of some of them would pass for that of all.
+  // A partial sum would pass for the whole.
   if (wereDirty > 0 || tooLarge > 0) return null;
   const lines = counted.filter(each => each !== null && each !== 'too large');
   const insertions = lines.reduce((sum, each) => sum + each.insertions, 0);
   const deletions = lines.reduce((sum, each) => sum + each.deletions, 0);
-  // Nothing was counted: that is not to say that nothing changed.
+  // Zero lines counted does not mean that nothing changed.
   return insertions + deletions === 0 && lines.length < counted.length ? null : { insertions, deletions };
 }
 
-/** Null for what has none, as binary content. */
+/** Null for files without lines, such as binary ones. */
 async function linesOfNew(
   root: string,
   { path, isUntracked, wasDirty }: Difference,
@@ -111,7 +110,7 @@ async function linesOfNew(
   if (!isUntracked || wasDirty) return null;
   const content = budget.bytes > 0 ? await readWorkFile(root, path, MAX_COUNTED_BYTES) : null;
   budget.bytes -= content?.length ?? 0;
-  // A repository of its own has no lines of ours.
+  // A folder is a nested repository, whose lines do not count.
   if (!content) return (await statWorkFile(root, path))?.isDirectory() ? null : 'too large';
   if (isBinary(content)) return null;
   let insertions = content.length > 0 && content.at(-1) !== 10 ? 1 : 0;
@@ -119,22 +118,22 @@ async function linesOfNew(
   return { insertions, deletions: 0 };
 }
 
-/** More are not kept: the snapshot is read and written with each run. */
+/** The snapshot is read and written with each run. */
 const MAX_DIRTY = 50_000;
-/** What may be read before a start: a few milliseconds' worth. */
+/** Reading this much before a start takes a few milliseconds. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
-/** Two git processes at once, then a look at each file that is not as HEAD has it or is hidden from git. */
+/** By two git processes at once, then a stat of each file that differs from HEAD or is hidden from git. */
 async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
   const takenAt = Date.now();
   const logSize = await headLogSize(git.folder);
   const [{ head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
     readStatus(git, { signal }),
-    hiddenFiles(git, signal),
+    ownIndex(git).hiddenFiles(undefined, signal),
     readIgnoreRules(git),
   ]);
   const known = new Set(listed.map(({ path }) => path));
-  const unlisted = hidden.paths.filter(path => !known.has(path));
+  const unlisted = [...new Set([...hidden.assumed, ...hidden.skipped])].filter(path => !known.has(path));
   const entries = [...listed, ...unlisted.map(path => ({ path, isUntracked: false }))];
   if (entries.length > MAX_DIRTY)
     throw new GitError(
@@ -142,14 +141,14 @@ async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapsho
     );
   const budget = { ...HASH_BUDGET };
   const { root } = git.folder;
-  const dirty = await eachOf(entries, entry => look(root, entry, budget));
-  if (signal?.aborted) throw new GitError('git was no longer waited for');
-  const { keptOut } = hidden;
+  const dirty = await eachOf(entries, entry => snapshotFile(root, entry, budget));
+  if (signal?.aborted) throw new GitError('git was cancelled');
+  const keptOut = hidden.absent.size;
   const readyAt = Date.now();
   return { root, head, branch, headLogSize: logSize, dirty, ignoreRules, keptOut, takenAt, readyAt };
 }
 
-async function look(
+async function snapshotFile(
   root: string,
   { path, isUntracked }: StatusEntry,
   budget: typeof HASH_BUDGET,
@@ -164,22 +163,21 @@ async function look(
   return { path, isUntracked, stamp, hash: await hashWorkFile(root, path, stat) };
 }
 
-/** What runs do to the files of a folder, as git can tell it. */
 export function createWorkTree(env: Record<string, string | undefined> = process.env): FolderChanges {
   return {
     async snapshot(directory, signal) {
       try {
         return { snapshot: await takeSnapshot(await openGit(directory, env), signal), why: null };
-      } catch (trouble) {
-        return { snapshot: null, why: wordsOf(trouble, directory) };
+      } catch (error) {
+        return { snapshot: null, why: describeError(error, directory) };
       }
     },
 
     async changes(directory, before, place = {}) {
       try {
         return await findChanges(await openGit(directory, env), directory, before, place);
-      } catch (trouble) {
-        return { files: null, commits: null, lines: null, notes: [wordsOf(trouble, directory)] };
+      } catch (error) {
+        return { files: null, commits: null, lines: null, notes: [describeError(error, directory)] };
       }
     },
 
@@ -198,18 +196,18 @@ export function createWorkTree(env: Record<string, string | undefined> = process
 async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
-  } catch (trouble) {
-    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${wordsOf(trouble, place)}.`, {
-      suggestions: ['`squad show RUN` has what was seen when the run ended.'],
-      cause: trouble,
+  } catch (error) {
+    throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${place}: ${describeError(error, place)}.`, {
+      suggestions: ['`squad show RUN` shows the changes that were found when the run ended.'],
+      cause: error,
     });
   }
 }
 
-/** Evidence never stops a run from starting or ending: whatever goes wrong is told instead. */
-function wordsOf(trouble: unknown, folder: string): string {
+/** Evidence never stops a run from starting or ending: an error becomes a note instead. */
+function describeError(error: unknown, folder: string): string {
   if (!existsSync(folder)) return 'the folder is gone';
-  if (trouble instanceof GitError) return trouble.message;
-  const { code, message } = trouble as NodeJS.ErrnoException;
-  return `the folder could not be looked at (${code ?? message})`;
+  if (error instanceof GitError) return error.message;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return `the folder could not be read (${code ?? message})`;
 }

@@ -8,62 +8,65 @@ import {
 } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
+import { isAncestor, SQUAD_EMAIL } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
 import { headLogSince } from '../git/git-folder.ts';
+import { withHonestIndex } from '../git/git-index.ts';
 import { type Status, type TrackedChange, trackedChanges } from '../git/git-status.ts';
 import { hiddenIgnoreFiles, readStatusUnder } from '../git/ignore-rules.ts';
 import { feedbackCommits } from '../review/feedback-commits.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
-import { EMAIL } from '../worktrees/branch-commit.ts';
-import { withHonestIndex } from '../worktrees/worktree-index.ts';
 
-/** A file that is not what it was at the snapshot. */
+/** A file that has changed since the snapshot. */
 export interface Difference {
   path: string;
   status: ChangedFile['status'];
-  /** It had uncommitted changes before, or was hidden from git: what it held then is not known. */
+  /** It had uncommitted changes before, or was hidden from git: its content at that time is unknown. */
   wasDirty: boolean;
   /** Git has no content to compare it with. */
   isUntracked: boolean;
-  /** Null for binary content and for what git cannot compare. */
+  /** Null for binary content and for files that git cannot compare. */
   lines: TrackedChange['lines'];
 }
 
 export interface Compared {
   files: Difference[];
   status: Status;
-  /** What git compares with: the commit before the run, or the empty tree when there was none. */
+  /** The commit before the run, or the empty tree if there was none. */
   base: string;
   /** Why lines could not be counted; null when they were. */
   uncounted: string | null;
-  /** Where git finds the index that was compared: one in which no file is hidden. */
+  /** Makes git use the index that was compared, in which no file is hidden. */
   env: { GIT_INDEX_FILE: string };
-  /** What cannot be told from the files. */
+  /** About changes that cannot be seen in the files. */
   notes: string[];
 }
 
 const MAX_HASHED_BYTES = 4n * 1024n * 1024n;
 const MAX_NAMED = 3;
 
-/** `use` may ask git about the same index, which is gone afterwards. */
+/** `use` may run git on the same index, which is gone afterwards. */
 export const withComparison = <T>(
   git: Git,
   before: WorkSnapshot,
   workspace: string | undefined,
   use: (compared: Compared) => Promise<T>,
 ): Promise<T> =>
-  withHonestIndex(git, async ({ index, keptOut }) => {
+  withHonestIndex(git, async (index, hidden) => {
     const env = { GIT_INDEX_FILE: index.file };
     const [compared, ignoring] = await Promise.all([
       compare(git, before, workspace, env),
       hiddenIgnoreFiles(git, before.takenAt, { env }),
     ]);
-    return use({ ...compared, notes: [...hiddenNotes(before, keptOut), ...ignoringNotes(ignoring)] });
+    return use({
+      ...compared,
+      notes: [...hiddenNotes(before, hidden.absent.size), ...ignoringNotes(ignoring)],
+    });
   });
 
 /**
- * Files that were clean are compared with the commit of then, whatever became of HEAD since, so that committed or not
- * makes no difference; files that were dirty are compared with their own stamp and content of then.
+ * Compares files that were clean with the commit before the run, wherever HEAD is now, so that it makes no difference whether
+ * changes are committed; and files that were dirty with their own stamp and hash from before.
  */
 async function compare(
   git: Git,
@@ -71,7 +74,7 @@ async function compare(
   workspace: string | undefined,
   env: Compared['env'],
 ): Promise<Omit<Compared, 'notes'>> {
-  if (git.folder.root !== before.root) throw new GitError('the repository of then is not there any more');
+  if (git.folder.root !== before.root) throw new GitError('the repository from before the run is gone');
   const base = before.head ?? (await emptyTree(git));
   const [status, { byPath: tracked, uncounted }] = await Promise.all([
     readStatusUnder(git, before.ignoreRules, { env }),
@@ -81,13 +84,16 @@ async function compare(
   const dirty = new Map(before.dirty.map(file => [file.path, file]));
 
   const listed = new Set(status.entries.map(({ path }) => path));
-  // While HEAD stands still, what status does not list has another date and nothing else.
+  // If HEAD has not moved, a file that status does not list differs only in its date.
   const isReal = (path: string) => status.head !== before.head || listed.has(path);
 
+  const known = { wasDirty: false, isUntracked: false };
   const fromClean = [...tracked.values()]
     .filter(({ path }) => !dirty.has(path) && isReal(path))
-    .map(asDifference);
-  const added = [...untracked].filter(path => !dirty.has(path) && !tracked.has(path)).map(asNewFile);
+    .map(change => ({ ...change, ...known }));
+  const added = [...untracked]
+    .filter(path => !dirty.has(path) && !tracked.has(path))
+    .map(path => ({ path, status: 'A' as const, wasDirty: false, isUntracked: true, lines: null }));
   const again = await eachOf(before.dirty, file => changedAgain(git.folder.root, file));
   const fromDirty = again
     .filter(each => each !== null)
@@ -99,7 +105,7 @@ async function compare(
 
 function hiddenNotes({ ignoreRules, keptOut: before }: WorkSnapshot, now: number): string[] {
   const more = before === null ? 0 : now - before;
-  const rules = 'the ignore rules before the run are not known: new files that they hide now are not counted';
+  const rules = 'the ignore rules before the run are unknown: new files that they hide now are not counted';
   const files = `${more} ${more === 1 ? 'file is' : 'files are'} kept out of the folder (skip-worktree) since the run began, and not counted`;
   return [...(ignoreRules === null ? [rules] : []), ...(more > 0 ? [files] : [])];
 }
@@ -119,23 +125,7 @@ function ignoringNotes(paths: readonly string[]): string[] {
 const emptyTree = async (git: Git): Promise<string> =>
   String(await git.run(['hash-object', '-t', 'tree', '/dev/null'])).trim();
 
-const asDifference = ({ path, status, lines }: TrackedChange): Difference => ({
-  path,
-  status,
-  lines,
-  wasDirty: false,
-  isUntracked: false,
-});
-
-const asNewFile = (path: string): Difference => ({
-  path,
-  status: 'A',
-  wasDirty: false,
-  isUntracked: true,
-  lines: null,
-});
-
-/** Null for one that nobody touched, or that holds again what it held. */
+/** Null for a file that nobody touched, or that has its old content again. */
 async function changedAgain(
   root: string,
   before: DirtyFile,
@@ -153,9 +143,9 @@ const MAX_COUNTED = 10_000;
 const MAX_TIPS = 200;
 
 /**
- * Commits that HEAD of this work tree has pointed to since the snapshot and that carry a date since then, if a branch or tag
- * still has them. A merge or a switch of branch brings older ones in: those were not made here. Nor were those that hold a
- * reviewer's words: Squad made them. Of a run with a branch of its own only those on that branch count.
+ * Commits that HEAD of this work tree has pointed to since the snapshot and that were made since then, if a branch or tag still
+ * has them. Older ones came by a merge or a switch of branch. Commits of a reviewer's feedback are Squad's own. For a run with
+ * its own branch only commits on that branch count.
  */
 export async function commitsMade(
   git: Git,
@@ -178,11 +168,13 @@ export async function commitsMade(
     .split('\0')
     .filter(line => line !== '')
     .map(toCommit);
-  const feedback = all.some(({ by }) => by === EMAIL) ? await feedbackCommits(git, chosen) : null;
+  const feedback = all.some(({ by }) => by === SQUAD_EMAIL) ? await feedbackCommits(git, chosen) : null;
   const own = all.filter(({ id }) => !feedback?.ids.has(id));
-  const dropped = await droppedFrom(git, tips, now.head);
+  const others = [...tips].filter(tip => tip !== now.head);
+  const referenced = ['--branches', '--tags', '--remotes', ...(now.head ? [now.head] : [])];
+  const dropped = await reachable(git, others, referenced);
   const kept = own.filter(({ oid }) => !dropped.has(oid));
-  const away = branch === undefined ? new Set() : await notOn(git, tips, branch);
+  const away = branch === undefined ? new Set() : await reachable(git, [...tips], [`refs/heads/${branch}`]);
   const made = kept.filter(({ oid }) => !away.has(oid));
   const newest = made.slice(0, MAX_COMMITS_NAMED).map(({ id, subject }) => ({ id, subject }));
   const hasFeedback = feedback?.isOurs ?? false;
@@ -191,59 +183,41 @@ export async function commitsMade(
 }
 
 type CommitsMade = NonNullable<WorkChanges['commits']> & {
-  /** Made, and then reset away, amended or rebased. */
+  /** Reset, amended or rebased since. */
   dropped: number;
-  /** Made, and kept by another branch than the run's own. */
+  /** On another branch than the run's own. */
   elsewhere: number;
   hasFeedback: boolean;
 };
 
-/** Of the commits that these tips lead to, those that neither HEAD nor a branch or tag leads to. */
-async function droppedFrom(git: Git, tips: ReadonlySet<string>, head: string | null): Promise<Set<string>> {
-  const others = [...tips].filter(tip => tip !== head);
-  if (others.length === 0) return new Set();
-  const kept = ['--branches', '--tags', '--remotes', ...(head ? [head] : [])];
-  const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...others, '--not', ...kept];
-  return new Set(String(await git.run([...args, '--'])).split('\n'));
+/** Commits that are reachable from these tips and from none of `not`; refs that are gone are ignored. */
+async function reachable(git: Git, tips: readonly string[], not: readonly string[]): Promise<Set<string>> {
+  if (tips.length === 0) return new Set();
+  const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...tips, '--not', ...not, '--'];
+  return new Set(String(await git.run(args)).split('\n'));
 }
 
-/** Of the commits that these tips lead to, those that this branch does not lead to; all of them when it is gone. */
-async function notOn(git: Git, tips: ReadonlySet<string>, branch: string): Promise<Set<string>> {
-  const args = ['rev-list', '--ignore-missing', `--max-count=${MAX_COUNTED}`, ...tips];
-  return new Set(String(await git.run([...args, '--not', `refs/heads/${branch}`, '--'])).split('\n'));
+export function uncountedNotes({ dropped, elsewhere }: CommitsMade, branch: string | undefined): string[] {
+  const note = (count: number, where: string) => {
+    const subject =
+      count === 1 ? '1 commit made during the run is' : `${count} commits made during the run are`;
+    return count === 0 ? [] : [`${subject} ${where}, and not counted`];
+  };
+  return [
+    ...note(dropped, 'on no branch any more (reset, amended or rebased)'),
+    ...note(elsewhere, `not on the run's branch ${branch}`),
+  ];
 }
 
-export function elsewhereNotes(count: number, branch: string | undefined): string[] {
-  if (count === 0) return [];
-  const subject =
-    count === 1 ? '1 commit made during the run is' : `${count} commits made during the run are`;
-  return [`${subject} not on the run's branch ${branch}, and not counted`];
-}
-
-export function droppedNotes(count: number): string[] {
-  if (count === 0) return [];
-  const subject =
-    count === 1 ? '1 commit made during the run is' : `${count} commits made during the run are`;
-  return [`${subject} on no branch any more (reset, amended or rebased), and not counted`];
-}
-
-/** What became of the branch, where that changes how the rest is to be read. */
+/** Notes on changes of the branch that matter for reading the rest. */
 export async function branchNotes(git: Git, before: WorkSnapshot, now: Status): Promise<string[]> {
   const notes: string[] = [];
   if (before.branch !== now.branch)
     notes.push(`switched from ${before.branch ?? 'a detached HEAD'} to ${now.branch ?? 'a detached HEAD'}`);
   if (!before.head || before.head === now.head) return notes;
-  const left = [
-    'rev-list',
-    '--count',
-    '--max-count=1',
-    before.head,
-    ...(now.head ? ['--not', now.head] : []),
-    '--',
-  ];
-  const isStillPart = String(await git.run(left)).trim() === '0';
-  if (!isStillPart && before.branch === now.branch)
-    notes.push(`history was rewritten: ${before.head.slice(0, 8)} is not part of it any more`);
+  const isPart = now.head !== null && (await isAncestor(git, before.head, now.head));
+  if (!isPart && before.branch === now.branch)
+    notes.push(`history was rewritten: ${before.head.slice(0, 8)} is no longer part of it`);
   return notes;
 }
 

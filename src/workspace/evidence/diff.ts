@@ -9,7 +9,7 @@ import { PLAIN_DIFF, trackedChanges } from '../git/git-status.ts';
 import { feedbackCommits, withoutReview } from '../review/feedback-commits.ts';
 import { type Compared, commitsMade, type Difference, withComparison } from './compare.ts';
 
-/** As big as what git shows: see `core.bigFileThreshold` in git.ts. */
+/** The same limit as for git: see `core.bigFileThreshold` in git.ts. */
 const MAX_SHOWN_BYTES = 8 * 1024 * 1024;
 const LINK = 0o120000n;
 const KIND = 0o170000n;
@@ -19,8 +19,7 @@ export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   const name = pathText(path);
   const stat = await statWorkFile(root, path);
   if (!stat) return Buffer.from(`# ${name} is gone\n`);
-  if (stat.isDirectory())
-    return Buffer.from(`# ${name} is a repository of its own, which is not looked into\n`);
+  if (stat.isDirectory()) return Buffer.from(`# ${name} is a nested repository, whose files are not shown\n`);
   const content = await readWorkFile(root, path, MAX_SHOWN_BYTES);
   if (!content)
     return Buffer.from(`# ${name} is new: ${stat.size} bytes, too many to show, or not readable\n`);
@@ -38,7 +37,7 @@ export async function newFileDiff(root: string, path: string): Promise<Buffer> {
   ]);
 }
 
-/** The content as lines of a diff, and how many. */
+/** The content as lines of a diff, and their number. */
 export function addedLines(content: Uint8Array): { lines: number; body: Uint8Array } {
   const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1');
   const isWhole = text.endsWith('\n');
@@ -53,11 +52,11 @@ const prefixed = (side: string, name: string): string =>
 /** Well below what any system takes as arguments. */
 const MAX_ARGUMENT_BYTES = 64 * 1024;
 
-const WERE_DIRTY = `# The files below had uncommitted changes before the run. What they held then was not kept: their whole
-# difference from the last commit before the run is shown, older changes included.
+const WERE_DIRTY = `# The files below had uncommitted changes before the run. Their content at that time was not kept: the diff is
+# from the last commit before the run, and includes older changes.
 `;
 
-/** Everything that is different now from the snapshot, as one unified diff. Lines that begin with # are ours. */
+/** All changes since the snapshot as one unified diff. Lines that begin with # are notes of ours. */
 export const writeDiff = (
   git: Git,
   before: WorkSnapshot,
@@ -84,22 +83,12 @@ async function diffOf(
   return pieces.whole();
 
   async function write(some: Difference[]): Promise<void> {
-    for (const paths of batches(
-      some.filter(({ isUntracked }) => !isUntracked),
-      pieces,
-    )) {
+    const tracked = some.filter(({ isUntracked }) => !isUntracked);
+    for (const paths of batches(tracked, pieces)) {
       if (pieces.isFull) return;
-      const args = [
-        ...PLAIN_DIFF,
-        '--patch',
-        '--unified=3',
-        '--inter-hunk-context=0',
-        '--src-prefix=a/',
-        '--dst-prefix=b/',
-      ];
       const how = { maxBytes: pieces.room + 1, mayBeCut: true, env };
-      const patch = git.run([...args, base, '--', ...paths], how);
-      pieces.add(await patch.catch(trouble => unshown(paths, trouble)));
+      const patch = git.run([...PATCH, base, '--', ...paths], how);
+      pieces.add(await patch.catch(error => unshown(paths, error)));
     }
     for (const { path, isUntracked, status } of some) {
       if (pieces.isFull) return;
@@ -108,14 +97,19 @@ async function diffOf(
   }
 }
 
-/** One file that git cannot read, a pipe say, costs the others of its batch. */
-const unshown = (paths: string[], trouble: Error): Buffer =>
-  Buffer.from(`# Not shown (${trouble.message}), files: ${paths.length}\n`);
+const PATCH = [
+  ...PLAIN_DIFF,
+  ...['--patch', '--unified=3', '--inter-hunk-context=0', '--src-prefix=a/', '--dst-prefix=b/'],
+];
+
+/** If git cannot read one file, such as a pipe, the others of its batch are not shown either. */
+const unshown = (paths: string[], error: Error): Buffer =>
+  Buffer.from(`# Not shown (${error.message}), files: ${paths.length}\n`);
 
 const toNote = ({ path, status }: Difference): string =>
   `# ${status} ${pathText(path)}${status === 'D' ? ' (deleted)' : ''}\n`;
 
-/** Paths to name in one call. What has no UTF-8 form cannot be named, and is only told. */
+/** Groups paths for one git command each. A name that is not UTF-8 cannot be an argument, and is only mentioned. */
 function* batches(files: Difference[], pieces: Pieces): Generator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
@@ -163,7 +157,7 @@ class Pieces {
 
 type BranchChanges = Pick<WorkChanges, 'files' | 'lines'>;
 
-/** What one commit has otherwise than another, for a work tree whose folder is gone. */
+/** Changes between two commits, for a work tree whose folder is gone. */
 export async function branchChanges(git: Git, from: string, to: string): Promise<BranchChanges> {
   const { byPath } = await trackedChanges(git, from, { tip: to });
   const all = (await isReviewed(git, from, to)) ? withoutReview([...byPath.values()]) : [...byPath.values()];
@@ -178,31 +172,19 @@ export async function branchChanges(git: Git, from: string, to: string): Promise
 }
 
 export async function branchDiff(git: Git, from: string, to: string, maxBytes: number): Promise<WorkDiff> {
-  const args = [
-    ...PLAIN_DIFF,
-    '--patch',
-    '--unified=3',
-    '--src-prefix=a/',
-    '--dst-prefix=b/',
-    from,
-    to,
-    '--',
-  ];
-  const patch = await git.run(args, { maxBytes: maxBytes + 1, mayBeCut: true });
-  const isTruncated = patch.length > maxBytes;
-  // A cut leaves whole lines.
-  const end = isTruncated ? patch.subarray(0, maxBytes).lastIndexOf(10) + 1 : patch.length;
-  const text = patch.toString('utf8', 0, end);
+  const pieces = new Pieces(maxBytes);
+  pieces.add(await git.run([...PATCH, from, to, '--'], { maxBytes: maxBytes + 1, mayBeCut: true }));
+  const { text, isTruncated } = pieces.whole();
   return { text: (await isReviewed(git, from, to)) ? withoutItsPart(text) : text, isTruncated };
 }
 
-/** Lines of a file begin with another character than the head of the next one. */
+/** No line inside a file's part of a patch begins with `d`, so `diff --git` begins the next part. */
 const withoutItsPart = (patch: string): string =>
   patch
     .split(/^(?=diff --git )/m)
     .filter(part => !part.startsWith(`diff --git a/${FEEDBACK_FILE} b/`))
     .join('');
 
-/** Squad has put a reviewer's words on it. */
+/** Whether Squad has committed a reviewer's feedback between the two. */
 const isReviewed = async (git: Git, from: string, to: string): Promise<boolean> =>
   (await feedbackCommits(git, [to, '--not', from, '--'])).isOurs;

@@ -396,7 +396,7 @@ describe('commits', () => {
     });
     expect(changes.commits).toMatchObject({ count: 1, newest: [{ subject: 'First again' }] });
     expect(changes.names).toEqual(['M a.txt']);
-    expect(changes.notes).toEqual([`history was rewritten: ${first} is not part of it any more`]);
+    expect(changes.notes).toEqual([`history was rewritten: ${first} is no longer part of it`]);
   });
 
   test('reset away, amended or rebased ones do not count, and that is noted', async () => {
@@ -690,7 +690,7 @@ describe('where git has no answer, that is the answer', () => {
 
   test('an asker that gives up', async () => {
     const repo = started();
-    const why = 'git was no longer waited for';
+    const why = 'git was cancelled';
     expect(await createWorkTree(repo.env).snapshot(repo.root, AbortSignal.abort())).toEqual({
       snapshot: null,
       why,

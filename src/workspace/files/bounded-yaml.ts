@@ -1,19 +1,18 @@
 import { type Document, isMap, isScalar, type LineCounter, parseDocument, visit } from 'yaml';
 
-/** Limits of a YAML text, checked before it is parsed. No file that a person wrote comes near them. */
+/** Limits of a YAML text, checked before it is parsed. Files that people write are far below them. */
 export interface YamlBounds {
   chars: number;
   lines: number;
-  /** Of brackets that are open; indented blocks are bounded by their column. */
+  /** Of open brackets; indented blocks are limited by their column. */
   depth: number;
   /** Anchors and aliases. */
   references: number;
 }
 
-/** A deeper indentation than this is no nesting that anybody reads. */
 const MAX_COLUMN = 200;
 
-/** Nobody mends more at once, and a text can have a mistake in each character. */
+/** A text can have an error in each character. */
 const MAX_FAULTS = 100;
 
 export interface YamlFault {
@@ -22,7 +21,7 @@ export interface YamlFault {
   message: string;
 }
 
-/** Parses a text within its bounds. Takes time in proportion to its length, whatever it holds. */
+/** Parses a text within its bounds, in time proportional to its length whatever it holds. */
 export function parseBoundedYaml(
   text: string,
   bounds: YamlBounds,
@@ -30,7 +29,7 @@ export function parseBoundedYaml(
 ): { document: Document.Parsed; faults: YamlFault[] } | { faults: [YamlFault] } {
   const beyond = beyondBounds(text, bounds);
   if (beyond) {
-    // The parser, which notes where lines begin, is never asked.
+    // The parser, which would record where lines begin, does not run.
     for (let at = 0; at >= 0 && at <= beyond.offset!; at = text.indexOf('\n', at) + 1 || -1)
       options.lineCounter.addNewLine(at);
     return { faults: [beyond] };
@@ -43,13 +42,13 @@ export function parseBoundedYaml(
   return { document, faults: faults.length > 0 ? faults : repeatedKeys(document).slice(0, MAX_FAULTS) };
 }
 
-/** Null when it is nested deeper than the parser can follow. */
+/** Null if the text is nested too deeply for the parser. */
 function parse(text: string, options: { lineCounter: LineCounter; merge?: boolean }): Document.Parsed | null {
-  // The parser makes an error for each mistake, and the stack of an error takes longer than all else.
+  // The parser creates an Error for each mistake, and capturing stacks would take most of the time.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    // The parser compares every key with every other one: with thousands of keys that takes many seconds.
+    // With `uniqueKeys` the parser compares every key with every other one: thousands of keys would take many seconds.
     return parseDocument(text, { ...options, prettyErrors: false, uniqueKeys: false });
   } catch (thrown) {
     if (thrown instanceof RangeError) return null;
@@ -75,7 +74,7 @@ function repeatedKeys(document: Document.Parsed): YamlFault[] {
   return faults;
 }
 
-/** By its characters alone. Brackets and marks inside of texts count too: honest texts have few. */
+/** Counts characters without parsing. Brackets and marks inside strings count too: honest files have few. */
 function beyondBounds(text: string, { chars, lines, depth, references }: YamlBounds): YamlFault | null {
   if (text.length > chars) return fault(0, `has ${text.length} characters; at most ${chars} are read`);
   let line = 1;
@@ -109,7 +108,7 @@ const fault = (offset: number, message: string): YamlFault => ({
   message: `${message}. Make it shorter or simpler`,
 });
 
-/** Whether a mark names something: `* ` is an item of a Markdown list, `**` bold text, `&&` a command. */
+/** Whether a mark is followed by a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator. */
 const isName = (sign: number): boolean =>
   (sign >= 0x30 && sign <= 0x39) ||
   (sign >= 0x41 && sign <= 0x5a) ||

@@ -4,14 +4,14 @@ import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SquadError } from '../../schema/error.ts';
 
-/** What is done under a lock takes milliseconds. */
+/** Work under a lock takes milliseconds. */
 const LOCK_TIMEOUT_MS = 15_000;
-/** Whoever holds it this long without living, or at all, does not come back to let it go. */
+/** After this time the lock of a dead process, and of any process, counts as left behind. */
 const DEAD_MS = 1_000;
 const STUCK_MS = 5_000;
 const TRY_EVERY_MS = 10;
 
-/** Does the work while nobody else, in whatever process, does any under the same lock. `lock` is a file that is there meanwhile. */
+/** Does the work while no other process holds the same lock, a file that exists meanwhile. */
 export async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
   const mark = `${process.pid} ${randomBytes(8).toString('hex')}\n`;
@@ -19,12 +19,12 @@ export async function withLock<T>(lock: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    // The work is done, or has its own error. Others take a lock that is left behind.
+    // The work is done, or has its own error; others remove a lock that is left behind.
     await removeIf(lock, mark).catch(() => {});
   }
 }
 
-/** Settles when nobody holds the lock, or whoever does will not come back to let it go. Never rejects. */
+/** Resolves when the lock is free or left behind. Never rejects. */
 export async function whenFree(lock: string): Promise<void> {
   const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
@@ -38,17 +38,17 @@ export async function whenFree(lock: string): Promise<void> {
 async function take(lock: string, mark: string): Promise<void> {
   const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
-  while (!(await lay(lock, mark))) {
+  while (!(await createFile(lock, mark))) {
     const holder = await contentOf(lock);
     const isLeftBehind = holder !== null && watch.isLeftBehind(holder);
     if (performance.now() > end) throw busy(lock, watch.holder);
     if (isLeftBehind) await removeLeftBehind(lock, holder);
-    // Not all in step.
+    // Random, so that several waiters do not collide every time.
     await pause(TRY_EVERY_MS * (1 + Math.random()));
   }
 }
 
-/** Judges a holder by how long it was seen, not by the time it was written: clocks are set. */
+/** Judges a holder by how long it was seen, not by the file's time: clocks are changed. */
 class HolderWatch {
   holder = '';
   private since = performance.now();
@@ -63,8 +63,8 @@ class HolderWatch {
   }
 }
 
-/** False when it is there already. */
-async function lay(file: string, content: string): Promise<boolean> {
+/** False if the file exists. */
+async function createFile(file: string, content: string): Promise<boolean> {
   const handle = await open(file, 'wx', 0o600).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'EEXIST') return null;
     throw thrown;
@@ -81,10 +81,10 @@ async function lay(file: string, content: string): Promise<boolean> {
   }
 }
 
-/** One at a time: of two that saw the same, the second would take away what the first has just laid down. */
+/** One process at a time: of two that saw the same holder, the second would remove the lock that the first has just taken. */
 async function removeLeftBehind(lock: string, holder: string): Promise<void> {
   const turn = `${lock}.break`;
-  if (await lay(turn, '')) {
+  if (await createFile(turn, '')) {
     await removeIf(lock, holder).finally(() => rm(turn, { force: true }));
     return;
   }
@@ -105,7 +105,7 @@ async function contentOf(lock: string): Promise<string | null> {
 
 function isGone(holder: string): boolean {
   const pid = Number.parseInt(holder, 10);
-  // Just laid, and not written yet.
+  // The file was just created, and is not written yet.
   if (!(pid > 0)) return false;
   try {
     process.kill(pid, 0);
@@ -118,6 +118,6 @@ function isGone(holder: string): boolean {
 const busy = (lock: string, holder: string) =>
   new SquadError(
     'HOME_UNUSABLE',
-    `${lock} does not come free (held by process ${Number.parseInt(holder, 10) || 'unknown'}). Nothing was written.`,
+    `Timed out waiting for ${lock} (held by process ${Number.parseInt(holder, 10) || 'unknown'}). Nothing was written.`,
     { suggestions: ['Wait for other squad commands to end, or remove that file; then try again.'] },
   );

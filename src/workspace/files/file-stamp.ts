@@ -3,15 +3,15 @@ import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readlink } from 'node:fs/promises';
 import { pathBytes } from './paths.ts';
 
-/** Any write, replacement or change of rights gives another one: the change time cannot be set back. */
+/** Changes with any write, replacement or change of permissions: nobody can set the change time back. */
 export const stampOf = ({ mode, size, mtimeNs, ctimeNs, ino }: BigIntStats): string =>
   [mode, size, mtimeNs, ctimeNs, ino].map(each => each.toString(36)).join('.');
 
-/** Null when there is none, or nobody may look. */
+/** Null if there is none, or it cannot be read. */
 export const statWorkFile = (root: string, path: string): Promise<BigIntStats | null> =>
   lstat(pathBytes(root, path), { bigint: true }).catch(() => null);
 
-/** A plain file's bytes or a link's target; null for anything else, for more than `limit` bytes, and for what may not be read. */
+/** A plain file's bytes or a link's target; null for anything else, for more than `limit` bytes, and for unreadable files. */
 export async function readWorkFile(root: string, path: string, limit: number): Promise<Buffer | null> {
   const name = pathBytes(root, path);
   const file = await open(name, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW).catch(
@@ -31,17 +31,17 @@ export async function readWorkFile(root: string, path: string, limit: number): P
   }
 }
 
-/** Of content and rights; the same for a file that was written again as it was. */
+/** Hash of content and permissions, the same for a file that was written again unchanged. */
 export async function hashWorkFile(root: string, path: string, stat: BigIntStats): Promise<string | null> {
   const content = await readWorkFile(root, path, Number(stat.size));
   if (!content) return null;
   return createHash('sha256').update(`${stat.mode}\0`).update(content).digest('base64url');
 }
 
-/** As git tells it. */
+/** By git's own rule. */
 export const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0);
 
-/** Calls `work` for each, a few at a time: a thousand open files at once are refused. */
+/** Calls `work` for each item, a few at a time: the system refuses a thousand open files at once. */
 export async function eachOf<T, R>(
   items: readonly T[],
   work: (item: T) => Promise<R>,

@@ -12,7 +12,7 @@ import { readFrontmatter } from '../roles/frontmatter.ts';
 import { parseYamlFile } from '../subagents/file-values.ts';
 import { jsonProblem } from './json-file.ts';
 
-/** Everything that `offThread` can do in its thread, by the name it is called with. */
+/** The functions that `offThread` can run, by name. */
 export const OFF_THREAD_READERS = {
   backlog: readBacklog,
   context: buildContext,

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 
 type RealPlace = { real: string } | { missing: true } | { outside: true } | { fault: string };
 
-/** Where a path really leads, and whether that is still inside the folder. */
+/** Resolves a path's links, and checks that the result is inside the folder. */
 export async function resolveInside(folder: string, path: string): Promise<RealPlace> {
   try {
     const real = await realpath(path);
@@ -17,13 +17,13 @@ export async function resolveInside(folder: string, path: string): Promise<RealP
   }
 }
 
-/** Judged by the names alone. */
+/** Compares names alone, and resolves no links. */
 export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== '..' && !way.startsWith(`..${sep}`);
+  const inside = relative(folder, path);
+  return inside !== '..' && !inside.startsWith(`..${sep}`);
 }
 
-/** The path with links resolved, as far as it is there. */
+/** Resolves the links of that part of a path that exists. */
 export async function resolveExistingPart(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -36,16 +36,14 @@ export async function resolveExistingPart(path: string): Promise<string> {
 const ESCAPES: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r', '"': '\\"', '\\': '\\\\' };
 const UNUSUAL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}"\\]/u;
 
-/** A path for people, from its bytes (one character each): as it is, or quoted as git does when it would not be plain to read. */
+/** A path for people, from its bytes (one character each): as it is, or quoted like git does if it has unusual characters. */
 export function pathText(bytes: string): string {
-  const buffer = Buffer.from(bytes, 'latin1');
-  const text = buffer.toString('utf8');
-  const isText = Buffer.from(text, 'utf8').equals(buffer);
-  if (isText && !UNUSUAL.test(text)) return text;
-  return `"${[...(isText ? text : bytes)].map(each => escaped(each, isText)).join('')}"`;
+  const text = pathArgument(bytes);
+  if (text !== null && !UNUSUAL.test(text)) return text;
+  return `"${[...(text ?? bytes)].map(each => escaped(each, text !== null)).join('')}"`;
 }
 
-/** The same as an argument for a program, or null when it has no UTF-8 form and so cannot be one. */
+/** A path as an argument for a program, null if it is not valid UTF-8. */
 export function pathArgument(bytes: string): string | null {
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');
@@ -54,6 +52,13 @@ export function pathArgument(bytes: string): string | null {
 
 export const pathBytes = (root: string, path: string): Buffer =>
   Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+
+/** Paths, one character per byte, as input for git's `-z --stdin`. */
+export const joinPaths = (paths: readonly string[]): Buffer =>
+  Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
+
+/** Output of git's `-z`, one character per byte. */
+export const splitPaths = (output: Buffer): string[] => output.toString('latin1').split('\0').slice(0, -1);
 
 function escaped(character: string, isText: boolean): string {
   const known = ESCAPES[character];
@@ -66,7 +71,7 @@ function escaped(character: string, isText: boolean): string {
 
 const MAX_NAME_LENGTH = 40;
 
-/** `squad/<name>/<run>`, with whatever git allows in a branch left of the name. */
+/** `squad/<name>/<run>`, without characters that git does not allow in a branch. */
 export function branchOf(name: string, runId: string): string {
   return `squad/${refSafe(name) || 'agent'}/${runId}`;
 }
@@ -78,7 +83,7 @@ function refSafe(name: string): string {
     .replaceAll(/^[.-]+|[.-]+$/g, '');
 }
 
-/** Where the work trees of a repository are kept: its name for people, a hash so that two of one name stay apart. */
+/** Folder for the work trees of a repository: its name for people, and a hash to tell two of one name apart. */
 export function folderFor(folder: string, commonDir: string): string {
   const own = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir);
   return folderNamed(folder, own.replace(/\.git$/, '') || 'repository', commonDir);
@@ -90,7 +95,7 @@ export function folderNamed(folder: string, name: string, path: string): string 
   return join(folder, `${shown || 'repository'}-${hash}`);
 }
 
-/** No blanks either: many a build breaks in a folder with one. */
+/** No spaces either: many builds break in a folder with one. */
 const plain = (text: string): string =>
   text
     .normalize('NFC')

@@ -2,52 +2,52 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Editors write a file in several steps; whoever looks at once sees half of it. */
-const SETTLE_MS = 50;
-/** After a watch could not begin, or ended by itself. */
-const AGAIN_MS = 2_000;
+/** Editors write a file in several steps: reading at once would see half of it. */
+const DEBOUNCE_MS = 50;
+/** After a watch could not start, or failed. */
+const RETRY_MS = 2_000;
 const MAX_DEPTH = 3;
 const MAX_FOLDERS = 256;
 
-/** Paths inside the folder that changed; null when it cannot be told which. */
+/** Paths inside the folder that changed; null: unknown which. */
 export type Changed = ReadonlySet<string> | null;
 
 /**
- * Calls back, a moment after the first of several changes, when something in a folder or a few steps below it has changed.
- * The folder may come later, go, or be replaced. Returns how to stop. One watch for each folder: a recursive one of Node's
- * takes one for each file.
+ * Calls back, shortly after the first of several changes, when something in a folder or a few levels below it has changed. The
+ * folder may be created later, removed, or replaced. Returns a function that stops the watch. It uses one watch per folder:
+ * Node's recursive watch uses one per file.
  */
 export function watchFolder(folder: string, onChange: (changed: Changed) => void): () => void {
   const watches = new Map<string, { watcher: FSWatcher; ino: number }>();
   let names: Set<string> | null = new Set();
-  let settle: NodeJS.Timeout | undefined;
+  let debounce: NodeJS.Timeout | undefined;
   let retry: NodeJS.Timeout | undefined;
   let isOver = false;
 
-  const tell = (name: string | null) => {
+  const notify = (name: string | null) => {
     if (isOver) return;
     if (name === null) names = null;
     else names?.add(name);
-    settle ??= setTimeout(async () => {
-      settle = undefined;
+    debounce ??= setTimeout(async () => {
+      debounce = undefined;
       await follow();
       const changed = names;
       names = new Set();
       if (!isOver && (changed === null || changed.size > 0)) onChange(changed);
-    }, SETTLE_MS).unref();
+    }, DEBOUNCE_MS).unref();
   };
 
-  /** Puts a watch on every folder that has none, and takes away those of folders that are gone. */
+  /** Watches every folder that has no watch yet, and drops watches of folders that are gone. */
   async function follow(): Promise<void> {
     const seen = new Set<string>();
     const parent = dirname(folder);
-    if (!(await hold(parent, name => (name === null || name === basename(folder)) && tell(null)))) again();
+    if (!(await hold(parent, name => (name === null || name === basename(folder)) && notify(null)))) again();
     seen.add(parent);
     const left = [{ path: '', depth: 0 }];
     for (let next = left.shift(); next && seen.size < MAX_FOLDERS; next = left.shift()) {
       const { path, depth } = next;
       const place = join(folder, path);
-      if (!(await hold(place, name => tell(name === null ? null : join(path, name))))) continue;
+      if (!(await hold(place, name => notify(name === null ? null : join(path, name))))) continue;
       seen.add(place);
       if (depth === MAX_DEPTH) continue;
       for (const entry of await readdir(place, { withFileTypes: true }).catch(() => []))
@@ -56,7 +56,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
     for (const path of [...watches.keys()]) if (!seen.has(path)) drop(path);
   }
 
-  /** False when there is no such folder. One that was replaced is watched anew. */
+  /** False if there is no such folder. A folder that was replaced gets a new watch. */
   async function hold(path: string, onEvent: (name: string | null) => void): Promise<boolean> {
     const info = await stat(path).catch(() => null);
     if (!info?.isDirectory() || isOver) return false;
@@ -71,7 +71,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
         again();
       });
     } catch {
-      again(); // the system has no watches left, or it went this moment
+      again(); // the system has no watches left, or the folder was just removed
     }
     return true;
   }
@@ -81,7 +81,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
     retry ??= setTimeout(() => {
       retry = undefined;
       void follow();
-    }, AGAIN_MS).unref();
+    }, RETRY_MS).unref();
   }
 
   function drop(path: string): void {
@@ -92,7 +92,7 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
   void follow();
   return () => {
     isOver = true;
-    clearTimeout(settle);
+    clearTimeout(debounce);
     clearTimeout(retry);
     for (const path of [...watches.keys()]) drop(path);
   };
@@ -100,26 +100,26 @@ export function watchFolder(folder: string, onChange: (changed: Changed) => void
 
 interface NameWatchOptions {
   folder: string;
-  /** Only changes of this name in it count, and of the folder itself. */
+  /** Only changes of this name, and of the folder itself, are reported. */
   name: string;
   onChange(): void;
-  /** It cannot be watched; told once. */
+  /** The folder cannot be watched. Called once. */
   onTrouble(reason: string): void;
 }
 
-/** Watches one name in whatever folder is at a path: the folder may not be there yet, go away, and be replaced. */
+/** Watches one name in the folder at a path; the folder may be created later, removed, or replaced. */
 export class NameWatch {
   readonly #options: NameWatchOptions;
   #watcher: FSWatcher | null = null;
-  /** Which folder it was when the watch began. */
+  /** Of the folder when the watch started. */
   #identity: string | null = null;
-  #isTold = false;
+  #isReported = false;
 
   constructor(options: NameWatchOptions) {
     this.#options = options;
   }
 
-  /** Turns to the folder that is there now. What changes after this is told. */
+  /** Watches the folder that is there now. Later changes are reported. */
   async renew(): Promise<void> {
     const identity = await identityOf(this.#options.folder);
     if (identity === this.#identity) return;
@@ -140,26 +140,26 @@ export class NameWatch {
         if (changed === null || changed === name || changed === basename(folder)) onChange();
       });
       watcher.on('error', thrown => {
-        this.#tell(thrown);
+        this.#report(thrown);
         this.close();
         onChange();
       });
       this.#watcher = watcher;
       this.#identity = identity;
     } catch (thrown) {
-      // Gone in between: the folder around it tells when it comes back.
-      if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') this.#tell(thrown);
+      // It was just removed: the watch of its parent reports when it comes back.
+      if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') this.#report(thrown);
     }
   }
 
-  #tell(thrown: unknown): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
+  #report(thrown: unknown): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
     this.#options.onTrouble(thrown instanceof Error ? thrown.message : String(thrown));
   }
 }
 
-/** The number of an inode is given out again; the moment it was made is not. */
+/** Inode numbers are reused; the time of creation tells two folders apart. */
 async function identityOf(folder: string): Promise<string | null> {
   const info = await stat(folder, { bigint: true }).catch(() => null);
   return info?.isDirectory() ? `${info.dev}:${info.ino}:${info.birthtimeNs}` : null;

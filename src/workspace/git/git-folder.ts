@@ -3,17 +3,17 @@ import { existsSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readBounded, readFrom } from '../files/text-file.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
+import { COMMITTER } from './commits.ts';
 import type { Git } from './git.ts';
 
-/** Where a repository keeps its things; a linked work tree shares most of them. */
+/** The folders of a work tree; linked ones share `commonDir`. */
 export interface GitFolder {
   root: string;
   gitDir: string;
   commonDir: string;
 }
 
-/** The work tree around a folder, found as git finds it. A bare repository has none. */
+/** Finds the work tree around a folder as git does. A bare repository has none. */
 export async function findGitFolder(directory: string): Promise<GitFolder | null> {
   for (let root = directory; ; root = dirname(root)) {
     const gitDir = await gitDirAt(root);
@@ -28,25 +28,24 @@ export async function findGitFolder(directory: string): Promise<GitFolder | null
 
 const headLogOf = ({ gitDir }: GitFolder): string => join(gitDir, 'logs', 'HEAD');
 
-/** Everything HEAD of this work tree points to is appended to a list: how long that is now. 0 where none is kept. */
+/** Size of the log of this work tree's HEAD, to which git appends. 0 if there is none. */
 export const headLogSize = async (folder: GitFolder): Promise<number> =>
   (await stat(headLogOf(folder)).catch(() => null))?.size ?? 0;
 
-/** What was appended since. */
 export const headLogSince = async (folder: GitFolder, offset: number): Promise<string> =>
   (await readFrom(headLogOf(folder), offset)) ?? '';
 
 async function gitDirAt(root: string): Promise<string | 'unreadable' | null> {
   const path = join(root, '.git');
   const kind = kindOf(path);
-  // An empty folder of that name is none to git either: it goes on looking above.
+  // Git ignores an empty folder of that name too, and searches further up.
   if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
   if (kind === null) return null;
   const target = /^gitdir: (.+)$/s.exec(pathIn(await readBounded(path)) ?? '')?.[1];
   return target ? resolve(root, target) : 'unreadable';
 }
 
-/** Null: it cannot be told. */
+/** Null: unknown. */
 async function commonDirOf(gitDir: string): Promise<string | null> {
   const read = await readBounded(join(gitDir, 'commondir'));
   if (read === 'missing') return gitDir;
@@ -54,7 +53,7 @@ async function commonDirOf(gitDir: string): Promise<string | null> {
   return path && resolve(gitDir, path);
 }
 
-/** As git takes it: a blank at its end belongs to it. One that we could not spell as git does is none. */
+/** As git reads it: a trailing space belongs to the path. Null for a path that Node cannot represent exactly. */
 function pathIn(read: Buffer | 'missing' | 'unfit'): string | null {
   if (typeof read === 'string') return null;
   const text = read.toString('utf8').replace(/[\r\n]+$/, '');
@@ -67,11 +66,25 @@ function kindOf(path: string): 'folder' | 'file' | null {
   return stat?.isFile() ? 'file' : null;
 }
 
+const OPERATIONS: readonly [file: string, name: string][] = [
+  ['MERGE_HEAD', 'a merge'],
+  ['rebase-merge', 'a rebase'],
+  ['rebase-apply', 'a rebase'],
+  ['CHERRY_PICK_HEAD', 'a cherry-pick'],
+  ['REVERT_HEAD', 'a revert'],
+  ['sequencer', 'a cherry-pick or revert of several commits'],
+  ['BISECT_LOG', 'a bisect'],
+];
+
+/** The operation that somebody's git is in the middle of in this work tree, or null. */
+export const gitOperationInProgress = ({ folder: { gitDir } }: Git): string | null =>
+  OPERATIONS.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
+
 type Environment = Record<string, string | undefined>;
 
-/** The user, as they told git who they are, or Squad; nothing else of the user's configuration is taken. */
+/** The user's name and email from their git configuration, or Squad's. Takes nothing else from there. */
 export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
-  const ask = async (more: Record<string, string>) => {
+  const read = async (more: Record<string, string>) => {
     const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
     return parse(await git.run(args, { env: more, codes: [1] }));
   };
@@ -81,10 +94,10 @@ export async function committer(git: Git, env: Environment): Promise<Record<stri
       : []),
     ...(env.HOME ? [`${env.HOME}/.gitconfig`] : []),
   ];
-  let { name, email } = await ask({});
+  let { name, email } = await read({});
   for (const file of files.toReversed()) {
     if (name && email) break;
-    const found = await ask({ GIT_CONFIG_GLOBAL: file });
+    const found = await read({ GIT_CONFIG_GLOBAL: file });
     name ??= found.name;
     email ??= found.email;
   }
@@ -96,11 +109,10 @@ export async function committer(git: Git, env: Environment): Promise<Record<stri
 }
 
 function parse(list: Buffer): { name?: string; email?: string } {
-  const values = list
-    .toString()
+  const values = String(list)
     .split('\0')
     .map(entry => entry.split('\n'));
-  // The last one counts, as for git itself.
+  // The last one wins, as in git itself.
   const of = (key: string) => values.findLast(([name]) => name === key)?.[1];
   return { name: of('user.name'), email: of('user.email') };
 }

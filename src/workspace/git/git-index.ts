@@ -1,223 +1,242 @@
-import { randomBytes } from 'node:crypto';
-import { link, lstat, open, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdtemp, open, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { createProcessTable } from '../../process/table/process-table.ts';
-import { processesIn } from '../../process/table/processes-in.ts';
-import { SquadError } from '../../schema/error.ts';
-import { statWorkFile } from '../files/file-stamp.ts';
-import { type ScratchIndex, withScratchIndex } from '../worktrees/branch-commit.ts';
-import { type Git, GitError } from './git.ts';
+import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import { joinPaths, splitPaths } from '../files/paths.ts';
+import {
+  COMMITTER,
+  commitTree,
+  outputLine,
+  parseRawDiff,
+  type TreeChange,
+  type TreeEntry,
+} from './commits.ts';
+import { type Git, GitError, type GitRun, ignoreExitOne } from './git.ts';
 
-/** The index as it is now, byte for byte; null: there is none. Git only ever replaces it as a whole. */
-export const readIndex = (file: string): Promise<Buffer | null> =>
-  readFile(file).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return null;
-    throw thrown;
-  });
+// Paths are strings with one character per byte.
 
-/** Null when there is none: then `tip` is what the copy holds. */
-export async function copyIndex(
-  from: string,
-  to: ScratchIndex,
-  tip: () => string | Promise<string>,
-): Promise<Buffer | null> {
-  const found = await stat(from, { bigint: true }).catch(() => null);
-  const bytes = await readIndex(from);
-  if (!bytes || !found) {
-    await to.run(['read-tree', await tip()]);
-    return bytes;
-  }
-  const file = await open(to.file, 'wx', 0o600);
-  await file.writeFile(bytes).finally(() => file.close());
-  // Git takes a file that is younger than the index for changed perhaps, and looks: a copy must not be younger than what it is of.
-  const seconds = Number(found.mtimeNs - 1000n) / 1e9;
-  await utimes(to.file, seconds, seconds);
-  return bytes;
+interface IndexEntry {
+  /** Lower case: assume-unchanged. S: skip-worktree. */
+  tag: string;
+  mode: string;
+  path: string;
 }
 
-export const isSameIndex = (one: Buffer | null, other: Buffer | null): boolean =>
-  one === null || other === null ? one === other : one.equals(other);
+/** Files that the index tells git not to check. */
+export interface HiddenFiles {
+  /** Marked assume-unchanged. */
+  assumed: string[];
+  /** Marked skip-worktree, and in the folder all the same. */
+  skipped: string[];
+  /** Marked skip-worktree and not in the folder, as in a sparse checkout. */
+  absent: Set<string>;
+  /** Submodules: git does not report what is in those. */
+  links: string[];
+}
 
-/** For work with a copy of a work tree's index, beside it: so the real one is as it was or as it is to be, and nothing between. */
-export const withIndexCopy = <T>(
+/** Many files that were replaced are read again. */
+const REFRESH_TIMEOUT_MS = 120_000;
+const LIST_TIMEOUT_MS = 300_000;
+const MAX_LIST_BYTES = 400 * 1024 * 1024;
+
+/** A repository's configuration may make git overlook changes. */
+const THOROUGH = ['-c', 'core.trustctime=true', '-c', 'core.checkStat=default'];
+
+/** An index file (`GIT_INDEX_FILE`). Commits are made in a scratch one, without touching anybody else's. */
+export class GitIndex {
+  readonly file: string;
+  readonly git: Git;
+
+  constructor(git: Git, file: string) {
+    this.file = file;
+    this.git = git;
+  }
+
+  run(args: string[], input?: GitRun['input'], limitMs?: number): Promise<Buffer> {
+    return this.#run(args, { input, limitMs });
+  }
+
+  #run(args: string[], how: GitRun): Promise<Buffer> {
+    const env = { ...COMMITTER, GIT_INDEX_FILE: this.file };
+    return this.git.run(['-c', 'core.splitIndex=false', ...args], { ...how, env });
+  }
+
+  /** Makes this a copy of the index at `from`, or of the commit `tip` where there is none. Returns what it copied. */
+  async copy(from: string, tip?: string | (() => Promise<string>)): Promise<IndexFile | null> {
+    const found = await readIndex(from);
+    if (!found) {
+      if (tip) await this.run(['read-tree', typeof tip === 'string' ? tip : await tip()]);
+      return null;
+    }
+    await rm(this.file, { force: true });
+    const file = await open(this.file, 'wx', 0o600);
+    await file.writeFile(found.bytes).finally(() => file.close());
+    // Git reads files that are not older than the index to see whether they changed: the copy must not be younger than its source.
+    const seconds = Number(found.mtimeNs - 1000n) / 1e9;
+    await utimes(this.file, seconds, seconds);
+    return found;
+  }
+
+  /** Null removes the path. Either way a conflict at the path is resolved. */
+  async set(entries: readonly (readonly [path: string, entry: TreeEntry | null])[]): Promise<void> {
+    const removed = entries.flatMap(([path, entry]) => (entry ? [] : [path]));
+    const added = entries.flatMap(([path, entry]) => (entry ? [`${entry.mode} ${entry.oid}\t${path}`] : []));
+    await this.#update(['--force-remove', '-z', '--stdin'], removed);
+    await this.#update(['--add', '--replace', '-z', '--index-info'], added);
+  }
+
+  async #update(args: string[], lines: readonly string[]): Promise<void> {
+    if (lines.length > 0) await this.run(['update-index', ...args], joinPaths(lines), LIST_TIMEOUT_MS);
+  }
+
+  /** Entries that are not as in the commit. */
+  async changesFrom(commit: string, ...paths: string[]): Promise<TreeChange[]> {
+    const args = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', commit];
+    return parseRawDiff(await this.run([...args, '--', ...paths]));
+  }
+
+  /** Paths whose file is not as the index has it; with `commit`, whose file or entry is not as there. `folder` replaces the work tree. */
+  async changedPaths({ commit, folder }: { commit?: string; folder?: string } = {}): Promise<Set<string>> {
+    const options = [...THOROUGH, ...(folder === undefined ? [] : [`--work-tree=${folder}`])];
+    await this.run([...options, ...REFRESH], undefined, REFRESH_TIMEOUT_MS).catch(ignoreExitOne);
+    const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
+    const how = ['--name-only', '-z', '--no-renames', '--ignore-submodules=all'];
+    return new Set(splitPaths(await this.run([...options, ...list, ...how], undefined, LIST_TIMEOUT_MS)));
+  }
+
+  /** Files among these that a filter such as Git LFS belongs to. */
+  async filteredPaths(paths: readonly string[] | Promise<readonly string[]>): Promise<string[]> {
+    const input = Promise.resolve(paths).then(joinPaths);
+    const answer = splitPaths(
+      await this.run(['check-attr', '-z', '--stdin', 'filter'], input, LIST_TIMEOUT_MS),
+    );
+    return answer.filter((_, at) => at % 3 === 0 && !NO_FILTER.has(answer[at + 2]!));
+  }
+
+  paths = async (): Promise<Set<string>> =>
+    new Set(splitPaths(await this.run(['ls-files', '-z'], undefined, LIST_TIMEOUT_MS)));
+
+  /** As after `git reset`: git need not read again what it has read before, and reads the rest now. */
+  async reset(commit: string): Promise<void> {
+    await this.run(['read-tree', '--reset', commit]);
+    await this.run(REFRESH).catch(ignoreExitOne);
+  }
+
+  async hiddenFiles(only?: ReadonlySet<string>, signal?: AbortSignal): Promise<HiddenFiles> {
+    const how = { maxBytes: MAX_LIST_BYTES, limitMs: LIST_TIMEOUT_MS, signal };
+    const all = parseEntries(await this.#run(['ls-files', '-v', '--stage', '-z'], how));
+    const entries = only ? all.filter(({ path }) => only.has(path)) : all;
+    const marked = entries.filter(({ tag }) => tag.toUpperCase() === 'S').map(({ path }) => path);
+    const stats = await eachOf(marked, path => statWorkFile(this.git.folder.root, path));
+    const absent = new Set(marked.filter((_, at) => !stats[at]));
+    const assumed = entries.filter(({ tag, path }) => tag !== tag.toUpperCase() && !absent.has(path));
+    return {
+      assumed: assumed.map(({ path }) => path),
+      skipped: marked.filter(path => !absent.has(path)),
+      absent,
+      links: entries.filter(({ mode }) => mode === '160000').map(({ path }) => path),
+    };
+  }
+
+  /**
+   * Makes git check files (those in `only`, or all) whatever flags the index has for them: people hide changes of their own
+   * with `assume-unchanged` and `skip-worktree`. A file that a flag keeps out of the folder may stay away.
+   */
+  async unhide(only?: ReadonlySet<string>): Promise<HiddenFiles> {
+    const hidden = await this.hiddenFiles(only);
+    await this.#update(['--no-assume-unchanged', '-z', '--stdin'], hidden.assumed);
+    await this.#update(['--no-skip-worktree', '-z', '--stdin'], hidden.skipped);
+    return hidden;
+  }
+
+  setSkipWorktree = (paths: readonly string[]): Promise<void> =>
+    this.#update(['--skip-worktree', '-z', '--stdin'], paths);
+
+  // In a partial clone not every blob is here, nor needed.
+  writeTree = async (): Promise<string> => outputLine(await this.run(['write-tree', '--missing-ok']));
+
+  async commit(parent: string, message: string): Promise<string> {
+    return commitTree(this.git, await this.writeTree(), [parent], message);
+  }
+}
+
+const NO_FILTER = new Set(['unspecified', 'unset', 'set']);
+const REFRESH = ['update-index', '-q', '--refresh', '--ignore-submodules'];
+
+/** `parent` must be git's own folder if the index is to be installed later: only there a rename is enough. */
+export async function withScratchIndex<T>(
   git: Git,
-  tip: string,
-  use: (index: ScratchIndex) => Promise<T>,
-): Promise<T> =>
+  use: (index: GitIndex) => Promise<T>,
+  parent = tmpdir(),
+): Promise<T> {
+  const folder = await mkdtemp(join(parent, 'squad-index-'));
+  try {
+    return await use(new GitIndex(git, join(folder, 'index')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A copy of a work tree's index, next to it, so that it can be installed by a rename. */
+export const withIndexCopy = <T>(git: Git, tip: string, use: (index: GitIndex) => Promise<T>): Promise<T> =>
   withScratchIndex(
     git,
     async index => {
-      await copyIndex(join(git.folder.gitDir, 'index'), index, () => tip);
+      await index.copy(indexOf(git), tip);
       return use(index);
     },
     git.folder.gitDir,
   );
 
 /**
- * Paths, one character for each byte, whose file is not as the index has it; with `commit`, whose file or entry is not as there;
- * with `folder`, of the files in that one instead of the work tree.
+ * A copy of a work tree's index in which no file is hidden from git. Where there is no index the copy holds `tip`, or nothing:
+ * then git reads every file.
  */
-export async function changedPaths(
-  index: ScratchIndex,
-  { commit, folder }: { commit?: string; folder?: string } = {},
-): Promise<Set<string>> {
-  const options = [...THOROUGH, ...(folder === undefined ? [] : [`--work-tree=${folder}`])];
-  await index
-    .run(
-      [...options, 'update-index', '-q', '--refresh', '--ignore-submodules'],
-      undefined,
-      REFRESH_TIMEOUT_MS,
-    )
-    .catch(ignoreExitOne);
-  const list = commit === undefined ? ['diff-files'] : ['diff-index', commit];
-  const how = ['--name-only', '-z', '--no-renames', '--ignore-submodules=all'];
-  return listed(await index.run([...options, ...list, ...how]));
-}
-
-/** Many files that were replaced are read again. */
-const REFRESH_TIMEOUT_MS = 120_000;
-
-/** A configuration may have git overlook changes. */
-const THOROUGH = ['core.ignoreStat=false', 'core.trustctime=true', 'core.checkStat=default'].flatMap(
-  setting => ['-c', setting],
-);
-
-export const listed = (output: Buffer): Set<string> =>
-  new Set(output.toString('latin1').split('\0').slice(0, -1));
-
-/** By 1 git only says that not all is as the index has it. */
-export function ignoreExitOne(trouble: unknown): void {
-  if (!(trouble instanceof GitError) || trouble.exitCode !== 1) throw trouble;
-}
-
-/** Files that the index says are kept out of the folder: those that are there all the same, and those that are not. */
-interface KeptOut {
-  present: string[];
-  absent: Set<string>;
-}
-
-/**
- * Makes git look at these paths (bytes, one character each) whatever flags the index has for them: by `assume-unchanged` and
- * `skip-worktree` people hide changes of their own. A file that is not in the folder because of a flag may stay away.
- */
-export async function clearSkipWorktree(
-  index: ScratchIndex,
-  root: string,
-  paths: readonly string[],
-): Promise<KeptOut> {
-  const keptOut: KeptOut = { present: [], absent: new Set() };
-  if (paths.length === 0) return keptOut;
-  const asked = new Set(paths);
-  const assumed: string[] = [];
-  for (const line of (await index.run(['ls-files', '-v', '-z'])).toString('latin1').split('\0')) {
-    const [tag = '', path] = [line[0], line.slice(2)];
-    if (!asked.has(path)) continue;
-    const isKeptOut = tag.toUpperCase() === 'S';
-    const isAbsent = isKeptOut && !(await statWorkFile(root, path));
-    if (isAbsent) keptOut.absent.add(path);
-    else if (isKeptOut) keptOut.present.push(path);
-    if (tag !== tag.toUpperCase() && !isAbsent) assumed.push(path);
-  }
-  await flag(index, '--no-assume-unchanged', assumed);
-  await flag(index, '--no-skip-worktree', keptOut.present);
-  return keptOut;
-}
-
-export const setSkipWorktree = (index: ScratchIndex, paths: readonly string[]): Promise<void> =>
-  flag(index, '--skip-worktree', paths);
-
-async function flag(index: ScratchIndex, option: string, paths: readonly string[]): Promise<void> {
-  if (paths.length === 0) return;
-  const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1');
-  await index.run(['update-index', option, '-z', '--stdin'], input);
-}
-
-/** How long the agent's own git is waited for. */
-const LOCK_TIMEOUT_MS = 10_000;
-const TRY_EVERY_MS = 10;
-const LOOK_EVERY_MS = 250;
-
-/** Git writes what it has into its lock long before, or is still at work. */
-const STALE_MS = 5_000;
-
-const processes = createProcessTable();
-let marked: Promise<string> | null = null;
-
-interface LockOptions {
-  patienceMs?: number;
-  /** The work tree, where it is one that Squad made: nobody's git but the run's is at work there. */
-  ownTree?: string;
-}
-
-/**
- * Does the work while no git changes the index: it is git's own lock. One that a hub left behind when it died is taken over, in
- * a work tree of ours also the empty one of a git that was killed. Throws GIT_BUSY.
- */
-export async function withIndexLock<T>(
-  gitDir: string,
-  work: () => Promise<T>,
-  { patienceMs = LOCK_TIMEOUT_MS, ownTree }: LockOptions = {},
-): Promise<T> {
-  const lock = join(gitDir, 'index.lock');
-  const end = performance.now() + patienceMs;
-  for (let lookAt = 0; !(await lay(gitDir, lock)); ) {
-    const now = performance.now();
-    if (now >= lookAt && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
-    else if (now > end) throw busy(lock, patienceMs);
-    // Not in step with whoever else tries.
-    else await pause(TRY_EVERY_MS * (1 + Math.random()));
-    if (now >= lookAt) lookAt = now + LOOK_EVERY_MS;
-  }
-  try {
-    return await work();
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-/** Written first and put in place whole: killed at any moment, a lock of ours says whose it is. */
-async function lay(gitDir: string, lock: string): Promise<boolean> {
-  const own = join(gitDir, `squad-index-lock-${randomBytes(8).toString('hex')}`);
-  marked ??= markOfThisProcess();
-  await writeFile(own, await marked, { mode: 0o600, flag: 'wx' });
-  try {
-    await link(own, lock);
-    return true;
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    // Gone: whoever has the lock may have tidied up.
-    if (code === 'EEXIST' || code === 'ENOENT') return false;
-    throw thrown;
-  } finally {
-    await rm(own, { force: true });
-  }
-}
-
-async function markOfThisProcess(): Promise<string> {
-  const startTime = (await processes.snapshot()).get(process.pid)?.startTime ?? '';
-  return `squad ${process.pid} ${startTime}\n`;
-}
-
-async function isLeftBehind(lock: string, ownTree: string | undefined): Promise<boolean> {
-  const [stats, content] = await Promise.all([
-    lstat(lock).catch(() => null),
-    readFile(lock, 'latin1').catch(() => null),
-  ]);
-  if (!stats?.isFile() || content === null || stats.uid !== process.getuid?.()) return false;
-  const [, pid, startTime] = MARK.exec(content) ?? [];
-  if (pid !== undefined) return !processes.alive({ pid: Number(pid), startTime: startTime! });
-  // A time in the future is from before the clock was set back.
-  const isFresh = Math.abs(Date.now() - stats.mtimeMs) < STALE_MS;
-  if (content !== '' || ownTree === undefined || isFresh) return false;
-  const there = processesIn(ownTree);
-  return there !== null && !there.some(({ command }) => GIT.test(command));
-}
-
-const MARK = /^squad (\d+) (.+)\n$/;
-const GIT = /^(\S*\/)?git(-\S+)?( |$)/;
-
-const busy = (lock: string, patienceMs: number): SquadError =>
-  new SquadError('GIT_BUSY', `Another git holds ${lock} for longer than ${patienceMs / 1000} s.`, {
-    suggestions: ['Wait for that git to end, or remove the file when none is at work there; then try again.'],
+export const withHonestIndex = <T>(
+  git: Git,
+  use: (index: GitIndex, hidden: HiddenFiles) => Promise<T>,
+  tip?: string,
+): Promise<T> =>
+  withScratchIndex(git, async index => {
+    await index.copy(indexOf(git), tip);
+    return use(index, await index.unhide());
   });
+
+export interface IndexFile {
+  bytes: Buffer;
+  mtimeNs: bigint;
+}
+
+export const isSameIndex = (one: IndexFile | null, other: IndexFile | null): boolean =>
+  one === null || other === null ? one === other : one.bytes.equals(other.bytes);
+
+export const indexOf = ({ folder: { gitDir } }: Git): string => join(gitDir, 'index');
+
+/** The work tree's own index: only to be read. */
+export const ownIndex = (git: Git): GitIndex => new GitIndex(git, indexOf(git));
+
+/** The index, null where there is none. Git only ever replaces it as a whole. An agent may have put something else there. */
+export async function readIndex(path: string): Promise<IndexFile | null> {
+  const how = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+  const file = await open(path, how).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw new GitError(`its index cannot be read (${error.code})`);
+  });
+  if (!file) return null;
+  try {
+    const found = await file.stat({ bigint: true });
+    if (!found.isFile()) throw new GitError('its index is not a file');
+    return { bytes: await file.readFile(), mtimeNs: found.mtimeNs };
+  } finally {
+    await file.close();
+  }
+}
+
+/** `H 100644 1234… 0\tpath` */
+const parseEntries = (output: Buffer): IndexEntry[] =>
+  splitPaths(output).map(line => ({
+    tag: line[0]!,
+    mode: line.slice(2, 8),
+    path: line.slice(line.indexOf('\t') + 1),
+  }));

@@ -1,5 +1,6 @@
 import type { ChangedFile } from '../../schema/evidence.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
+import { splitPaths } from '../files/paths.ts';
+import { COMMITTER, parseRawDiff, type TreeChange } from './commits.ts';
 import type { Git, GitRun } from './git.ts';
 
 export interface StatusEntry {
@@ -8,46 +9,64 @@ export interface StatusEntry {
   isUntracked: boolean;
 }
 
-export interface Status {
+export interface StatusLine extends StatusEntry {
+  isUnmerged: boolean;
+  /** Letter for the file in the folder, compared with the index: `.` is unchanged. */
+  inFolder: string;
+  isSubmodule: boolean;
+}
+
+export interface Status<E extends StatusEntry = StatusEntry> {
   head: string | null;
   branch: string | null;
-  entries: StatusEntry[];
+  entries: E[];
 }
 
 const ARGUMENTS = [
   ...['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=all', '--no-renames'],
-  // A submodule has a configuration of its own, so git must not go into it; that it is at another commit shows from outside.
+  // A submodule has its own configuration, so git must not run in it; that it is at another commit shows from outside.
   ...['--ignore-submodules=dirty', '--no-ahead-behind'],
 ];
 
-/** The whole repository's state against its HEAD, by one process. */
-export async function readStatus(git: Git, how: GitRun = {}): Promise<Status> {
-  return parseStatus(await git.run(ARGUMENTS, how));
+/** The whole repository's state against its HEAD, by one process; `options` are git's own, before the command. */
+export async function readStatus(
+  git: Git,
+  how: GitRun = {},
+  options: readonly string[] = [],
+): Promise<Status<StatusLine>> {
+  return parseStatus(await git.run([...options, ...ARGUMENTS], how));
 }
 
-/** Without untracked files: git does not look for any, and reads no ignore rules. */
+/** Without untracked files: git does not search for any, and reads no ignore rules. */
 export async function readTrackedStatus(git: Git, how: GitRun = {}): Promise<Status> {
   return parseStatus(await git.run([...ARGUMENTS, '--untracked-files=no'], how));
-}
-
-/** All of it in one thread: where several are looked at at once, more of them only get in each other's way. */
-export async function readStatusAmongMany(git: Git): Promise<Status> {
-  return parseStatus(await git.run(['-c', 'core.preloadIndex=false', ...ARGUMENTS]));
 }
 
 /** Fields before the path, by the letter a line begins with. */
 const FIELDS: Record<string, number> = { '1': 8, u: 10, '?': 1 };
 
-function parseStatus(output: Buffer): Status {
-  const status: Status = { head: null, branch: null, entries: [] };
-  for (const line of output.toString('latin1').split('\0')) {
+function parseStatus(output: Buffer): Status<StatusLine> {
+  const status: Status<StatusLine> = { head: null, branch: null, entries: [] };
+  for (const line of splitPaths(output)) {
     if (line.startsWith('# branch.oid ')) status.head = unless(line.slice(13), '(initial)');
     else if (line.startsWith('# branch.head '))
       status.branch = unless(Buffer.from(line.slice(14), 'latin1').toString(), '(detached)');
-    const fields = FIELDS[line[0] ?? ''];
-    if (fields) status.entries.push({ path: afterFields(line, fields), isUntracked: line[0] === '?' });
+    const fields = FIELDS[line[0]!];
+    if (fields) status.entries.push(parseLine(line, fields));
   }
   return status;
+}
+
+/** `1 .M N... 100644 100644 100644 1234… 5678… path`, `u UU …`, `? path` */
+function parseLine(line: string, fields: number): StatusLine {
+  const [kind] = line;
+  return {
+    path: afterFields(line, fields),
+    isUntracked: kind === '?',
+    isUnmerged: kind === 'u',
+    inFolder: kind === '1' ? line[3]! : '.',
+    isSubmodule: kind === '1' && line.split(' ', 6).slice(4).includes('160000'),
+  };
 }
 
 const unless = (value: string, nothing: string): string | null => (value === nothing ? null : value);
@@ -65,7 +84,7 @@ export interface TrackedChange {
   lines: { insertions: number; deletions: number } | null;
 }
 
-/** For every comparison: nothing of the repository's configuration changes how it looks or what it runs. */
+/** For every comparison: the repository's configuration changes neither its output nor what it runs. */
 export const PLAIN_DIFF = [
   ...['diff', '--no-ext-diff', '--no-textconv', '--no-renames', '--no-color', '--no-relative', '-O/dev/null'],
   ...['--ignore-submodules=dirty', '--submodule=short', '--diff-algorithm=default'],
@@ -77,7 +96,7 @@ interface TrackedChanges {
   uncounted: string | null;
 }
 
-/** Tracked files that the work tree holds otherwise than the commit `base`; with `tip`, that this commit does. */
+/** Tracked files that differ between the commit `base` and the work tree, or the commit `tip`. */
 export async function trackedChanges(
   git: Git,
   base: string,
@@ -89,9 +108,9 @@ export async function trackedChanges(
     });
   try {
     return { byPath: parseChanges(await list('--numstat'), true), uncounted: null };
-  } catch (trouble) {
-    // One file that cannot be read, a pipe say, and git counts none. It can still name them.
-    return { byPath: parseChanges(await list(), false), uncounted: (trouble as Error).message };
+  } catch (error) {
+    // If it cannot read one file, such as a pipe, git counts none. It can still name them.
+    return { byPath: parseChanges(await list(), false), uncounted: (error as Error).message };
   }
 }
 
@@ -99,24 +118,24 @@ const COUNTS = /^(\d+|-)\t(\d+|-)\t(.*)$/s;
 
 function parseChanges(output: Buffer, hasCounts: boolean): Map<string, TrackedChange> {
   const changes = new Map<string, TrackedChange>();
-  const doubtful = new Set<string>();
-  const tokens = output.toString('latin1').split('\0');
+  const uncertain = new Set<string>();
+  const tokens = splitPaths(output);
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at]!;
     if (token.startsWith(':')) {
       const path = tokens[++at] ?? '';
       changes.set(path, { path, status: letter(token), lines: null });
-      if (hasCounts && token.endsWith('M') && !changesMode(token)) doubtful.add(path);
+      if (hasCounts && token.endsWith('M') && !changesMode(token)) uncertain.add(path);
       continue;
     }
     const [, insertions, deletions, path = ''] = COUNTS.exec(token) ?? [];
-    doubtful.delete(path);
+    uncertain.delete(path);
     const change = changes.get(path);
     if (change && insertions !== '-')
       change.lines = { insertions: Number(insertions), deletions: Number(deletions) };
   }
-  // Named, but with nothing to count: only its date is another. Git lists it unless it may refresh its index.
-  for (const path of doubtful) changes.delete(path);
+  // Named, but with nothing to count: only its date changed. Git lists such files unless it may refresh its index.
+  for (const path of uncertain) changes.delete(path);
   return changes;
 }
 
@@ -128,14 +147,6 @@ function letter(raw: string): TrackedChange['status'] {
   return last === 'A' || last === 'D' || last === 'T' ? last : 'M';
 }
 
-/** A file that is otherwise in one commit than in another. */
-export interface TreeChange {
-  /** Bytes of the path from the root, one character each. */
-  path: string;
-  was: boolean;
-  is: boolean;
-}
-
 interface TreeChanges {
   files: TreeChange[];
   /** Submodules that are at another commit. */
@@ -143,18 +154,12 @@ interface TreeChanges {
 }
 
 export async function treeChanges(git: Git, from: string, to: string): Promise<TreeChanges> {
-  const tokens = (await git.run([...PLAIN_DIFF, '--raw', '-z', from, to, '--'], { env: COMMITTER }))
-    .toString('latin1')
-    .split('\0');
-  const changes: TreeChanges = { files: [], submodules: [] };
-  for (let at = 0; at + 1 < tokens.length; at += 2) {
-    const [head = '', path = ''] = tokens.slice(at, at + 2);
-    const [oldMode, newMode] = [head.slice(1, 7), head.slice(8, 14)];
-    if (oldMode === SUBMODULE || newMode === SUBMODULE) changes.submodules.push(path);
-    else changes.files.push({ path, was: oldMode !== ABSENT, is: newMode !== ABSENT });
-  }
-  return changes;
+  const all = parseRawDiff(
+    await git.run([...PLAIN_DIFF, '--raw', '--no-abbrev', '-z', from, to, '--'], { env: COMMITTER }),
+  );
+  const isSubmodule = ({ was, is }: TreeChange) => was?.mode === '160000' || is?.mode === '160000';
+  return {
+    files: all.filter(change => !isSubmodule(change)),
+    submodules: all.filter(isSubmodule).map(({ path }) => path),
+  };
 }
-
-const ABSENT = '000000';
-const SUBMODULE = '160000';

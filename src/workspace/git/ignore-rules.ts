@@ -1,14 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import { splitPaths } from '../files/paths.ts';
 import { readBounded } from '../files/text-file.ts';
 import type { Git, GitRun } from './git.ts';
 import { readStatus, readTrackedStatus, type Status } from './git-status.ts';
 
 /**
- * Ignore rules that no commit or diff shows: `core.excludesFile` (or git's default file of the user), then `.git/info/exclude`,
- * one character for each byte. The last rule that matches decides, so the two are one list. Null: they cannot be read.
+ * Ignore rules that no commit or diff shows: `core.excludesFile` (or the user's default file), then `.git/info/exclude`, one
+ * character per byte. The last rule that matches decides, so the two are one list. Null: they cannot be read.
  */
 export async function readIgnoreRules(git: Git): Promise<string | null> {
   const files = [await excludesFile(git), join(git.folder.commonDir, 'info', 'exclude')];
@@ -17,7 +18,7 @@ export async function readIgnoreRules(git: Git): Promise<string | null> {
   return texts.map(text => (typeof text === 'string' ? '' : rulesIn(text))).join('');
 }
 
-/** The status under the rules of an earlier moment, so that rules added or removed since then make no difference. */
+/** The status under earlier rules, so that rules added or removed since then make no difference. */
 export async function readStatusUnder(git: Git, rules: string | null, how: GitRun = {}): Promise<Status> {
   if (rules === null || rules === (await readIgnoreRules(git))) return readStatus(git, how);
   const [status, untracked] = await Promise.all([
@@ -34,10 +35,7 @@ export async function hiddenIgnoreFiles(git: Git, since: number, how: GitRun = {
   const env = { ...how.env, GIT_LITERAL_PATHSPECS: '0' };
   const output = await git.run([...ignored, '--', ':(top,glob)**/.gitignore'], { ...how, env });
   // Ignored folders are listed too, because git does not search them.
-  const paths = output
-    .toString('latin1')
-    .split('\0')
-    .filter(path => /(^|\/)\.gitignore$/.test(path));
+  const paths = splitPaths(output).filter(path => /(^|\/)\.gitignore$/.test(path));
   const stats = await eachOf(paths, path => statWorkFile(git.folder.root, path));
   // A stat with bigints has whole milliseconds.
   return paths.filter((_, at) => Number(stats[at]?.ctimeMs ?? 0) >= Math.floor(since));
@@ -49,14 +47,13 @@ async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<str
     const file = join(folder, 'rules');
     await writeFile(file, rules, 'latin1');
     const excludes = ['--exclude-per-directory=.gitignore', `--exclude-from=${file}`];
-    const output = await git.run(['ls-files', '--others', '-z', ...excludes], how);
-    return output.toString('latin1').split('\0').slice(0, -1);
+    return splitPaths(await git.run(['ls-files', '--others', '-z', ...excludes], how));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** The setting is rare: git is only asked when a configuration file mentions it. */
+/** The setting is rare: git runs only if a configuration file mentions it. */
 async function excludesFile(git: Git): Promise<string | null> {
   const { commonDir, gitDir } = git.folder;
   const configs = [join(commonDir, 'config'), join(gitDir, 'config.worktree')];
@@ -80,3 +77,35 @@ const rulesIn = (text: Buffer): string =>
     .filter(line => line.trim() !== '' && !line.startsWith('#'))
     .map(line => `${line}\n`)
     .join('');
+
+/**
+ * Options that make git ignore what the user ignores everywhere (editors' folders, secrets): that must not be committed in the
+ * user's name. Git finds the default file by itself; of the user's configuration only the name of another file is taken.
+ */
+export async function userExcludes(git: Git, env: Record<string, string | undefined>): Promise<string[]> {
+  const { HOME, XDG_CONFIG_HOME } = env;
+  if (!HOME) return [];
+  const files = [join(HOME, '.gitconfig'), join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git', 'config')];
+  const isNaming = await Promise.all(files.map(mentionsExcludes));
+  const naming = files.filter((_, at) => isNaming[at]);
+  if (naming.length === 0) return [];
+  // The repository's own configuration wins.
+  const [own, ...users] = await Promise.all(
+    [undefined, ...naming].map(file => configuredExcludes(git, file)),
+  );
+  const named = own ? undefined : users.find(answer => answer !== '');
+  return named ? ['-c', `core.excludesFile=${named}`] : [];
+}
+
+/** Setting names have one spelling; each git process saved is time that somebody would wait. */
+async function mentionsExcludes(file: string): Promise<boolean> {
+  const text = await readFile(file, 'latin1').catch(() => '');
+  return /excludesfile|include/i.test(text);
+}
+
+async function configuredExcludes(git: Git, userConfig?: string): Promise<string> {
+  const args = ['config', '--includes', '--type=path', '--get', 'core.excludesFile'];
+  const env = userConfig === undefined ? undefined : { GIT_CONFIG_GLOBAL: userConfig };
+  // The user's own git reports a configuration that it cannot read.
+  return String(await git.run(args, { codes: [1], env }).catch(() => '')).trim();
+}

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { until } from '../../process/testing/turn-fixture.ts';
-import { withIndexLock } from './git-index.ts';
+import { withIndexLock } from './index-lock.ts';
 
 const isLinux = process.platform === 'linux';
 const busy = { code: 'GIT_BUSY' };
@@ -32,7 +32,7 @@ function locked(content: string | null, ageMs = 0): { gitDir: string; lock: stri
 
 const take = (gitDir: string, ownTree?: string) =>
   withIndexLock(gitDir, async () => readFileSync(join(gitDir, 'index.lock'), 'latin1'), {
-    ...{ patienceMs: 50, ownTree },
+    ...{ timeoutMs: 50, ownTree },
   });
 
 const startTimeOf = async (pid: number): Promise<string> =>

@@ -13,10 +13,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { splitPaths } from '../files/paths.ts';
 import { readBounded } from '../files/text-file.ts';
 import type { GitFolder } from './git-folder.ts';
 
-/** One setting of a git configuration, one character for each byte. Null: it has a name and no value, which is true. */
+/** A git setting, one character per byte. Null: a name without a value, which means true. */
 export interface Setting {
   key: string;
   value: string | null;
@@ -24,24 +25,23 @@ export interface Setting {
 
 /** From `git config --list -z`. */
 export function settingsIn(list: Buffer): Setting[] {
-  const entries = list.toString('latin1').split('\0').slice(0, -1);
-  return entries.map(entry => {
+  return splitPaths(list).map(entry => {
     const at = entry.indexOf('\n');
     return at === -1 ? { key: entry, value: null } : { key: entry.slice(0, at), value: entry.slice(at + 1) };
   });
 }
 
-/** What of a repository's configuration our git is told: nothing that names a program, a work tree or another file of settings. */
+/** The settings of a repository that our git gets: none that names a program, a work tree or another configuration file. */
 function harmless(settings: readonly Setting[]): Setting[] {
   return settings.flatMap(({ key, value }) => {
     if (PLAIN.has(key) || NAMED.test(key)) return [{ key, value }];
     if (/^extensions\.[^.]+$/.test(key) && key !== WORKTREE_CONFIG) return [{ key, value }];
-    // That there is a driver counts: what it would merge is a conflict, for somebody to merge by hand.
+    // Keep the fact that there is a merge driver, but let it fail: its files conflict, and a person merges them.
     return /^merge\..*\.driver$/s.test(key) ? [{ key, value: 'false' }] : [];
   });
 }
 
-/** What one work tree alone may say. */
+/** The same for the configuration of one work tree. */
 const harmlessInWorktree = (settings: readonly Setting[]): Setting[] =>
   harmless(settings).filter(({ key }) => !FORMAT.test(key));
 
@@ -50,7 +50,7 @@ const hasWorktreeConfig = (settings: readonly Setting[]): boolean => {
   return last !== undefined && (last.value === null || /^(true|yes|on|[1-9]\d*)$/i.test(last.value));
 };
 
-/** As a file that git reads back to the same. */
+/** A configuration file that git reads as exactly these settings. */
 const configText = (settings: readonly Setting[]): string =>
   settings.map(({ key, value }) => `${header(key)}\n\t${nameOf(key)}${quoted(value)}\n`).join('');
 
@@ -84,7 +84,7 @@ type ReadSettings = (config: Buffer) => Promise<Setting[]>;
 
 let parent: string | null = null;
 
-/** A folder that no agent can write to. Without this it is one in the temporary folder, for as long as this process lives. */
+/** Sets the parent folder, one that no agent can write to. The default is a temporary one that this process deletes when it ends. */
 export function keepPrivateGitIn(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   parent = realpathSync(folder);
@@ -92,8 +92,8 @@ export function keepPrivateGitIn(folder: string): void {
 }
 
 /**
- * What our git takes for the folder that a repository's work trees share: links to all that is in it, and a configuration of
- * our own. Null: the repository's cannot be read. An agent may have changed that in between, so it is looked at for each call.
+ * The folder that our git uses as a repository's common git folder: links to its content, and a configuration file of ours.
+ * Null: the repository's configuration cannot be read. It is read for each call, because an agent may have changed it.
  */
 export async function privateGit(folder: GitFolder, read: ReadSettings): Promise<string | null> {
   const config = await settingsAt(join(folder.commonDir, 'config'), read);
@@ -110,7 +110,7 @@ const MAX_CACHED = 500;
 const known = new Map<string, Promise<Setting[]>>();
 const written = new Map<string, string>();
 
-/** By what it says: the usual call finds it as it was, and needs no other git. */
+/** Cached by content, so that the usual call needs no git process to read it. */
 async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
   const config = await readBounded(path);
   if (config === 'missing') return [];
@@ -120,9 +120,9 @@ async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] |
   if (found) return found;
   const settings = read(config);
   remember(known, text, settings);
-  return settings.catch(trouble => {
+  return settings.catch(error => {
     known.delete(text);
-    throw trouble;
+    throw error;
   });
 }
 
@@ -132,28 +132,18 @@ function placeOf({ commonDir, gitDir }: GitFolder, isPerWorktree: boolean): stri
   return join(parent, createHash('sha256').update(key).digest('hex').slice(0, 32), '.git');
 }
 
-/** All that git looks for there, but hooks, settings and what only its own commands for remotes and repairs need. */
+/** Everything git reads there, except hooks, settings and files for commands that Squad does not use. */
 const LINKS = [
-  ...[
-    'HEAD',
-    'objects',
-    'refs',
-    'packed-refs',
-    'reftable',
-    'logs',
-    'worktrees',
-    'info',
-    'shallow',
-    'modules',
-  ],
+  ...['HEAD', 'objects', 'refs', 'packed-refs', 'reftable', 'logs'],
+  ...['worktrees', 'info', 'shallow', 'modules'],
 ];
 
-/** In one go, so that what is remembered is what is there. */
+/** Synchronous, so that the cache never differs from the disk. */
 function write(place: string, commonDir: string, config: string): void {
   const file = join(place, 'config');
   if (written.get(place) === config && existsSync(file)) return;
   mkdirSync(place, { recursive: true, mode: 0o700 });
-  // What is not there yet may come: git follows a link to it then.
+  // A link may dangle: git follows it once its target exists.
   for (const name of LINKS) link(join(commonDir, name), join(place, name));
   writeFileSync(`${file}.new`, config, { encoding: 'latin1', mode: 0o600 });
   renameSync(`${file}.new`, file);
@@ -169,7 +159,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-/** Of a repository that is gone. */
+/** Whether it belongs to a repository that is gone. */
 function isLeft(folder: string): boolean {
   const objects = join(folder, '.git', 'objects');
   return lstatSync(objects, { throwIfNoEntry: false }) !== undefined && !existsSync(objects);

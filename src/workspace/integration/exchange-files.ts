@@ -1,80 +1,242 @@
-import { type BigIntStats, unlinkSync } from 'node:fs';
-import { rm, rmdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import {
+  type BigIntStats,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+  unlinkSync,
+} from 'node:fs';
+import { mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Checkpoint } from '../../core/ports/integration.ts';
-import { pathBytes } from '../files/paths.ts';
-import type { TreeChange } from '../git/git-status.ts';
-import { isSameFile, look, placeIfAbsent, removeIfUnchanged } from './file-exchange.ts';
-import { type FileStash, saveConflictingCopy } from './file-stash.ts';
+import { stampOf } from '../files/file-stamp.ts';
+import { pathBytes, pathText } from '../files/paths.ts';
+import type { TreeChange } from '../git/commits.ts';
+import type { Git } from '../git/git.ts';
+import { withScratchIndex } from '../git/git-index.ts';
 
-/** So many, and then others have their turn. */
-const AT_ONCE = 32;
+/** After this many files the hub serves others. */
+const FILES_PER_TURN = 32;
+const MAX_COPIES = 100;
+
+/** Holds files while others take their places: on the disk of the work tree, so that a rename is enough. */
+export interface FileStash {
+  folder: string;
+  old: string;
+  next: string;
+}
 
 interface Exchange {
   root: string;
-  aside: FileStash;
-  /** As they were when they were found to be in the old commit: to be taken out, when they still are. */
+  stash: FileStash;
+  /** Files to be taken out if they are still as they were when they were found to be in the old commit. */
   goes: ReadonlyMap<string, BigIntStats>;
   files: readonly TreeChange[];
-  /** Of these the new content is ready. */
+  /** Files whose new content is in the stash. */
   comes: ReadonlySet<string>;
 }
 
 /**
  * Takes old files out, puts new ones in, and only then drops the old ones: what somebody saves to any of them meanwhile is what
- * stays. Returns what is worth telling.
+ * stays. Returns notes for the user.
  */
 export async function exchangeFiles(exchange: Exchange, checkpoint: Checkpoint): Promise<string[]> {
-  const { root, aside, goes, files, comes } = exchange;
+  const { root, stash, goes, files, comes } = exchange;
   const out = new Map<string, BigIntStats>();
   const put = new Map<string, BigIntStats>();
   const isOut = () => checkpoint('old file taken out');
-  const leaves = ({ path }: TreeChange): boolean => {
+  const takeOut = ({ path }: TreeChange): boolean => {
     const seen = goes.get(path);
-    if (!seen || !removeIfUnchanged(root, path, { seen, into: aside.old, isOut })) return false;
+    if (!seen || !removeIfUnchanged(root, path, { seen, into: stash.old, isOut })) return false;
     out.set(path, seen);
     return true;
   };
 
   const removed = files.filter(({ is }) => !is);
-  await inTurns(removed, leaves);
-  for (const { path } of removed) if (out.has(path)) await removeEmptied(root, path);
+  await inTurns(removed, takeOut);
+  for (const { path } of removed) if (out.has(path)) await removeEmptyFolders(root, path);
   checkpoint('old files removed');
 
   await inTurns(files, change => {
     const { path } = change;
-    if (!comes.has(path) || (goes.has(path) && !leaves(change))) return;
-    if (!placeIfAbsent(root, path, pathBytes(aside.next, path))) return;
-    const stat = look(pathBytes(root, path));
-    if (stat) put.set(path, stat);
+    if (!comes.has(path) || (goes.has(path) && !takeOut(change))) return;
+    if (!placeIfAbsent(root, path, pathBytes(stash.next, path))) return;
+    const stats = lstatOrNull(pathBytes(root, path));
+    if (stats) put.set(path, stats);
   });
   checkpoint('new files written');
 
   const notes: string[] = [];
   await inTurns([...out], ([path, seen]) => {
-    const file = pathBytes(aside.old, path);
-    if (isSameFile(look(file), seen)) return unlinkSync(file);
-    // Saved by somebody who had it open: ours goes again.
+    const file = pathBytes(stash.old, path);
+    if (isSameFile(lstatOrNull(file), seen)) return unlinkSync(file);
+    // Saved by somebody who had it open: our version goes again.
     const ours = put.get(path);
-    if (ours) removeIfUnchanged(root, path, { seen: ours, into: aside.next });
+    if (ours) removeIfUnchanged(root, path, { seen: ours, into: stash.next });
     if (!placeIfAbsent(root, path, file)) notes.push(saveConflictingCopy(root, path, file));
   });
-  await rm(aside.folder, { recursive: true, force: true });
+  await rm(stash.folder, { recursive: true, force: true });
   return notes;
 }
 
 async function inTurns<T>(items: readonly T[], act: (item: T) => unknown): Promise<void> {
   for (const [at, item] of items.entries()) {
-    if (at % AT_ONCE === AT_ONCE - 1) await breathe();
+    if (at % FILES_PER_TURN === FILES_PER_TURN - 1) await nextTurn();
     act(item);
   }
 }
 
-/** A folder that nothing is left in goes with its last file, as git does it. */
-async function removeEmptied(root: string, path: string): Promise<void> {
+/** Removes the folders that the file was the last in, as git does. */
+async function removeEmptyFolders(root: string, path: string): Promise<void> {
+  const isRemoved = (folder: string) =>
+    rmdir(pathBytes(root, folder)).then(
+      () => true,
+      () => false,
+    );
   for (let folder = dirname(path); folder !== '.'; folder = dirname(folder))
-    if (!(await rmdir(pathBytes(root, folder)).then(yes, no))) return;
+    if (!(await isRemoved(folder))) return;
 }
-const yes = () => true;
-const no = () => false;
+
+/** Whoever creates a stash holds the index, so there is one at a time. */
+export async function createStash({ folder: { root, gitDir } }: Git): Promise<FileStash> {
+  const [tree, inGit] = await Promise.all([stat(root), stat(gitDir)]);
+  const [inGitFolder, inWorkTree] = stashes(root, gitDir);
+  const stash = tree.dev === inGit.dev ? inGitFolder : inWorkTree;
+  for (const folder of [stash.old, stash.next]) await mkdir(folder, { recursive: true });
+  return stash;
+}
+
+/**
+ * After a process that was killed on the way: puts back the files that it had taken out, unless another file is there and the
+ * old one is as in the commit. Returns notes for the user.
+ */
+export async function restoreStash(git: Git, commit: string): Promise<string[]> {
+  const { root, gitDir } = git.folder;
+  const notes: string[] = [];
+  for (const { folder, old } of stashes(root, gitDir)) {
+    if (!existsSync(folder)) continue;
+    const paths = existsSync(old) ? await filesIn(old) : [];
+    const inCommit = await filesAsIn(git, commit, old);
+    for (const path of paths) {
+      const file = pathBytes(old, path);
+      if (!placeIfAbsent(root, path, file) && !inCommit.has(path))
+        notes.push(saveConflictingCopy(root, path, file));
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+  return notes;
+}
+
+function stashes(root: string, gitDir: string): [FileStash, FileStash] {
+  const at = (folder: string) => ({ folder, old: join(folder, 'old'), next: join(folder, 'new') });
+  return [at(join(gitDir, 'squad-aside')), at(join(root, '.squad-aside'))];
+}
+
+/** Files under a folder that are as in the commit. */
+const filesAsIn = (git: Git, commit: string, folder: string): Promise<Set<string>> =>
+  withScratchIndex(git, async index => {
+    await index.run(['read-tree', commit]);
+    const changed = await index.changedPaths({ folder });
+    return new Set([...(await index.paths())].filter(path => !changed.has(path)));
+  });
+
+async function filesIn(folder: string, under = ''): Promise<string[]> {
+  const entries = await readdir(pathBytes(folder, under), { encoding: 'latin1', withFileTypes: true });
+  const found = entries.map(entry => {
+    const path = under === '' ? entry.name : `${under}/${entry.name}`;
+    return entry.isDirectory() ? filesIn(folder, path) : [path];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+// Below nothing waits between a check and the action that depends on it: others save to these files meanwhile.
+
+const lstatOrNull = (file: Buffer): BigIntStats | null => {
+  try {
+    return lstatSync(file, { bigint: true });
+  } catch {
+    return null;
+  }
+};
+
+/** A rename changes the change time, and nothing that is compared here. */
+const isSameFile = (one: BigIntStats | null, other: BigIntStats): boolean =>
+  one !== null &&
+  one.ino === other.ino &&
+  one.size === other.size &&
+  one.mtimeNs === other.mtimeNs &&
+  one.mode === other.mode;
+
+/**
+ * Moves a file to the same path in another folder if it is still what was seen; true when it is out. A file that is saved to at
+ * the last moment goes back; if another file has taken its place by then, it stays out, and differs from what was seen.
+ */
+function removeIfUnchanged(
+  root: string,
+  path: string,
+  { seen, into, isOut = () => {} }: { seen: BigIntStats; into: string; isOut?: () => void },
+): boolean {
+  const [file, out] = [pathBytes(root, path), pathBytes(into, path)];
+  try {
+    if (!hasFolders(root, path) || !hasFolders(into, path, 'make')) return false;
+    const now = lstatOrNull(file);
+    if (!now || stampOf(now) !== stampOf(seen)) return false;
+    renameSync(file, out);
+  } catch {
+    return false;
+  }
+  isOut();
+  return isSameFile(lstatOrNull(out), seen) || !placeIfAbsent(root, path, out);
+}
+
+/** Moves a file to a path where there is none, never over another: false when there is one, or the file cannot be put there. */
+function placeIfAbsent(root: string, path: string, file: Buffer): boolean {
+  const target = pathBytes(root, path);
+  try {
+    if (!hasFolders(root, path, 'make')) return false;
+    if (lstatSync(file).isSymbolicLink()) symlinkSync(readlinkSync(file, { encoding: 'buffer' }), target);
+    else linkSync(file, target);
+  } catch (thrown) {
+    const { code = '' } = thrown as NodeJS.ErrnoException;
+    return NO_LINKS.has(code) && !lstatOrNull(target) && succeeds(() => renameSync(file, target));
+  }
+  succeeds(() => unlinkSync(file));
+  return true;
+}
+
+/** Not every file system has links, and there are none to folders. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+function succeeds(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether folders, and no links to others, lead to a path. */
+function hasFolders(root: string, path: string, make?: 'make'): boolean {
+  const folder = dirname(path);
+  if (folder === '.') return true;
+  if (!hasFolders(root, folder, make)) return false;
+  const found = lstatOrNull(pathBytes(root, folder));
+  if (found || !make) return found?.isDirectory() ?? false;
+  mkdirSync(pathBytes(root, folder));
+  return true;
+}
+
+/** For a file that was saved twice in one moment: both versions stay. */
+function saveConflictingCopy(root: string, path: string, file: Buffer): string {
+  for (let at = 1; at <= MAX_COPIES; at++) {
+    const copy = `${path}.kept-${at}`;
+    if (placeIfAbsent(root, copy, file))
+      return `${pathText(path)} was saved meanwhile, and is ${pathText(copy)}`;
+  }
+  throw new Error(`${pathText(path)} was saved meanwhile and cannot be put back`);
+}

@@ -6,17 +6,18 @@ import { SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { eachOf } from '../files/file-stamp.ts';
-import { pathText } from '../files/paths.ts';
+import { pathText, splitPaths } from '../files/paths.ts';
+import { branchTip, readRefs } from '../git/commits.ts';
 import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { committer } from '../git/git-folder.ts';
-import { PLAIN_DIFF, readStatusAmongMany } from '../git/git-status.ts';
+import { PLAIN_DIFF, readStatus } from '../git/git-status.ts';
 import { folderFit } from './folder-fit.ts';
-import { moveTarget, settleMove, tipOf } from './move-target.ts';
+import { moveTarget, settleMove } from './move-target.ts';
 import { hiddenInMerge, trialMerge } from './trial-merge.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** What a work tree has changed since it left its base branch, by two git processes side by side. Never rejects. */
+/** Files that a work tree has changed since it left its base branch, by two git processes in parallel. Never rejects. */
 export async function touchedFiles(worktree: Worktree, env: Environment): Promise<Touched> {
   try {
     const isThere = existsSync(worktree.path);
@@ -26,35 +27,35 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
       isThere ? uncommittedFiles(git) : [],
     ]);
     const files = new Set([...committed, ...uncommitted]);
-    // It does not come along when the branch is merged.
+    // It is left out when the branch is merged.
     files.delete(FEEDBACK_FILE);
     return { files: [...files].sort(), why: null };
-  } catch (trouble) {
-    if (trouble instanceof GitError) return { files: null, why: trouble.message };
-    return { files: null, why: `the folder could not be looked at (${(trouble as Error).message})` };
+  } catch (error) {
+    if (error instanceof GitError) return { files: null, why: error.message };
+    return { files: null, why: `the folder could not be read (${(error as Error).message})` };
   }
 }
 
-/** Since the branch left its base, so that what it took over from there meanwhile does not count. */
+/** Since the branch left its base, so that commits it has merged from there do not count. */
 async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: string): Promise<string[]> {
   const since = async (from: string) => {
-    const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--']);
-    return list
-      .toString('latin1')
-      .split('\0')
-      .filter(path => path !== '')
-      .map(pathText);
+    return splitPaths(await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--'])).map(
+      pathText,
+    );
   };
   if (baseBranch === null) return since(base);
-  return since(`refs/heads/${baseBranch}`).catch(trouble => {
-    // Somebody may have removed that branch; the commit it began at is still there.
-    if (trouble instanceof GitError && trouble.exitCode === 128) return since(base);
-    throw trouble;
+  return since(`refs/heads/${baseBranch}`).catch(error => {
+    // Somebody may have removed that branch; the base commit is still there.
+    if (error instanceof GitError && error.exitCode === 128) return since(base);
+    throw error;
   });
 }
 
-const uncommittedFiles = async (git: Git): Promise<string[]> =>
-  (await readStatusAmongMany(git)).entries.map(({ path }) => pathText(path));
+/** In one thread: several work trees are read at once, and more threads would only be in each other's way. */
+async function uncommittedFiles(git: Git): Promise<string[]> {
+  const { entries } = await readStatus(git, {}, ['-c', 'core.preloadIndex=false']);
+  return entries.map(({ path }) => pathText(path));
+}
 
 /** Each work tree takes two git processes, and each of those most of a core. */
 const AT_ONCE = Math.max(2, availableParallelism());
@@ -63,8 +64,8 @@ export function createIntegration(env: Record<string, string | undefined> = proc
   const within = async <T>(repository: string, work: (git: Git) => Promise<T>): Promise<T> => {
     try {
       return await work(await openGit(repository, env));
-    } catch (trouble) {
-      throw gitFailure(`The branches of ${repository} could not be worked on`, trouble);
+    } catch (error) {
+      throw gitFailure(`Git failed on the branches of ${repository}`, error);
     }
   };
   return {
@@ -89,28 +90,24 @@ export function createIntegration(env: Record<string, string | undefined> = proc
 }
 
 async function readTips(git: Git, into: string | null): Promise<Map<string, BranchTip>> {
-  const list = async (...more: string[]) => {
-    const args = ['for-each-ref', '--format=%(objectname) %(refname)', ...more, 'refs/heads/squad/'];
-    return String(await git.run(args))
-      .split('\n')
-      .filter(line => line !== '')
-      .map(
-        line => [line.slice(line.indexOf(' ') + 1).replace('refs/heads/', ''), line.split(' ')[0]!] as const,
-      );
-  };
-  const target = into === null ? null : await tipOf(git, into);
-  const [all, open] = await Promise.all([list(), target === null ? [] : list(`--no-merged=${target}`)]);
-  const isOpen = new Set(open.map(([branch]) => branch));
+  const target = into === null ? null : await branchTip(git, into);
+  const [all, open] = await Promise.all([
+    readRefs(git, 'refs/heads/squad/'),
+    target === null ? null : readRefs(git, `--no-merged=${target}`, 'refs/heads/squad/'),
+  ]);
   return new Map(
-    all.map(([branch, tip]) => [branch, { tip, isMerged: target !== null && !isOpen.has(branch) }]),
+    [...all].map(([ref, tip]) => [
+      ref.replace('refs/heads/', ''),
+      { tip, isMerged: open !== null && !open.has(ref) },
+    ]),
   );
 }
 
 async function readTarget(git: Git, branch: string): Promise<Target> {
-  const commit = await tipOf(git, branch);
+  const commit = await branchTip(git, branch);
   if (commit === null)
     throw new SquadError('INVALID_INPUT', `There is no branch ${branch} in ${git.folder.root}`, {
-      suggestions: ['Name one that is there: --into BRANCH (`git branch` lists them).'],
+      suggestions: ['Name an existing one: --into BRANCH (`git branch` lists them).'],
     });
   const list = String(await git.run(['worktree', 'list', '--porcelain', '-z']));
   const holders = list

@@ -1,19 +1,24 @@
-import { existsSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { type BigIntStats, existsSync } from 'node:fs';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { branchMoved, targetBlocked } from '../../core/integration/checklist.ts';
 import type { Checkpoint, TargetMove } from '../../core/ports/integration.ts';
-import { type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
+import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import { joinPaths, pathText } from '../files/paths.ts';
+import { branchTip, isAncestor, type TreeChange } from '../git/commits.ts';
+import { type Git, ignoreExitOne, openGit, runWithLockRetry } from '../git/git.ts';
 import { committer } from '../git/git-folder.ts';
-import { withIndexLock } from '../git/git-index.ts';
-import { restoreStash } from './file-stash.ts';
+import { type GitIndex, indexOf, withIndexCopy } from '../git/git-index.ts';
+import { treeChanges } from '../git/git-status.ts';
+import { withIndexLock } from '../git/index-lock.ts';
+import { createStash, exchangeFiles, restoreStash } from './exchange-files.ts';
 import { folderFit } from './folder-fit.ts';
-import { followBranch } from './follow-branch.ts';
-import { isIn } from './trial-merge.ts';
 
 type Environment = Record<string, string | undefined>;
 
-/** The branch goes first: from then on whoever finds the work half done can only go on with it. */
+const CHECKOUT_TIMEOUT_MS = 120_000;
+
+/** Moves the branch first: from then on whoever finds the work half done can only finish it. */
 export async function moveTarget(
   move: TargetMove,
   env: Environment,
@@ -37,42 +42,27 @@ export async function moveTarget(
   });
 }
 
-/** After a move that did not come to its end. */
+/** Finishes a move that was interrupted after the branch had moved, or undoes it. */
 export async function settleMove(
   move: TargetMove,
   env: Environment,
 ): Promise<{ moved: boolean; notes: string[] }> {
   const git = await openGit(move.repository, env);
-  const tip = await tipOf(git, move.target);
-  const moved = tip !== null && (tip === move.to || (await isIn(git, move.to, tip)));
+  const tip = await branchTip(git, move.target);
+  const moved = tip !== null && (await isAncestor(git, move.to, tip));
   if (move.folder === null || !existsSync(move.folder)) return { moved, notes: [] };
   const folder = await openGit(move.folder, env);
   return withIndexLock(folder.folder.gitDir, async () => {
-    await removeScratch(folder.folder.gitDir);
+    await removeScratchIndexes(folder.folder.gitDir);
     const notes = await restoreStash(folder, move.from);
-    const isThere = (await checkedOut(folder)) === `refs/heads/${move.target}`;
-    if (!moved || !isThere || tip !== move.to) return { moved, notes };
+    const head = String(await folder.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim();
+    if (tip !== move.to || head !== `refs/heads/${move.target}`) return { moved, notes };
     return { moved, notes: [...notes, ...(await followBranch(folder, move, () => {}))] };
   });
 }
 
-/** Exactly this branch, not what git makes of a name: null where there is none. */
-export async function tipOf(git: Git, branch: string): Promise<string | null> {
-  try {
-    const args = ['show-ref', '--verify', '--hash', `refs/heads/${branch}`];
-    return String(await git.run(args)).trim();
-  } catch (trouble) {
-    if (trouble instanceof GitError && /not a valid ref/.test(trouble.said)) return null;
-    throw trouble;
-  }
-}
-
-async function checkedOut(git: Git): Promise<string> {
-  return String(await git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim();
-}
-
-/** What a process that was killed had of the index: whoever makes one there does so one at a time. */
-async function removeScratch(gitDir: string): Promise<void> {
+/** Left by a process that was killed; the caller holds the index, so nobody else has one there. */
+async function removeScratchIndexes(gitDir: string): Promise<void> {
   for (const name of await readdir(gitDir))
     if (name.startsWith('squad-index-')) await rm(join(gitDir, name), { recursive: true, force: true });
 }
@@ -85,9 +75,100 @@ async function moveRef(
   const args = ['update-ref', '--create-reflog', '-m', 'squad integrate', `refs/heads/${target}`, to, from];
   try {
     await runWithLockRetry(git, args, { env });
-  } catch (trouble) {
-    const tip = await tipOf(git, target);
-    if (tip !== from) throw branchMoved(target, trouble);
-    throw trouble;
+  } catch (error) {
+    if ((await branchTip(git, target)) !== from) throw branchMoved(target, error);
+    throw error;
   }
+}
+
+/**
+ * Brings files and index of a work tree from one commit to another, after its branch. A file is taken out only if it is as in
+ * the old commit, and nothing is written over another file; so it may start again from wherever a killed process left it. The
+ * caller holds the index, and has restored the stash. Returns notes about what is not as it should be.
+ */
+const followBranch = (git: Git, move: TargetMove, checkpoint: Checkpoint): Promise<string[]> =>
+  withIndexCopy(git, move.from, before =>
+    withIndexCopy(git, move.from, after => follow(git, move, { before, after }, checkpoint)),
+  );
+
+async function follow(
+  git: Git,
+  { from, to }: TargetMove,
+  { before, after }: Record<'before' | 'after', GitIndex>,
+  checkpoint: Checkpoint,
+): Promise<string[]> {
+  const { root } = git.folder;
+  const { files } = await treeChanges(git, from, to);
+  if (await isDone(before, to, files)) return [];
+  await after.run(['read-tree', '-i', '-m', from, to]);
+  const paths = new Set(files.map(({ path }) => path));
+  await before.unhide(paths);
+  const hidden = await after.unhide(paths);
+
+  // Read before git reads the files: if they are the same afterwards, this is what git has read.
+  const seen = await statsOf(root, files);
+  const [unlikeOld, unlikeNew] = [await before.changedPaths(), await after.changedPaths()];
+  const goes = new Map<string, BigIntStats>();
+  const wanted: string[] = [];
+  for (const { path, was, is } of files) {
+    const stat = seen.get(path);
+    const isOld = stat && was && !unlikeOld.has(path) && (!is || unlikeNew.has(path));
+    if (isOld) goes.set(path, stat);
+    // A folder in its place is not a file.
+    const isFree = !stat || stat.isDirectory();
+    if (is && (isOld || isFree) && !hidden.absent.has(path)) wanted.push(path);
+  }
+
+  const stash = await createStash(git);
+  let notes: string[];
+  try {
+    const comes = await writeNew(after, stash.next, wanted);
+    notes = await exchangeFiles({ root, stash, goes, files, comes }, checkpoint);
+  } finally {
+    await rm(stash.next, { recursive: true, force: true });
+  }
+  const unlikeAfter = await after.changedPaths();
+  await after.setSkipWorktree(hidden.skipped.filter(path => !unlikeAfter.has(path)));
+  await rename(after.file, indexOf(git));
+  checkpoint('index installed');
+
+  const present = await statsOf(root, files);
+  return [
+    ...files
+      .filter(({ path, is }) => is && unlikeAfter.has(path))
+      .map(({ path }) => `${pathText(path)} was left as it is in the folder`),
+    ...files
+      .filter(({ path, is }) => !is && present.get(path)?.isDirectory() === false)
+      .map(({ path }) => `${pathText(path)} is still in the folder: it had changes of its own`),
+    ...notes,
+  ];
+}
+
+/** The index is installed last: if it is there, so is everything else. */
+async function isDone(index: GitIndex, to: string, files: readonly TreeChange[]): Promise<boolean> {
+  const left = new Set((await index.changesFrom(to)).map(({ path }) => path));
+  return files.length > 0 && !files.some(({ path }) => left.has(path));
+}
+
+/** Writes files into a folder of their own, so that the attributes are those of the new commit too. Returns those that are complete. */
+async function writeNew(
+  index: GitIndex,
+  folder: string,
+  paths: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (paths.length === 0) return new Set();
+  const command = [`--work-tree=${folder}`, 'checkout-index', '-q', '-u', '-z', '--stdin'];
+  try {
+    await index.run(command, joinPaths(paths), CHECKOUT_TIMEOUT_MS);
+    return new Set(paths);
+  } catch (error) {
+    ignoreExitOne(error);
+    const changed = await index.changedPaths({ folder });
+    return new Set(paths.filter(path => !changed.has(path)));
+  }
+}
+
+async function statsOf(root: string, files: readonly TreeChange[]): Promise<Map<string, BigIntStats>> {
+  const found = await eachOf(files, ({ path }) => statWorkFile(root, path));
+  return new Map(files.flatMap(({ path }, at) => (found[at] ? [[path, found[at]] as const] : [])));
 }

@@ -4,23 +4,23 @@ import type { Trial, TrialBranch, TrialOutcome } from '../../core/ports/integrat
 import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
 import { branchDiff } from '../evidence/diff.ts';
-import { pathText } from '../files/paths.ts';
+import { pathText, splitPaths } from '../files/paths.ts';
+import { COMMITTER, commitTree, isAncestor } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
 import { PLAIN_DIFF } from '../git/git-status.ts';
 import { withoutFeedback } from '../review/feedback-commits.ts';
-import { COMMITTER } from '../worktrees/branch-commit.ts';
 
 interface Onto {
   commit: string;
   branch: string;
 }
 
-/** A big merge takes git longer than a look does. */
+/** For a big merge. */
 const MERGE_TIMEOUT_MS = 120_000;
 const MAX_MESSAGES = 20;
 const MAX_MESSAGE_LENGTH = 300;
 
-/** Merges one branch after another in the object database alone. What conflicts is left out, and the others go on. */
+/** Merges one branch after another, in the object database alone. Leaves out branches that conflict. */
 export async function trialMerge(
   git: Git,
   onto: Onto,
@@ -39,12 +39,12 @@ export async function trialMerge(
   return { result, outcomes };
 
   async function mergeOne({ branch, tip, message }: TrialBranch): Promise<TrialOutcome> {
-    if (await isIn(git, tip, result)) return { outcome: 'nothing' };
+    if (await isAncestor(git, tip, result)) return { outcome: 'nothing' };
     const theirs = await withoutFeedback(git, result, tip);
     const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
     const said = await git
       .run(merge, { codes: [1], limitMs: MERGE_TIMEOUT_MS, signal, env: identity })
-      .catch(explained);
+      .catch(nullIfUnrelated);
     if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
     const { tree, files, messages } = parseMerge(said);
     if (files.length > 0 || messages.length > 0) {
@@ -55,25 +55,14 @@ export async function trialMerge(
       return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names) };
     }
     const changed = await changedFiles(git, result, tree);
-    const commit = ['commit-tree', '-p', result, '-p', tip, '-m', `Merge ${branch}: ${message}`, tree];
-    const made = String(await git.run(commit, { env: identity })).trim();
-    return { outcome: 'merged', commit: made, files: changed };
-  }
-}
-
-export async function isIn(git: Git, commit: string, other: string): Promise<boolean> {
-  try {
-    await git.run(['merge-base', '--is-ancestor', commit, other], { env: COMMITTER });
-    return true;
-  } catch (trouble) {
-    if (trouble instanceof GitError && trouble.exitCode === 1) return false;
-    throw trouble;
+    const commit = await commitTree(git, tree, [result, tip], `Merge ${branch}: ${message}`, identity);
+    return { outcome: 'merged', commit, files: changed };
   }
 }
 
 async function changedFiles(git: Git, from: string, to: string): Promise<number> {
   const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--'], { env: COMMITTER });
-  return list.toString('latin1').split('\0').length - 1;
+  return splitPaths(list).length;
 }
 
 /** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */
@@ -105,32 +94,27 @@ function readable(messages: readonly string[], names: readonly (readonly [string
 
 const UNRELATED = 'it has no commit in common with the target';
 
-/** Null: the two cannot be merged at all. */
-function explained(trouble: unknown): null {
-  if (trouble instanceof GitError && /unrelated histories/.test(trouble.said)) return null;
-  if (trouble instanceof GitError && /usage: git merge-tree|unknown option/i.test(trouble.said))
-    throw new SquadError(
-      'GIT_FAILED',
-      'This git cannot merge without a folder: version 2.38 or later is needed.',
-      {
-        suggestions: ['Update git, then try again. Nothing was changed.'],
-        cause: trouble,
-      },
-    );
-  throw trouble;
+function nullIfUnrelated(error: unknown): null {
+  if (error instanceof GitError && /unrelated histories/.test(error.said)) return null;
+  if (error instanceof GitError && /usage: git merge-tree|unknown option/i.test(error.said))
+    throw new SquadError('GIT_FAILED', 'This git is too old: merging needs version 2.38 or later.', {
+      suggestions: ['Update git, then try again. Nothing was changed.'],
+      cause: error,
+    });
+  throw error;
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_NAMED = 8;
 
-/** Warns of files to which a merge would add control, reading-direction or invisible characters. */
+/** Warns of files to which a merge would add control, bidirectional or invisible characters. */
 export async function hiddenInMerge(git: Git, from: string, to: string): Promise<string[]> {
   if (from === to) return [];
   const { text, isTruncated } = await branchDiff(git, from, to, MAX_BYTES);
   const found: string[] = [];
   for (const { path, body } of diffFiles(text)) {
     if (hasHidden(addedLines(body))) found.push(visibleLine(path));
-    // Others are served between two files.
+    // Let the hub serve others between two files.
     await setImmediate();
   }
   const named = found.slice(0, MAX_NAMED).join(', ');

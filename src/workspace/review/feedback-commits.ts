@@ -1,32 +1,29 @@
 import { FEEDBACK_FILE } from '../../schema/review.ts';
+import { COMMITTER, entryAt, outputLine, SQUAD_EMAIL } from '../git/commits.ts';
 import type { Git } from '../git/git.ts';
-import { COMMITTER, EMAIL, entryAt, line, withScratchIndex } from '../worktrees/branch-commit.ts';
+import { withScratchIndex } from '../git/git-index.ts';
 
 interface FeedbackCommits {
-  /** Those that hold nothing but the feedback file, by their short ids. */
+  /** Short ids of commits that change nothing but the feedback file. */
   ids: ReadonlySet<string>;
-  /** Squad has put the file there, or taken it away: it is nobody else's work. */
+  /** Squad has written or removed the file: it is nobody else's work. */
   isOurs: boolean;
 }
 
-/** Of the commits that these arguments of `git log` choose, those with which Squad gave feedback or took it out again. */
+/** Among the commits that these arguments of `git log` select, finds those in which Squad wrote or removed feedback. */
 export async function feedbackCommits(git: Git, chosen: string[]): Promise<FeedbackCommits> {
   const format = [
-    '-z',
-    '--format=%x1e%h',
-    '--name-only',
-    '--no-renames',
-    '--no-color',
-    '--no-show-signature',
+    ...['-z', '--format=%x1e%h', '--name-only'],
+    ...['--no-renames', '--no-color', '--no-show-signature'],
   ];
-  const output = await git.run(['log', ...format, '--fixed-strings', `--author=<${EMAIL}>`, ...chosen]);
+  const output = await git.run(['log', ...format, '--fixed-strings', `--author=<${SQUAD_EMAIL}>`, ...chosen]);
   const commits = output.toString('latin1').split('\x1e').slice(1).map(toCommit);
   const touching = commits.filter(({ paths }) => paths.includes(FEEDBACK_FILE));
   const only = touching.filter(({ paths }) => paths.length === 1);
   return { ids: new Set(only.map(({ id }) => id)), isOurs: only.length > 0 };
 }
 
-/** A reviewer's words are not the work of the run they were for. */
+/** A reviewer's feedback is not the work of the run that it was for. */
 export const withoutReview = <F extends { path: string }>(files: readonly F[]): F[] =>
   files.filter(({ path }) => path !== FEEDBACK_FILE);
 
@@ -36,13 +33,13 @@ function toCommit(text: string): { id: string; paths: string[] } {
 }
 
 /**
- * A branch as it is to be merged: a reviewer's words were for its author, so that file is as it was before the branch.
- * Two branches that both have one would conflict otherwise.
+ * A commit to merge instead of the tip, with the feedback file as it was before the branch: feedback was for the author, and two
+ * branches with feedback would conflict.
  */
 export async function withoutFeedback(git: Git, onto: string, tip: string): Promise<string> {
   const now = await entryAt(git, tip, FEEDBACK_FILE);
   if (now === null) return tip;
-  const base = line(await git.run(['merge-base', onto, tip], { codes: [1], env: COMMITTER }));
+  const base = outputLine(await git.run(['merge-base', onto, tip], { codes: [1], env: COMMITTER }));
   const before = base === '' ? null : await entryAt(git, base, FEEDBACK_FILE);
   if (before?.oid === now.oid) return tip;
   return withScratchIndex(git, async index => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Worktree } from '../../schema/worktree.ts';
-import { createBranches } from '../worktrees/branches.ts';
+import { createBranches } from '../worktrees/run-branch.ts';
 import { Repository } from './repository.ts';
 
 export class BranchFixture {

@@ -1,31 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { openRegular } from '../../process/output/regular-file.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
+import { COMMITTER, entryAt, outputLine, sameContent, type TreeEntry } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
-import {
-  asBytes,
-  COMMITTER,
-  type Entry,
-  entryAt,
-  line,
-  sameContent,
-  withScratchIndex,
-} from './branch-commit.ts';
-import { type BranchPlace, headOf, tipOf } from './branch-place.ts';
-import { type FolderFile, readFolderFile } from './folder-file.ts';
+import { ownIndex, withScratchIndex } from '../git/git-index.ts';
+import type { RunBranch } from './run-branch.ts';
 
-/** One file with this text on the tip, or without it, as commits that nothing points to yet. */
+export const asBytes = (path: string): string => Buffer.from(path).toString('latin1');
+
+/** Makes commits, which nothing points to yet, that put this text into one file on the tip, or remove the file. */
 export async function prepareFile(
-  place: BranchPlace,
+  branch: RunBranch,
   { path, text }: { path: string; text: string | null },
   message: string,
 ): Promise<BranchMove | null> {
-  const { git } = place;
-  const tip = await tipOf(place);
+  const { git } = branch;
+  const tip = await branch.tip();
   const was = await entryAt(git, tip, path);
   if (text === null && !was) return null;
   if (was?.mode === '040000' || was?.mode === '160000')
     throw failed(path, 'the branch has a folder of that name');
-  const own = await uncommitted(place, tip, { path, was, mustFit: text !== null });
+  const own = await uncommitted(branch, tip, { path, was, mustFit: text !== null });
   return withScratchIndex(git, async index => {
     await index.run(['read-tree', tip]);
     let parent = tip;
@@ -42,38 +40,36 @@ export async function prepareFile(
   });
 }
 
-/** What the agent has in the file and in no commit: from the folder, or only staged. Null: nothing. */
+/** The agent's version of the file that is in no commit: the one in the folder, or one that is only staged. */
 async function uncommitted(
-  place: BranchPlace,
+  branch: RunBranch,
   tip: string,
-  { path, was, mustFit }: { path: string; was: Entry | null; mustFit: boolean },
-): Promise<Entry | null> {
-  const { git, worktree, ref, hasFolder } = place;
-  if (!hasFolder || (await headOf(place)) !== ref) return null;
+  { path, was, mustFit }: { path: string; was: TreeEntry | null; mustFit: boolean },
+): Promise<TreeEntry | null> {
+  const { git, worktree } = branch;
+  if (!branch.hasFolder || (await branch.head()) !== branch.ref) return null;
   const file = await readFolderFile(worktree.path, path);
   if (file.kind === 'barred') throw failed(path, file.why);
   if (file.kind === 'folder' && !file.isEmpty && mustFit)
     throw failed(path, 'there is a folder of that name');
   const inFolder = await entryOf(git, file, path);
   if (inFolder && !sameContent(inFolder, was)) return inFolder;
-  const args = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--no-abbrev', tip, '--', path];
-  const [raw = '', name] = String(await git.run(args, { env: COMMITTER })).split('\0');
-  const [, mode = '', , oid = '', how] = raw.slice(1).split(' ');
-  const isStaged = name === path && (how === 'A' || how === 'M' || how === 'T') && mode !== '160000';
-  return isStaged && !sameContent({ mode, oid }, was) ? { mode, oid } : null;
+  const [staged] = await ownIndex(git).changesFrom(tip, path);
+  const isStaged = staged?.path === asBytes(path) && staged.is?.mode !== '160000';
+  return isStaged && !sameContent(staged.is, was) ? staged.is : null;
 }
 
-/** The same as git would have it; null for what git would not. */
-export async function entryOf(git: Git, file: FolderFile, path: string): Promise<Entry | null> {
+/** The file as git would store it, null for what git does not store. */
+async function entryOf(git: Git, file: FolderFile, path: string): Promise<TreeEntry | null> {
   if (!('bytes' in file)) return null;
   if (file.kind === 'link') return { mode: '120000', oid: await store(git, file.bytes, null) };
   return { mode: file.isExecutable ? '100755' : '100644', oid: await store(git, file.bytes, path) };
 }
 
-/** With a path, line ends are made what the repository's attributes want them to be in commits. */
+/** With a path, line ends are converted as the repository's attributes say. */
 async function store(git: Git, input: Buffer, path: string | null): Promise<string> {
   const args = ['-c', 'core.safecrlf=false', 'hash-object', '-w', '--stdin'];
-  return line(
+  return outputLine(
     await git.run([...args, ...(path === null ? ['--no-filters'] : [`--path=${path}`])], { input }),
   );
 }
@@ -81,4 +77,155 @@ async function store(git: Git, input: Buffer, path: string | null): Promise<stri
 const failed = (path: string, why: string): SquadError =>
   new SquadError('FEEDBACK_FAILED', `${path} cannot be put on the branch: ${why}.`, {
     suggestions: [`Move or remove what is at ${path} in the run's work tree, then try again.`],
+  });
+
+/** A change of a file in the folder, valid as long as the file is what was seen there. */
+export interface FilePlan {
+  path: string;
+  seen: FolderFile;
+  next: NewFile;
+}
+
+/** Null: there is nothing to do. `changed`: the file holds something that is in none of the commits, so it stays. */
+export async function planFile(
+  { git, worktree }: RunBranch,
+  move: BranchMove,
+  path: string,
+  direction: 'apply' | 'undo',
+): Promise<FilePlan | null | 'changed'> {
+  const seen = await readFolderFile(worktree.path, path);
+  const [before, ours, own] = await Promise.all([
+    versionsBefore(git, move, path),
+    entryAt(git, move.to, path),
+    entryOf(git, seen, path),
+  ]);
+  const [becomes, replaced] = direction === 'apply' ? [ours, before] : [before[0]!, [ours]];
+  if (own ? sameContent(own, becomes) : seen.kind === 'none' && !becomes) return null;
+  if (!mayReplace(seen, own, replaced, direction)) return 'changed';
+  return { path, seen, next: await contentOf(git, becomes, path) };
+}
+
+function mayReplace(
+  seen: FolderFile,
+  own: TreeEntry | null,
+  replaced: readonly (TreeEntry | null)[],
+  direction: 'apply' | 'undo',
+): boolean {
+  if (own) return replaced.some(entry => sameContent(entry, own));
+  if (seen.kind === 'none') return direction === 'apply' || replaced.includes(null);
+  return direction === 'apply' && (seen.kind === 'other' || (seen.kind === 'folder' && seen.isEmpty));
+}
+
+/** The file's versions before ours, the last first: the agent's, and the branch's. */
+async function versionsBefore(
+  git: Git,
+  { from, to }: BranchMove,
+  path: string,
+): Promise<(TreeEntry | null)[]> {
+  const list = String(await git.run(['rev-list', '--topo-order', `${from}..${to}`], { env: COMMITTER }));
+  const commits = [...list.trim().split('\n').slice(1), from];
+  return Promise.all(commits.map(commit => entryAt(git, commit, path)));
+}
+
+async function contentOf(git: Git, entry: TreeEntry | null, path: string): Promise<NewFile> {
+  if (!entry) return null;
+  const isLink = entry.mode === '120000';
+  const how = isLink ? ['blob'] : ['--filters', `--path=${path}`];
+  const bytes = await git.run(['cat-file', ...how, entry.oid], { env: COMMITTER });
+  return { bytes, isLink, isExecutable: entry.mode === '100755' };
+}
+
+/**
+ * Writes the file after `change` was made. Returns false, with nothing done, when something else is in its place by now.
+ * All that can fail for lack of space or permission comes before the change; if the rest fails, the change is undone.
+ */
+export async function placeFile(
+  root: string,
+  { path, seen, next }: FilePlan,
+  change: { make(): Promise<unknown>; undo(): Promise<unknown> } | null,
+): Promise<boolean> {
+  if (!isSameFile(await readFolderFile(root, path), seen)) return false;
+  const target = join(root, path);
+  const staged = next && (await stageFile(target, next));
+  try {
+    await change?.make();
+    await (staged ? replaceFile(target, staged) : removeFile(target)).catch(async thrown => {
+      await change?.undo();
+      throw thrown;
+    });
+  } finally {
+    if (staged) await rm(staged, { force: true });
+  }
+  return true;
+}
+
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** What is in a work tree's folder at a path, links not followed. */
+export type FolderFile =
+  | { kind: 'none' }
+  | { kind: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }
+  /** A pipe or a socket: nothing of it could be kept. */
+  | { kind: 'other' }
+  | { kind: 'folder'; isEmpty: boolean }
+  /** Must not be touched, for this reason. */
+  | { kind: 'barred'; why: string };
+
+async function readFolderFile(root: string, path: string): Promise<FolderFile> {
+  const parents = path.split('/').slice(0, -1);
+  for (let depth = 1; depth <= parents.length; depth++) {
+    const parent = await statOrNull(join(root, ...parents.slice(0, depth)));
+    if (!parent) return { kind: 'none' };
+    if (!parent.isDirectory())
+      return { kind: 'barred', why: `${parents.slice(0, depth).join('/')} is not a folder there` };
+  }
+  const file = join(root, path);
+  const info = await statOrNull(file);
+  if (!info) return { kind: 'none' };
+  if (info.isDirectory()) return { kind: 'folder', isEmpty: (await readdir(file)).length === 0 };
+  if (info.isSymbolicLink())
+    return { kind: 'link', bytes: await readlink(file, 'buffer'), isExecutable: false };
+  if (!info.isFile()) return { kind: 'other' };
+  if (info.size > MAX_BYTES) return { kind: 'barred', why: `it is larger than ${MAX_BYTES} bytes` };
+  const handle = await openRegular(file);
+  // It was replaced this moment: the comparison before the next step finds that out.
+  if (!handle) return { kind: 'other' };
+  const bytes = await handle.readFile().finally(() => handle.close());
+  return { kind: 'file', bytes, isExecutable: (info.mode & 0o100) !== 0 };
+}
+
+const isSameFile = (one: FolderFile, other: FolderFile): boolean =>
+  one.kind === other.kind && (!('bytes' in one) || ('bytes' in other && one.bytes.equals(other.bytes)));
+
+/** Null: no file. */
+type NewFile = { bytes: Buffer; isLink: boolean; isExecutable: boolean } | null;
+
+async function stageFile(target: string, file: NonNullable<NewFile>): Promise<string> {
+  const folder = dirname(target);
+  await mkdir(folder, { recursive: true });
+  const staged = join(folder, `.${basename(target)}.squad-${randomBytes(6).toString('hex')}`);
+  if (file.isLink) await symlink(file.bytes, staged);
+  else {
+    const handle = await open(staged, 'wx', file.isExecutable ? 0o777 : 0o666);
+    await handle.writeFile(file.bytes).finally(() => handle.close());
+  }
+  return staged;
+}
+
+/** By a rename: the file is there whole or not at all, and a link in its place is replaced, not followed. */
+async function replaceFile(target: string, staged: string): Promise<void> {
+  // Git has no empty folders, so nobody's work is in one.
+  await rmdir(target).catch(() => {});
+  await rename(staged, target);
+}
+
+async function removeFile(target: string): Promise<void> {
+  const info = await statOrNull(target);
+  if (info && !info.isDirectory()) await rm(target, { force: true });
+}
+
+const statOrNull = (path: string) =>
+  lstat(path).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR') return null;
+    throw thrown;
   });

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BranchFixture } from '../testing/branch-fixture.ts';
-import { createBranches } from './branches.ts';
+import { createBranches } from './run-branch.ts';
 
 let at: BranchFixture;
 beforeEach(() => {

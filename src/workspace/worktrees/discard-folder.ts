@@ -2,30 +2,30 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-const ASIDE = '.removing-';
+const TRASH = '.removing-';
 
-/** Out of the way in one step, so that nobody ever sees half of it. It is deleted later, by whoever comes first. Returns where it is. */
+/** Renames a folder, so that nobody ever sees half of it; the next `deleteTrash` deletes it. Returns its new path. */
 export async function moveToTrash(path: string): Promise<string> {
-  const aside = join(dirname(path), `${ASIDE}${basename(path)}-${randomBytes(4).toString('hex')}`);
-  await rename(path, aside);
-  return aside;
+  const trash = join(dirname(path), `${TRASH}${basename(path)}-${randomBytes(4).toString('hex')}`);
+  await rename(path, trash);
+  return trash;
 }
 
-/** Where it was, or beside that when something else is there by now. Returns where it is. */
-export async function moveBack(aside: string, path: string): Promise<string> {
+/** Puts it back, under another name if its path is taken by now. Returns its path. */
+export async function moveBack(trash: string, path: string): Promise<string> {
   try {
-    await rename(aside, path);
+    await rename(trash, path);
     return path;
   } catch {
-    const beside = `${path}-kept-${randomBytes(4).toString('hex')}`;
-    await rename(aside, beside);
-    return beside;
+    const kept = `${path}-kept-${randomBytes(4).toString('hex')}`;
+    await rename(trash, kept);
+    return kept;
   }
 }
 
-export const isTrash = (name: string): boolean => name.startsWith(ASIDE);
+export const isTrash = (name: string): boolean => name.startsWith(TRASH);
 
-/** Deletes what was moved aside in this folder. What cannot be deleted stays for the next time. */
+/** What cannot be deleted now stays for the next time. */
 export async function deleteTrash(folder: string): Promise<void> {
   const names = (await readdir(folder).catch(() => [])).filter(isTrash);
   for (const name of names) await deleteTree(join(folder, name)).catch(() => {});
@@ -36,7 +36,7 @@ async function deleteTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true, maxRetries: 2 });
   } catch {
-    // Some tools make folders that may not be written, and nothing can be deleted in those.
+    // Some tools make read-only folders, and nothing can be deleted in those.
     await makeWritable(path);
     await rm(path, { recursive: true, force: true });
   }

@@ -9,31 +9,30 @@ import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readBounded, writePlainFile } from '../files/text-file.ts';
+import { branchTip, isAncestor } from '../git/commits.ts';
 import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { readIgnoreRules } from '../git/ignore-rules.ts';
 import { deleteTrash, moveToTrash } from './discard-folder.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
+import { saveUnreferencedCommits } from './save-work.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
-import { saveUnreferencedCommits } from './unreferenced-commits.ts';
 import {
-  commitsBetween,
   describeLock,
   gitDirAt,
   ignoreRulesFile,
-  lookAt,
+  inspectPlace,
   makingFile,
   type Place,
   type Repository,
   readyFile,
-  registered,
+  registeredGitDir,
   repositoryOf,
   setUpFile,
-  tipsOf,
 } from './worktree-place.ts';
 
 /**
- * A work tree that our git has just made. It names the way that git came, by a folder of ours, and lacks what other gits read
- * of one work tree alone (a sparse checkout, say). Returns its git folder.
+ * Completes a work tree that our git has just made: its `.git` file names our private git folder, and it lacks configuration
+ * that is per work tree (a sparse checkout, for example). Returns its git folder.
  */
 export async function repairNewWorktree(git: Git, path: string): Promise<string> {
   const named = await gitDirAt(path);
@@ -47,15 +46,15 @@ export async function repairNewWorktree(git: Git, path: string): Promise<string>
 
 async function writeConfig(git: Git, file: string, config: Buffer): Promise<void> {
   await writeFile(file, config);
-  // Where the other one's files are is not where these are. It exits with 5 when there is no such setting.
+  // These settings say where the other work tree's files are. Git exits with 5 if there is no such setting.
   for (const key of ['core.bare', 'core.worktree'])
     await git.run(['config', '--file', file, '--unset-all', key], { codes: [5] });
 }
 
-/** A big repository on a slow disk. */
-const CHECKOUT_MS = 600_000;
+/** For a big repository on a slow disk. */
+const CHECKOUT_TIMEOUT_MS = 600_000;
 
-/** Folder, branch and what git knows of them, by one command where nothing is in the way. Returns its git folder. */
+/** Makes folder and branch, by one command if nothing is in the way. Returns the git folder. */
 async function addWorktree(
   { git, commonDir }: Repository,
   worktree: Worktree,
@@ -63,104 +62,110 @@ async function addWorktree(
 ): Promise<string> {
   const { path, branch, base } = worktree;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const how = { limitMs: CHECKOUT_MS, signal };
+  const how = { limitMs: CHECKOUT_TIMEOUT_MS, signal };
   const fresh = ['worktree', 'add', '--quiet', '-b', branch, path, base];
   try {
     await runWithLockRetry(git, fresh, how);
-  } catch (trouble) {
-    if (!isInTheWay(trouble)) throw trouble;
+  } catch (error) {
+    if (!isInTheWay(error)) throw error;
     const wasOurs = await dropRecord(git, commonDir, path);
-    const isThere = await branchIsThere(git, worktree, wasOurs);
-    await runWithLockRetry(git, isThere ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
+    const hasBranch = await hasOwnBranch(git, worktree, wasOurs);
+    await runWithLockRetry(git, hasBranch ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
   }
   return repairNewWorktree(git, path);
 }
 
-/** Takes away all that its making may have left, but no commit. */
+/** Removes everything that an interrupted `addWorktree` may have left, but no commit. */
 async function undoWorktree({ git, commonDir }: Repository, { path, branch, base }: Worktree): Promise<void> {
-  const place = await lookAt(path, commonDir);
+  const place = await inspectPlace(path, commonDir);
   if (place.kind === 'empty') await rmdir(path);
-  if (place.kind === 'whole') return;
-  if (place.kind === 'half' || place.kind === 'torn') await moveToTrash(path);
+  if (place.kind === 'ready') return;
+  if (place.kind === 'unready' || place.kind === 'interrupted') await moveToTrash(path);
   await dropRecord(git, commonDir, path);
-  const [tip = null] = await tipsOf(git, branch);
-  // Git refuses where somebody has it checked out.
+  const tip = await branchTip(git, branch);
+  // Git refuses if somebody has it checked out.
   if (tip === base) await git.run(['branch', '-D', '--quiet', branch]).catch(() => {});
 }
 
-/** Lets git forget a work tree whose folder is gone. False: it knew of none. */
+/** Lets git forget a work tree whose folder is gone. False: git did not know it. */
 export async function dropRecord(git: Git, commonDir: string, path: string): Promise<boolean> {
-  const gitDir = await registered(commonDir, path);
+  const gitDir = await registeredGitDir(commonDir, path);
   if (!gitDir) return false;
   const lock = await describeLock(gitDir, path);
   if (lock) throw new GitError(`the work tree ${path} is gone, and ${lock}`);
   await saveUnreferencedCommits(git, path, gitDir);
   await rmdir(path).catch(() => {}); // an empty folder would make git refuse
-  // Twice, because git may have locked it itself while it was at it.
+  // Twice -f, because git may have locked it itself while it made it.
   await runWithLockRetry(git, ['worktree', 'remove', '-f', '-f', path]);
   return true;
 }
 
-const isInTheWay = (trouble: unknown): boolean =>
-  trouble instanceof GitError &&
-  /already exists|already registered|already checked out|missing but locked/.test(trouble.said);
+const isInTheWay = (error: unknown): boolean =>
+  error instanceof GitError &&
+  /already exists|already registered|already checked out|missing but locked/.test(error.said);
 
-/** A branch of that name is this work tree's if git knew them together, or if it goes on from where that began. */
-async function branchIsThere(git: Git, { branch, base }: Worktree, wasOurs: boolean): Promise<boolean> {
-  const [tip = null] = await tipsOf(git, branch);
+/** A branch of that name belongs to this work tree if git knew them together, or if it continues from the same base. */
+async function hasOwnBranch(git: Git, { branch, base }: Worktree, wasOurs: boolean): Promise<boolean> {
+  const tip = await branchTip(git, branch);
   if (tip === null) return false;
-  if (wasOurs || (await commitsBetween(git, tip, base)) === 0) return true;
-  throw new SquadError('BRANCH_EXISTS', `There is a branch ${branch} already, and it is not this run's.`, {
+  if (wasOurs || (await isAncestor(git, base, tip))) return true;
+  throw new SquadError('BRANCH_EXISTS', `The branch ${branch} already exists, and is not this run's.`, {
     suggestions: [`Rename or delete it in ${git.folder.root}, then try again.`],
   });
 }
 
-const GIT_DONE_MS = 60_000;
+const GIT_DONE_TIMEOUT_MS = 60_000;
 const EMPTY = Buffer.alloc(0);
 
 export interface WorktreeTools {
   env: Record<string, string | undefined>;
   table: ProcessTable;
-  /** By what all work trees of a repository share, and by the path of each. */
+  /** Keys: the git folder that all work trees of a repository share, and the path of each work tree. */
   queue: KeyedQueue<string>;
 }
 
-interface Wanted {
+interface WorktreeRequest {
   worktree: Worktree;
   setup: WorktreeSetup | null;
   directory: string;
   signal?: AbortSignal;
 }
 
-/** There whole afterwards, and the agent's folder in it. */
-export async function ensureWorktree(wanted: Wanted, tools: WorktreeTools): Promise<{ made: boolean }> {
-  const { worktree } = wanted;
+/** Makes the work tree unless it is ready, and the agent's folder in it. */
+export async function ensureWorktree(
+  request: WorktreeRequest,
+  tools: WorktreeTools,
+): Promise<{ made: boolean }> {
+  const { worktree, setup } = request;
   const repository = await repositoryOf({ ...worktree, path: worktree.repository }, tools.env);
   if (!repository) throw noRepository(worktree);
-  const place = await lookAt(worktree.path, repository.commonDir);
+  const place = await inspectPlace(worktree.path, repository.commonDir);
   if (place.kind === 'foreign') throw inTheWay(worktree.path, place.why);
-  if (place.kind !== 'whole') await make(wanted, repository, tools, place);
-  else if (needsSetUp(wanted.setup) && !(await isPlainFile(setUpFile(place.gitDir))))
-    await setUpLate(wanted, wanted.setup, place.gitDir, tools);
-  await makeDirectory(wanted);
-  return { made: place.kind !== 'whole' };
+  if (place.kind !== 'ready') await make(request, repository, tools, place);
+  else if (needsSetUp(setup) && !(await isPlainFile(setUpFile(place.gitDir)))) {
+    // It was made before its agent was to start. A set-up that a dead hub had begun starts again.
+    await endSetUp(tools.table, worktree);
+    await setUpIn(request, setup, place.gitDir, tools);
+  }
+  await makeDirectory(request);
+  return { made: place.kind !== 'ready' };
 }
 
 async function make(
-  wanted: Wanted,
+  request: WorktreeRequest,
   repository: Repository,
   tools: WorktreeTools,
   place: Place,
 ): Promise<void> {
-  const { worktree, setup, signal } = wanted;
+  const { worktree, setup, signal } = request;
   const { table, queue, env } = tools;
   const { commonDir } = repository;
   if ('gitDir' in place) {
     await endSetUp(table, worktree);
-    await untilGitIsDone(worktree.path);
+    await waitForGit(worktree.path);
     await saveBefore(worktree, place, env, { saveLarge: false }).catch(error => {
-      const isWhy = error instanceof Kept || error instanceof GitError;
-      throw isWhy ? inTheWay(worktree.path, error.message) : error;
+      const isReason = error instanceof Kept || error instanceof GitError;
+      throw isReason ? inTheWay(worktree.path, error.message) : error;
     });
     await queue.run(commonDir, () => undoWorktree(repository, worktree));
     await deleteTrash(dirname(worktree.path));
@@ -168,32 +173,26 @@ async function make(
   try {
     const gitDir = await queue.run(commonDir, () => addWorktree(repository, worktree, signal));
     await writePlainFile(makingFile(gitDir), EMPTY);
-    if (needsSetUp(setup)) {
-      await makeDirectory(wanted);
-      await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
-      await writePlainFile(setUpFile(gitDir), EMPTY);
-    }
+    if (needsSetUp(setup)) await setUpIn(request, setup, gitDir, tools);
     signal?.throwIfAborted();
     const rules = await readIgnoreRules(await openGit(worktree.path, env));
     if (rules !== null) await writePlainFile(ignoreRulesFile(gitDir), Buffer.from(rules, 'latin1'));
     await writePlainFile(readyFile(gitDir), EMPTY);
     await rm(makingFile(gitDir), { force: true });
   } catch (error) {
-    await takeBack(repository, worktree, tools);
+    await removeUnready(repository, worktree, tools);
     throw gitFailure(`The work tree ${worktree.path} could not be made`, error);
   }
 }
 
-/** One that was made before its agent was to start. What a dead hub had begun is begun anew. */
-async function setUpLate(
-  wanted: Wanted,
+async function setUpIn(
+  request: WorktreeRequest,
   setup: WorktreeSetup,
   gitDir: string,
   { table, env }: WorktreeTools,
 ): Promise<void> {
-  const { worktree, signal } = wanted;
-  await endSetUp(table, worktree);
-  await makeDirectory(wanted);
+  const { worktree, signal } = request;
+  await makeDirectory(request);
   await setUp(worktree, setup, { git: await openGit(worktree.path, env), gitDir, table, signal });
   signal?.throwIfAborted();
   await writePlainFile(setUpFile(gitDir), EMPTY);
@@ -202,22 +201,26 @@ async function setUpLate(
 const needsSetUp = (setup: WorktreeSetup | null): setup is WorktreeSetup =>
   setup !== null && ((setup.copy?.length ?? 0) > 0 || setup.setup !== undefined);
 
-/** A git of an earlier hub outlives it, and may be checking files out right now. */
-async function untilGitIsDone(path: string): Promise<void> {
-  const until = performance.now() + GIT_DONE_MS;
+/** A git process of a dead hub may still be checking files out. */
+async function waitForGit(path: string): Promise<void> {
+  const until = performance.now() + GIT_DONE_TIMEOUT_MS;
   while (performance.now() < until && processesIn(path)?.some(({ command }) => /^(\S*\/)?git /.test(command)))
     await delay(50);
 }
 
-/** Nothing of value is in it; but whoever sits in it, or what cannot be taken away, is left to the next try. */
-async function takeBack(repository: Repository, worktree: Worktree, { queue }: WorktreeTools): Promise<void> {
+/** Nothing of value is in it. While a process runs in it, or if something cannot be removed, the next try does it. */
+async function removeUnready(
+  repository: Repository,
+  worktree: Worktree,
+  { queue }: WorktreeTools,
+): Promise<void> {
   if (processesIn(worktree.path)?.length) return;
   await queue.run(repository.commonDir, () => undoWorktree(repository, worktree)).catch(() => {});
   await deleteTrash(dirname(worktree.path));
 }
 
-/** Before anything is put or run there: a link on the way may lead anywhere. */
-async function makeDirectory({ worktree: { path, workspace }, directory }: Wanted): Promise<void> {
+/** Before anything is written or run there: a link on the path may lead anywhere. */
+async function makeDirectory({ worktree: { path, workspace }, directory }: WorktreeRequest): Promise<void> {
   for (const folder of [workspace, directory]) {
     if (!isInside(path, await resolveExistingPart(folder))) throw leadsOut(folder, path);
     await mkdir(folder, { recursive: true });
@@ -227,20 +230,18 @@ async function makeDirectory({ worktree: { path, workspace }, directory }: Wante
 
 const leadsOut = (folder: string, path: string): SquadError =>
   new SquadError('REPOSITORY_UNSUITABLE', `${folder} leads out of the work tree ${path}.`, {
-    suggestions: ['A symbolic link on the way is committed: name a folder that is not behind it.'],
+    suggestions: ['Its path has a committed symbolic link: choose a folder that is not behind it.'],
   });
 
 const inTheWay = (path: string, why: string): SquadError =>
   new SquadError('GIT_FAILED', `The work tree ${path} cannot be used: ${why}.`, {
-    suggestions: [
-      'Look at what is there and move it away; then the work tree is made again from its branch.',
-    ],
+    suggestions: ['Move away what is there; then Squad makes the work tree again from its branch.'],
   });
 
 const noRepository = ({ repository, path }: Worktree): SquadError =>
   new SquadError(
     'NOT_A_REPOSITORY',
-    `The work tree ${path} cannot be made: ${repository} is no repository any more.`,
+    `The work tree ${path} cannot be made: ${repository} is no longer a repository.`,
     {
       suggestions: ['Put the repository back where it was, or start a new run where it is now.'],
     },

@@ -4,8 +4,9 @@ import type { PlannedWorktree, WorktreeAsk } from '../../core/ports/worktrees.ts
 import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { branchOf, folderFor, isInside, resolveExistingPart } from '../files/paths.ts';
+import { branchOf, folderFor, isInside, pathText, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
+import { readRefs, submodulePaths } from '../git/commits.ts';
 import { type Git, gitFailure, openGit } from '../git/git.ts';
 import { findGitFolder } from '../git/git-folder.ts';
 import { readStatus } from '../git/git-status.ts';
@@ -14,13 +15,17 @@ import { usersRoot } from './worktree-place.ts';
 
 const SHOWN = 5;
 
-/** What of the repository is not as usual in a work tree that Squad makes. */
+/** Notes on how a work tree that Squad makes differs from a usual checkout. */
 async function treeNotes(git: Git, commit: string): Promise<string[]> {
-  const [modules, filters] = await Promise.all([submodulePaths(git, commit), filtersNamed(git)]);
+  const hasModules = await isPlainFile(join(git.folder.root, '.gitmodules'));
+  const [modules, filters] = await Promise.all([
+    hasModules ? submodulePaths(git, commit) : [],
+    filtersNamed(git),
+  ]);
   const notes: string[] = [];
   if (modules.length > 0)
     notes.push(
-      `Submodules are not checked out in the work tree (${listed(modules)}). A set-up command can do it: git submodule update --init.`,
+      `Submodules are not checked out in the work tree (${listed(modules.map(pathText))}). A set-up command can do it: git submodule update --init.`,
     );
   if (filters.includes('lfs'))
     notes.push(
@@ -28,23 +33,16 @@ async function treeNotes(git: Git, commit: string): Promise<string[]> {
     );
   const others = filters.filter(name => name !== 'lfs');
   if (others.length > 0)
-    notes.push(`Files are as git keeps them in the work tree: the filter ${listed(others)} is not run.`);
+    notes.push(
+      `Files in the work tree are as git stores them: Squad does not run the filter ${listed(others)}.`,
+    );
   return notes;
 }
 
 function uncommittedNote(count: number): string[] {
   if (count === 0) return [];
   const what = count === 1 ? '1 file has changes that are' : `${count} files have changes that are`;
-  return [`${what} not committed, and so not in the work tree.`];
-}
-
-/** Paths from the root. */
-async function submodulePaths(git: Git, commit: string): Promise<string[]> {
-  if (!(await isPlainFile(join(git.folder.root, '.gitmodules')))) return [];
-  const args = ['config', '-z', '--blob', `${commit}:.gitmodules`, '--get-regexp', '^submodule\\..*\\.path$'];
-  // It may have come after the commit, or say nothing of use.
-  const list = String(await git.run(args).catch(() => ''));
-  return list.split('\0').flatMap(entry => entry.split('\n').slice(1).join('\n') || []);
+  return [`${what} not committed, and therefore not in the work tree.`];
 }
 
 /** Filters that the attributes at the root name. */
@@ -59,14 +57,16 @@ async function filtersNamed({ folder }: Git): Promise<string[]> {
 const listed = (names: string[]): string =>
   names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '');
 
-/** A branch stands in the way of its own name, and of every name that goes on from it. */
+/** A branch blocks its own name and every name below it: `a` blocks `a/b`. */
 export function refuseTaken(branch: string, refs: Map<string, string>, commonDir: string): void {
   const parts = branch.split('/');
-  const taken = parts.map((_, i) => parts.slice(0, i + 1).join('/')).find(name => refs.has(name));
+  const taken = parts
+    .map((_, i) => parts.slice(0, i + 1).join('/'))
+    .find(name => refs.has(`refs/heads/${name}`));
   if (taken)
     throw new SquadError(
       'BRANCH_EXISTS',
-      `The branch ${branch} cannot be made: there is a branch ${taken}.`,
+      `The branch ${branch} cannot be created: there is a branch ${taken}.`,
       {
         suggestions: [
           `Rename it: git --git-dir ${shellWord(commonDir)} branch -m ${shellWord(taken)} ANOTHER-NAME`,
@@ -75,7 +75,6 @@ export function refuseTaken(branch: string, refs: Map<string, string>, commonDir
     );
 }
 
-/** There is none, or one in which nothing can be checked out. */
 export async function noRepository(directory: string): Promise<SquadError> {
   const bare = await bareAround(directory);
   if (bare)
@@ -90,7 +89,7 @@ export async function noRepository(directory: string): Promise<SquadError> {
     );
   return new SquadError(
     'NOT_A_REPOSITORY',
-    `${directory} is not in a git repository, and only that can have work trees.`,
+    `${directory} is not in a git repository, which work trees need.`,
     {
       suggestions: [
         'Make it one (git init, then a first commit), or work in the folder itself: `isolation: "none"` in the call, `squad run --no-worktree` in a terminal.',
@@ -110,18 +109,18 @@ async function bareAround(directory: string): Promise<string | null> {
 const noCommits = (root: string): SquadError =>
   new SquadError(
     'REPOSITORY_UNSUITABLE',
-    `${root} has no commits yet, so there is nothing to make a work tree of.`,
+    `${root} has no commits yet, so there is nothing to make a work tree from.`,
     {
       suggestions: ['Make a first commit: git commit --allow-empty -m "Begin"'],
     },
   );
 
-/** A big repository that nobody has looked at for a while. */
-const STATUS_MS = 60_000;
+/** For a big repository whose files are not in the system's cache. */
+const STATUS_TIMEOUT_MS = 60_000;
 
 type Environment = Record<string, string | undefined>;
 
-/** What a work tree for this run would be. Changes nothing. */
+/** Plans the work tree for a run. Changes nothing. */
 export async function planWorktree(
   folder: string,
   env: Environment,
@@ -136,18 +135,18 @@ export async function planWorktree(
       ...ask,
       directory,
     });
-  } catch (trouble) {
-    throw gitFailure(`No work tree can be made of ${around}`, trouble);
+  } catch (error) {
+    throw gitFailure(`No work tree can be made of ${around}`, error);
   }
 }
 
-/** Of what is checked out where the caller is. */
+/** From the commit that is checked out where the caller is. */
 async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
   const { root, commonDir } = git.folder;
   const inside = relative(root, ask.directory);
   const [status, refs, isKnown] = await Promise.all([
-    readStatus(git, { limitMs: STATUS_MS }),
-    branchTips(git, 'squad'),
+    readStatus(git, { limitMs: STATUS_TIMEOUT_MS }),
+    readRefs(git, 'refs/heads/squad'),
     inside === '' ? true : hasFolder(git, 'HEAD', inside).catch(() => true),
   ]);
   if (status.head === null) throw noCommits(root);
@@ -173,14 +172,14 @@ async function planFresh(git: Git, folder: string, ask: WorktreeAsk): Promise<Pl
   };
 }
 
-/** Of another work tree's branch, as far as that is committed. */
+/** From the tip of another work tree's branch. */
 async function planFork(git: Git, folder: string, ask: WorktreeAsk): Promise<PlannedWorktree> {
   const from = ask.from!;
-  const refs = await branchTips(git, 'squad', from.branch);
-  const base = refs.get(from.branch);
+  const refs = await readRefs(git, 'refs/heads/squad', `refs/heads/${from.branch}`);
+  const base = refs.get(`refs/heads/${from.branch}`);
   if (!base)
-    throw new SquadError('GIT_FAILED', `The branch ${from.branch} is gone, so there is nothing to fork.`, {
-      suggestions: [`\`git branch -a\` in ${from.repository} shows the branches there are.`],
+    throw new SquadError('GIT_FAILED', `The branch ${from.branch} is gone, so it cannot be forked.`, {
+      suggestions: [`\`git branch -a\` in ${from.repository} lists its branches.`],
     });
   const place = await placed(git, folder, ask);
   const workspace =
@@ -204,24 +203,10 @@ const placed = async ({ folder: { commonDir } }: Git, folder: string, { name, ru
   branch: branchOf(name, runId),
 });
 
-/** A path in the other work tree, or in the repository it came of, as it is in the fork of it. */
+/** The path in the fork for a path in the other work tree or its repository. */
 function inFork({ path, repository }: Worktree, fork: string, place: string): string | null {
   const root = [path, repository].find(each => isInside(each, place));
   return root === undefined ? null : join(fork, relative(root, place));
-}
-
-/** Tips of the branches of these names, and of those below them. */
-async function branchTips(git: Git, ...names: string[]): Promise<Map<string, string>> {
-  const patterns = names.map(name => `refs/heads/${name}`);
-  const list = String(
-    await git.run(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...patterns]),
-  );
-  return new Map(
-    list.split('\n').flatMap(line => {
-      const at = line.indexOf(' ');
-      return at < 0 ? [] : [[line.slice(at + 1), line.slice(0, at)] as const];
-    }),
-  );
 }
 
 async function hasFolder(git: Git, commit: string, path: string): Promise<boolean> {

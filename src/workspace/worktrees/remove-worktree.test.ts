@@ -186,7 +186,7 @@ describe('stays, and says why, when', () => {
     expect(existsSync(join(worktree.path, 'a.txt'))).toBe(true);
   });
 
-  test.runIf(process.platform === 'linux')('a process is at work in it', async () => {
+  test.runIf(process.platform === 'linux')('a process is running in it', async () => {
     const worktree = await fixture.made();
     const child: ChildProcess = spawn('sleep', ['1000'], { cwd: join(worktree.path, 'app') });
     try {
@@ -195,7 +195,7 @@ describe('stays, and says why, when', () => {
       expect(processes).toEqual([{ pid: child.pid, command: 'sleep 1000' }]);
       expect(await remove(worktree)).toEqual({
         outcome: 'kept',
-        why: `a process is at work in it: sleep 1000 (${child.pid})`,
+        why: `a process is running in it: sleep 1000 (${child.pid})`,
       });
     } finally {
       child.kill('SIGKILL');

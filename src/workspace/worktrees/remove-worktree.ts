@@ -4,23 +4,22 @@ import type { Removal, RemoveOptions } from '../../core/ports/worktrees.ts';
 import { ownProgramsOver } from '../../process/programs/run-program.ts';
 import { strangersIn } from '../../process/table/processes-in.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import { branchTip, isAncestor } from '../git/commits.ts';
 import { type Git, GitError, openGit } from '../git/git.ts';
 import { deleteTrash } from './discard-folder.ts';
 import { dropRecord, type WorktreeTools } from './ensure-worktree.ts';
-import { Kept, leave, saveBefore } from './removal-checks.ts';
+import { Kept, moveAway, saveBefore } from './removal-checks.ts';
+import type { SaveOptions } from './save-work.ts';
 import { endSetUp } from './setup-worktree.ts';
 import {
-  commitsBetween,
   describeLock,
-  lookAt,
+  inspectPlace,
   type Repository,
-  registered,
+  registeredGitDir,
   repositoryOf,
-  tipsOf,
 } from './worktree-place.ts';
-import type { SaveOptions } from './worktree-save.ts';
 
-/** Work is saved, then the folder goes out of the way in one step, then git forgets it. In doubt it stays. */
+/** Saves work, then renames the folder away, then lets git forget it. In doubt the work tree stays. */
 export async function removeWorktree(
   worktree: Worktree,
   tools: WorktreeTools,
@@ -41,7 +40,7 @@ export async function removeWorktree(
   } catch (error) {
     if (error instanceof Kept || error instanceof GitError) return { outcome: 'kept', why: error.message };
     const { code, message } = error as NodeJS.ErrnoException;
-    return { outcome: 'kept', why: `it could not be looked at (${code ?? message})` };
+    return { outcome: 'kept', why: `it cannot be read (${code ?? message})` };
   }
 }
 
@@ -52,23 +51,25 @@ async function takeAway(
   how: SaveOptions,
 ): Promise<{ savedRef: string | null; wasThere: boolean }> {
   const { path } = worktree;
-  const place = await lookAt(path, repository.commonDir);
+  const place = await inspectPlace(path, repository.commonDir);
   if (place.kind === 'foreign') throw new Kept(place.why);
   if (place.kind === 'missing' || place.kind === 'empty') {
-    const left = await registered(repository.commonDir, path);
+    const left = await registeredGitDir(repository.commonDir, path);
     if (left) await refuseIfLocked(left, path);
     if (place.kind === 'empty') await rmdir(path);
     await dropRecord(repository.git, repository.commonDir, path);
     return { savedRef: null, wasThere: false };
   }
-  if (place.kind === 'half') await endSetUp(tools.table, worktree);
+  if (place.kind === 'unready') await endSetUp(tools.table, worktree);
   await refuseIfLocked(place.gitDir, path);
   await refuseIfOccupied(path);
   const saved = await saveBefore(worktree, place, tools.env, how);
-  const git = await standing(repository, worktree, tools);
+  // Its own folder is about to go.
+  const git =
+    repository.git.folder.root === path ? await openGit(repository.commonDir, tools.env) : repository.git;
   await refuseIfOccupied(path);
-  const savedRef = await leave(worktree, saved, tools.env, how);
-  // From here on it is gone, whatever happens; what git still knows of it does no harm and goes the next time.
+  const savedRef = await moveAway(worktree, saved, tools.env, how);
+  // From here on it is gone, whatever happens; git's record of it does no harm and goes the next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
   return { savedRef, wasThere: true };
 }
@@ -79,32 +80,27 @@ async function refuseIfLocked(gitDir: string, path: string): Promise<void> {
 }
 
 async function refuseIfOccupied(path: string): Promise<void> {
-  // Who looks at its changes just now gets them.
+  // Let requests for its changes finish.
   await ownProgramsOver(path);
   const [first, ...more] = strangersIn(path) ?? [];
   if (!first) return;
   const others = more.length > 0 ? ` and ${more.length} more` : '';
-  throw new Kept(`a process is at work in it: ${first.command} (${first.pid})${others}`);
+  throw new Kept(`a process is running in it: ${first.command} (${first.pid})${others}`);
 }
 
-/** Only one that has nothing of its own, and that nobody has checked out. */
+/** Deletes a branch without commits of its own, unless somebody has it checked out. */
 async function dropBranch(git: Git, { branch, base }: Worktree): Promise<boolean> {
-  const [tip = null] = await tipsOf(git, branch);
+  const tip = await branchTip(git, branch);
   if (tip === null) return true;
-  if ((await commitsBetween(git, base, tip)) > 0) return false;
+  if (!(await isAncestor(git, tip, base))) return false;
   return git.run(['branch', '-D', '--quiet', branch]).then(
     () => true,
     () => false, // checked out somewhere else
   );
 }
 
-/** A git to call when the folder it was opened in is the one that has just gone. */
-async function standing(repository: Repository, { path }: Worktree, { env }: WorktreeTools): Promise<Git> {
-  return repository.git.folder.root === path ? openGit(repository.commonDir, env) : repository.git;
-}
-
 async function withoutRepository({ path, repository }: Worktree): Promise<Removal> {
-  const place = await lookAt(path, null);
+  const place = await inspectPlace(path, null);
   if (place.kind === 'missing') return { outcome: 'gone', branchIsGone: true };
-  throw new Kept(`its repository ${repository} is gone, so what it holds cannot be told`);
+  throw new Kept(`its repository ${repository} is gone, so its content is unknown`);
 }

@@ -7,14 +7,14 @@ import { endLogged, type LoggedEnd, runLogged } from '../../process/programs/run
 import type { ProcessTable } from '../../process/table/process-table.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { isInside, resolveInside } from '../files/paths.ts';
+import { isInside, joinPaths, resolveInside } from '../files/paths.ts';
 import { writePlainFile } from '../files/text-file.ts';
 import type { Git } from '../git/git.ts';
 import { readStatus } from '../git/git-status.ts';
 import { copiedFile } from './worktree-place.ts';
 
-interface CopyOrder {
-  /** Paths, from both. */
+interface CopyOptions {
+  /** Relative to both folders. */
   paths: readonly string[];
   source: string;
   target: string;
@@ -24,13 +24,13 @@ interface CopyOrder {
 const AT_ONCE = 16;
 
 /**
- * Files and folders as they are, links as links, where nothing is yet: what the commit brought stays. Paths that do not exist
- * are passed over. The message of what it throws follows the path. Returns how much there was to copy.
+ * Copies files and folders, links as links, where nothing is yet: files of the commit stay. Skips paths that do not exist. Error
+ * messages begin with the path. Returns how many paths it copied.
  */
-async function copyInto({ paths, source, target, signal }: CopyOrder): Promise<number> {
+async function copyInto({ paths, source, target, signal }: CopyOptions): Promise<number> {
   let count = 0;
   for (const given of paths) {
-    const path = judged(given);
+    const path = checkedPath(given);
     const place = await resolveInside(source, join(source, path));
     if ('missing' in place) continue;
     if ('outside' in place) throw new Error(`${given} leads out of the workspace`);
@@ -43,16 +43,16 @@ async function copyInto({ paths, source, target, signal }: CopyOrder): Promise<n
   return count;
 }
 
-function judged(given: string): string {
+function checkedPath(given: string): string {
   const path = normalize(given).replace(/\/+$/, '');
   const parts = path.split(sep);
   if (isAbsolute(path) || parts.includes('..')) throw new Error(`${given} leads out of the workspace`);
   if (path === '.' || path.includes('\0')) throw new Error(`${given} is not a path in the workspace`);
-  if (parts.some(part => part.toLowerCase() === '.git')) throw new Error(`${given} is git's own`);
+  if (parts.some(part => part.toLowerCase() === '.git')) throw new Error(`${given} belongs to git`);
   return path;
 }
 
-/** Folder by folder: one that is a link in the work tree may lead anywhere. */
+/** One folder at a time: one that is a link in the work tree may lead anywhere. */
 async function makeFolders(target: string, way: string, given: string): Promise<void> {
   let folder = target;
   await mkdir(folder, { recursive: true });
@@ -90,11 +90,11 @@ function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }
 
-const SETUP_MS = 600_000;
-const LAST_BYTES = 4096;
-const LAST_LINES = 8;
+const SETUP_TIMEOUT_MS = 600_000;
+const TAIL_BYTES = 4096;
+const TAIL_LINES = 8;
 
-/** Makes a fresh work tree usable, and writes down what of that git would take for the agent's work. */
+/** Copies files and runs the set-up command, and records the files that git would take for the agent's work. */
 export async function setUp(
   worktree: Worktree,
   setup: WorktreeSetup,
@@ -105,8 +105,7 @@ export async function setUp(
   if (copied === 0 && !setup.setup) return;
   const { entries } = await readStatus(git, { signal });
   const untracked = entries.filter(({ isUntracked }) => isUntracked);
-  const list = untracked.map(({ path }) => `${path}\0`).join('');
-  await writePlainFile(copiedFile(gitDir), Buffer.from(list, 'latin1'));
+  await writePlainFile(copiedFile(gitDir), joinPaths(untracked.map(({ path }) => path)));
 }
 
 /** Ends a set-up command that outlived its hub. */
@@ -119,10 +118,10 @@ async function copy({ workspace }: Worktree, setup: WorktreeSetup, signal?: Abor
     return await copyInto({ paths, source, target: workspace, signal });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    // The system's own words, of a full disk say, are known by their code.
+    // Errors of the system, such as a full disk, have a code.
     if (code !== undefined) throw error;
-    throw new SquadError('SETUP_FAILED', `The work tree could not be made usable: ${message}.`, {
-      suggestions: ['Put `worktree.copy` in .squad/squad.json right.'],
+    throw new SquadError('SETUP_FAILED', `The work tree could not be set up: ${message}.`, {
+      suggestions: ['Fix `worktree.copy` in .squad/squad.json.'],
       cause: error,
     });
   }
@@ -134,7 +133,7 @@ async function command(
   table: ProcessTable,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { env, logFile, setupTimeoutMs: limitMs = SETUP_MS } = setup;
+  const { env, logFile, setupTimeoutMs: limitMs = SETUP_TIMEOUT_MS } = setup;
   const argv = setup.setup as [string, ...string[]];
   const end = await runLogged({
     table,
@@ -147,10 +146,10 @@ async function command(
     signal,
   });
   if (end.code === 0 && end.cut === null) return;
-  const said = await lastLines(logFile);
+  const output = await lastLines(logFile);
   throw new SquadError(
     'SETUP_FAILED',
-    `The set-up command ${argv[0]} ${how(end, limitMs)} (all it printed: ${logFile})${said && `:\n${said}`}`,
+    `The set-up command ${argv[0]} ${describeEnd(end, limitMs)} (full output: ${logFile})${output && `:\n${output}`}`,
     {
       suggestions: [
         'The command is `worktree.setup` in .squad/squad.json; it runs in a fresh work tree, without a shell.',
@@ -159,9 +158,9 @@ async function command(
   );
 }
 
-function how({ code, killedBy, cut }: LoggedEnd, limitMs: number): string {
-  if (cut === 'time') return `took longer than ${limitMs / 1000} s and was ended`;
-  if (cut === 'abort') return 'was no longer wanted and was ended';
+function describeEnd({ code, killedBy, cut }: LoggedEnd, limitMs: number): string {
+  if (cut === 'time') return `timed out after ${limitMs / 1000} s`;
+  if (cut === 'abort') return 'was cancelled';
   if (cut !== null) return `could not be started (${cut.missing})`;
   return code === null ? `was ended by ${killedBy}` : `failed with exit code ${code}`;
 }
@@ -171,14 +170,14 @@ async function lastLines(file: string): Promise<string> {
   if (!log) return '';
   try {
     const { size } = await log.stat();
-    const length = Math.min(size, LAST_BYTES);
+    const length = Math.min(size, TAIL_BYTES);
     const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-LAST_LINES).join('\n');
+    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
   } finally {
     await log.close();
   }
 }
 
-/** Known from the path alone, so that any later hub finds what is left of it. */
+/** Follows from the path alone, so that any later hub finds processes left behind. */
 const tagOf = (path: string): string =>
   `worktree.${createHash('sha256').update(path).digest('hex').slice(0, 20)}`;

@@ -219,7 +219,7 @@ describe('is not made over', () => {
       ({ path }) => void execFileSync('git', ['init', '-q', path]),
     ],
     'a work tree git has forgotten': [
-      'git knows nothing',
+      'git no longer knows',
       ({ path }) => writeFileSync(join(path, '.git'), `gitdir: ${path}/nowhere\n`),
     ],
     'a work tree of another repository': [

@@ -7,16 +7,16 @@ import { readPlainFile } from '../files/text-file.ts';
 import { GitError } from '../git/git.ts';
 
 export interface Nested {
-  /** Folders, from the root, that have a repository of their own: of which nothing may be anywhere else. */
+  /** Paths of folders with a repository of their own, whose commits may be nowhere else. */
   repositories: string[];
-  /** Submodules whose repository is kept in the work tree's own git folder. */
+  /** Paths of submodules whose repository is in the work tree's own git folder. */
   submodules: string[];
 }
 
 const MAX_ENTRIES = 5_000_000;
 const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
 
-/** Ignored folders are looked through too. Links are not followed; what cannot be read throws. */
+/** Searches ignored folders too. Follows no links; throws if something cannot be read. */
 export async function findNested(root: string, gitDir: string): Promise<Nested> {
   const nested: Nested = { repositories: [], submodules: [] };
   let count = 0;
@@ -25,9 +25,9 @@ export async function findNested(root: string, gitDir: string): Promise<Nested> 
     const below = await eachOf(folders, async folder => {
       const entries = await entriesOf(root, folder);
       count += entries.length;
-      if (count > MAX_ENTRIES) throw new GitError('it has too many files to be looked through');
+      if (count > MAX_ENTRIES) throw new GitError('it has too many files to search');
       const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
-      if (pipe) throw new GitError(`its ${pipe.name} is a pipe, on which git would wait for ever`);
+      if (pipe) throw new GitError(`its ${pipe.name} is a pipe, which git would wait for forever`);
       const names = new Set(entries.map(({ name }) => name));
       const git = entries.find(({ name }) => name === '.git');
       const hasGit = git !== undefined && !(await isEmptyFolder(root, folder, git));
@@ -63,7 +63,7 @@ async function isIn(modules: string, folder: Buffer): Promise<boolean> {
   return target !== undefined && isInside(modules, resolve(dirname(file), target));
 }
 
-/** Git does not look where a submodule belongs, be it checked out or not. Null: nothing is there. */
+/** Finds files where a submodule belongs: git does not report those, whether it is checked out or not. Null: there are none. */
 export async function findSubmoduleContent(
   root: string,
   links: readonly string[],
@@ -75,7 +75,7 @@ export async function findSubmoduleContent(
     const found = await lstat(pathBytes(root, link)).catch(() => null);
     if (!found?.isDirectory()) continue;
     if ((await readdir(pathBytes(root, link))).length > 0)
-      return `it has files where the submodule ${pathText(link)} belongs, which git does not look at: move them elsewhere, then try again`;
+      return `it has files where the submodule ${pathText(link)} belongs, which git does not check: move them elsewhere, then try again`;
   }
   return null;
 }

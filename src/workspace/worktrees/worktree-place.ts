@@ -2,35 +2,37 @@ import { lstat, readdir, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Checkout } from '../../core/ports/worktrees.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import { isInside, resolveExistingPart } from '../files/paths.ts';
+import { isInside, resolveExistingPart, splitPaths } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
 import { type Git, openGit } from '../git/git.ts';
 import { findGitFolder, type GitFolder } from '../git/git-folder.ts';
-import { COMMITTER } from './branch-commit.ts';
 
-/** What is where a work tree belongs. */
+/** What is at a work tree's path. */
 export type Place =
   | { kind: 'missing' }
-  /** A folder with nothing in it: git was cut off in the middle. */
+  /** An empty folder: git was interrupted. */
   | { kind: 'empty' }
-  /** `half`: its set-up was cut off, so no agent has been in it. `torn`: git was, before it had checked out all files. */
-  | { kind: 'whole' | 'half' | 'torn'; gitDir: string }
+  /**
+   * `unready`: its set-up was interrupted, so no agent has been in it. `interrupted`: git was, before it had checked out all
+   * files.
+   */
+  | { kind: 'ready' | 'unready' | 'interrupted'; gitDir: string }
   | { kind: 'foreign'; why: string };
 
-/** Written when git has made it, gone when it is ready: in between there is nothing in it but what the set-up puts there. */
+/** Exists from when git has made the work tree until it is ready: until then it holds nothing but files of the set-up. */
 export const makingFile = (gitDir: string): string => join(gitDir, 'squad-making');
-/** Written last, in the work tree's own git folder: from then on an agent may be at work in it. */
+/** Written last, in the work tree's own git folder: from then on an agent may be running in it. */
 export const readyFile = (gitDir: string): string => join(gitDir, 'squad-ready');
-/** Written when its set-up is done: a work tree may be made first, and set up when its agent is about to start. */
+/** Written after the set-up: a work tree may be made first, and set up when its agent is about to start. */
 export const setUpFile = (gitDir: string): string => join(gitDir, 'squad-set-up');
-/** Paths from the root, NUL between them: what the set-up put there and git does not ignore. No work of the agent's. */
+/** NUL-separated paths of files that came from the set-up and that git does not ignore: they are not the agent's work. */
 export const copiedFile = (gitDir: string): string => join(gitDir, 'squad-copied');
 
-/** Ignore rules that are in no file of the work tree, as they were when it was made. Files hidden by later ones are work. */
+/** Ignore rules from outside the work tree, as they were when it was made. Files that later rules hide are work. */
 export const ignoreRulesFile = (gitDir: string): string => join(gitDir, 'squad-ignore-rules');
 
-/** What its file `.git` says is the agent's to write: it counts only where it leads to the repository we know. */
-export async function lookAt(path: string, commonDir: string | null): Promise<Place> {
+/** An agent can write the file `.git` in its folder: it counts only if it leads to the repository we know. */
+export async function inspectPlace(path: string, commonDir: string | null): Promise<Place> {
   const found = await lstat(path).catch(orNull);
   if (!found) return { kind: 'missing' };
   if (!found.isDirectory()) return foreign('something that is not a folder is there');
@@ -46,33 +48,32 @@ export async function lookAt(path: string, commonDir: string | null): Promise<Pl
     );
   }
   const gitDir = await gitDirAt(path);
-  if (!gitDir || !(await lstat(gitDir).catch(orNull)))
-    return foreign('git knows nothing of the folder there any more');
+  if (!gitDir || !(await lstat(gitDir).catch(orNull))) return foreign('git no longer knows the folder there');
   if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
     return foreign('the folder there belongs to another repository');
   const back = await pointedTo(join(gitDir, 'gitdir'));
-  // Not there yet: git was cut off before it came to that.
+  // Null: git was interrupted before it wrote that file.
   if (back !== null && back !== join(path, '.git'))
     return foreign('the folder there belongs to another work tree');
-  return { kind: await howWhole(gitDir), gitDir };
+  return { kind: await progressOf(gitDir), gitDir };
 }
 
-/** Somebody may have made it anew by hand, without our marks: it is theirs then. Git writes the index last. */
-async function howWhole(gitDir: string): Promise<'whole' | 'half' | 'torn'> {
-  if (await isPlainFile(readyFile(gitDir))) return 'whole';
-  if (await isPlainFile(makingFile(gitDir))) return 'half';
-  return (await lstat(join(gitDir, 'index')).catch(orNull)) ? 'whole' : 'torn';
+/** A work tree that somebody made again by hand has none of our marks, and is theirs. Git writes the index last. */
+async function progressOf(gitDir: string): Promise<'ready' | 'unready' | 'interrupted'> {
+  if (await isPlainFile(readyFile(gitDir))) return 'ready';
+  if (await isPlainFile(makingFile(gitDir))) return 'unready';
+  return (await lstat(join(gitDir, 'index')).catch(orNull)) ? 'ready' : 'interrupted';
 }
 
-/** Where git keeps what it knows of the work tree at this path, there or not. */
-export async function registered(commonDir: string, path: string): Promise<string | null> {
+/** The git folder of the work tree at this path, even if its folder is gone. */
+export async function registeredGitDir(commonDir: string, path: string): Promise<string | null> {
   const folder = join(commonDir, 'worktrees');
   for (const name of await readdir(folder).catch(() => []))
     if ((await pointedTo(join(folder, name, 'gitdir'))) === join(path, '.git')) return join(folder, name);
   return null;
 }
 
-/** Why its owner wants it left alone; null: it is not locked. Git itself locks one that it is just making. */
+/** Null: it is not locked. Git itself locks a work tree while it makes it. */
 export async function describeLock(gitDir: string, path: string): Promise<string | null> {
   const file = join(gitDir, 'locked');
   if (!(await lstat(file).catch(orNull))) return null;
@@ -82,20 +83,19 @@ export async function describeLock(gitDir: string, path: string): Promise<string
   return `it is locked${why}: git worktree unlock ${path}, then try again`;
 }
 
-/** Paths of `squad-copied`, one character for each byte. */
+/** Paths in `squad-copied`, one character per byte. */
 export async function copiedPaths(gitDir: string): Promise<Set<string>> {
-  const text = (await readPlainFile(copiedFile(gitDir)))?.toString('latin1') ?? '';
-  return new Set(text.split('\0').filter(path => path !== ''));
+  const list = await readPlainFile(copiedFile(gitDir));
+  return new Set(list ? splitPaths(list) : []);
 }
 
-/** Null: not known, because an earlier version made the work tree, or somebody else did. */
+/** Null: unknown, because an earlier version or somebody else made the work tree. */
 export const keptIgnoreRules = async (gitDir: string): Promise<string | null> =>
   (await readPlainFile(ignoreRulesFile(gitDir)))?.toString('latin1') ?? null;
 
-/** What the file `.git` of a work tree leads to. */
 export const gitDirAt = (path: string): Promise<string | null> => pointedTo(join(path, '.git'), 'gitdir: ');
 
-/** A path may have line ends in it; the last one is not part of it. */
+/** A path may contain line ends; trailing ones are not part of it. */
 async function pointedTo(file: string, before = ''): Promise<string | null> {
   const text = String((await readPlainFile(file)) ?? '');
   const target = text.startsWith(before) ? text.slice(before.length).replace(/[\r\n]+$/, '') : '';
@@ -104,7 +104,7 @@ async function pointedTo(file: string, before = ''): Promise<string | null> {
 
 const foreign = (why: string): Place => ({ kind: 'foreign', why });
 
-/** Only "it is not there" is an answer; anything else must not look like it. */
+/** Null only if the file does not exist: other errors must not look like that. */
 function orNull(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
   throw error;
@@ -112,25 +112,24 @@ function orNull(error: NodeJS.ErrnoException): null {
 
 export interface Repository {
   git: Git;
-  /** What all its work trees share, links resolved: its name in the queue. */
+  /** The git folder that all its work trees share, links resolved. The queue knows the repository by it. */
   commonDir: string;
 }
 
-/** The repository a work tree belongs to. Null: it is gone, or is another one now. */
+/** Null: the repository is gone, or is another one now. */
 export async function repositoryOf(
   worktree: Worktree,
   env: Record<string, string | undefined>,
 ): Promise<Repository | null> {
-  const way = await repositoryPaths(worktree);
-  return way && { git: await openGit(way.root, env), commonDir: way.commonDir };
+  const found = await repositoryPaths(worktree);
+  return found && { git: await openGit(found.root, env), commonDir: found.commonDir };
 }
 
-/** From where it is reached, and what all its work trees share. */
 export async function repositoryPaths({
   repository,
   path,
 }: Worktree): Promise<{ root: string; commonDir: string } | null> {
-  // The user's own checkout may have been a linked one that is gone; then the work tree itself still leads there.
+  // The user's own checkout may have been a linked one that is gone; the work tree itself still leads to the repository.
   for (const root of [repository, path]) {
     const folder = await findGitFolder(root);
     const commonDir = folder?.root === root ? await realpath(folder.commonDir).catch(() => null) : null;
@@ -139,7 +138,7 @@ export async function repositoryPaths({
   return null;
 }
 
-/** The checkout around a place, null also where no folder can be; `ours` is where Squad's own work trees are. */
+/** Null outside any repository, and for a path that cannot exist; `ours` is the folder of Squad's own work trees. */
 export async function checkoutAround(place: string, ours: string): Promise<Checkout | null> {
   const real = isAbsolute(place) ? await resolveExistingPart(place).catch(() => null) : null;
   const folder = real && (await findGitFolder(real));
@@ -148,24 +147,7 @@ export async function checkoutAround(place: string, ours: string): Promise<Check
   return { root, repository: await realpath(folder.commonDir).catch(() => folder.commonDir) };
 }
 
-/** One of ours may be gone tomorrow: the repository it came of is what stays. */
+/** A work tree of Squad's may be gone tomorrow: its repository stays. */
 export function usersRoot({ root, commonDir }: GitFolder, ours: string): string {
   return isInside(ours, root) && commonDir.endsWith('/.git') ? dirname(commonDir) : root;
-}
-
-/** The branch's tip, and the other's if one is named; null: there is no such branch. */
-export async function tipsOf(git: Git, branch: string, other?: string | null): Promise<(string | null)[]> {
-  const wanted = [branch, ...(other ? [other] : [])].map(name => `refs/heads/${name}`);
-  const list = String(await git.run(['for-each-ref', '--format=%(objectname) %(refname)', ...wanted]));
-  const tips = new Map(
-    list.split('\n').map(line => [line.slice(line.indexOf(' ') + 1), line.split(' ', 1)[0]!]),
-  );
-  return wanted.map(ref => tips.get(ref) ?? null);
-}
-
-/** How many commits one has that the other has not. */
-export async function commitsBetween(git: Git, from: string, to: string): Promise<number> {
-  return from === to
-    ? 0
-    : Number(String(await git.run(['rev-list', '--count', to, `^${from}`], { env: COMMITTER })));
 }

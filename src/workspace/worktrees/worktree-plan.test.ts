@@ -59,7 +59,7 @@ test('counts what is not committed and so not in it', async () => {
   fixture.repo.append('a.txt', 'more\n');
   fixture.repo.write('new.txt', 'new\n');
   const { notes } = await fixture.plan();
-  expect(notes).toEqual(['2 files have changes that are not committed, and so not in the work tree.']);
+  expect(notes).toEqual(['2 files have changes that are not committed, and therefore not in the work tree.']);
 });
 
 test('a folder that is not committed is made in it, with a note', async () => {

@@ -146,7 +146,7 @@ describe('the set-up command', () => {
     const { worktree } = await fixture.plan();
     await expect(fixture.worktrees.ensure(worktree, fixture.setup({ setup }))).rejects.toMatchObject({
       code: 'SETUP_FAILED',
-      message: expect.stringMatching(/exit code 3 \(all it printed: .*setup\.log\):\nline 2\n(.*\n)+line 9$/),
+      message: expect.stringMatching(/exit code 3 \(full output: .*setup\.log\):\nline 2\n(.*\n)+line 9$/),
     });
     expect(existsSync(worktree.path)).toBe(false);
     expect(fixture.repo.git('for-each-ref')).toBe(before);
@@ -173,7 +173,7 @@ describe('the set-up command', () => {
     const ensuring = setUp({ setup: [...hiding, pidFile], setupTimeoutMs: 4000 });
     await expect(ensuring).rejects.toMatchObject({
       code: 'SETUP_FAILED',
-      message: expect.stringContaining('longer than 4 s'),
+      message: expect.stringContaining('timed out after 4 s'),
     });
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
   });

@@ -6,28 +6,32 @@ import { createProcessTable, type ProcessTable } from '../../process/table/proce
 import { strangersIn } from '../../process/table/processes-in.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
 import { resolveExistingPart } from '../files/paths.ts';
-import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import { COMMITTER, isAncestor, readRefs } from '../git/commits.ts';
+import { GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
 import { isTrash } from './discard-folder.ts';
 import { ensureWorktree, type WorktreeTools } from './ensure-worktree.ts';
 import { planWorktree } from './plan-worktree.ts';
 import { removeWorktree } from './remove-worktree.ts';
 import {
+  describeLargeFiles,
+  describeOperation,
+  describeUntrackedRepository,
+  readUnsaved,
+} from './save-work.ts';
+import {
   checkoutAround,
-  commitsBetween,
   describeLock,
-  lookAt,
+  inspectPlace,
   type Place,
   type Repository,
   repositoryOf,
   repositoryPaths,
-  tipsOf,
 } from './worktree-place.ts';
-import { nestedIn, readUnsaved, tooLargeIn, unfinishedIn } from './worktree-save.ts';
 
 const BLOCK = 512;
 
-/** What a folder takes on the disk; what comes or goes meanwhile counts as it is met. Links are not followed. */
+/** Size of a folder on the disk. Links are not followed. */
 export async function folderSize(path: string): Promise<number> {
   const found = await lstat(path).catch(() => null);
   let bytes = (found?.blocks ?? 0) * BLOCK;
@@ -41,27 +45,21 @@ type Environment = Record<string, string | undefined>;
 export async function inspectRemains(worktree: Worktree, env: Environment): Promise<WorktreeRemains> {
   const repository = await repositoryOf(worktree, env);
   if (!repository) return { isThere: false, tip: null, saved: [] };
-  const { kind } = await lookAt(worktree.path, repository.commonDir);
+  const { kind } = await inspectPlace(worktree.path, repository.commonDir);
   const branch = `refs/heads/${worktree.branch}`;
   const saved = savedRefOf(worktree);
-  const format = ['--sort=version:refname', '--format=%(objectname) %(refname)'];
-  const list = await repository.git
-    .run(['for-each-ref', ...format, branch, saved, `${saved}-*`])
-    .catch(trouble => {
-      throw gitFailure(`What is left of ${worktree.branch} cannot be told`, trouble);
-    });
-  const refs = String(list)
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => ({ commit: line.split(' ', 1)[0]!, name: line.slice(line.indexOf(' ') + 1) }));
+  const list = readRefs(repository.git, '--sort=version:refname', branch, saved, `${saved}-*`);
+  const refs = await list.catch(error => {
+    throw gitFailure(`What is left of ${worktree.branch} cannot be told`, error);
+  });
   return {
-    isThere: kind === 'whole',
-    tip: refs.find(({ name }) => name === branch)?.commit ?? null,
-    saved: refs.filter(({ name }) => name !== branch).map(({ name }) => name),
+    isThere: kind === 'ready',
+    tip: refs.get(branch) ?? null,
+    saved: [...refs.keys()].filter(name => name !== branch),
   };
 }
 
-/** Only where there is none, and only at a commit that is really there. */
+/** Creates the branch again at a commit, if that still exists. Throws GIT_FAILED if the branch exists. */
 export async function restoreBranch(
   worktree: Worktree,
   commit: string,
@@ -91,26 +89,26 @@ export async function restoreBranch(
 
 type BranchState = Pick<WorktreeState, 'tip' | 'ahead' | 'isMerged'>;
 
-/** Each part by itself: what one cannot tell does not hide the others. */
+/** Reads each part by itself, so that an error in one does not hide the others. */
 export async function worktreeState(worktree: Worktree, env: Environment): Promise<WorktreeState> {
-  const troubles: string[] = [];
-  const told = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
+  const errors: string[] = [];
+  const orElse = <T>(work: Promise<T>, fallback: T): Promise<T> =>
     work.catch(error => {
-      troubles.push(error instanceof GitError ? error.message : (error.code ?? error.message));
-      return otherwise;
+      errors.push(error instanceof GitError ? error.message : (error.code ?? error.message));
+      return fallback;
     });
-  const unreadable: Place = { kind: 'foreign', why: 'it cannot be looked at' };
-  const repository = await told(repositoryOf(worktree, env), null);
-  const place = await told(lookAt(worktree.path, repository?.commonDir ?? null), unreadable);
-  if (place.kind === 'foreign') troubles.push(place.why);
+  const unreadable: Place = { kind: 'foreign', why: 'it cannot be read' };
+  const repository = await orElse(repositoryOf(worktree, env), null);
+  const place = await orElse(inspectPlace(worktree.path, repository?.commonDir ?? null), unreadable);
+  if (place.kind === 'foreign') errors.push(place.why);
   const [branch, held, lock] = await Promise.all([
-    told(branchState(worktree, repository), { tip: null, ahead: null, isMerged: null }),
-    place.kind === 'whole' ? told(heldIn(worktree, env), null) : null,
+    orElse(branchState(worktree, repository), { tip: null, ahead: null, isMerged: null }),
+    place.kind === 'ready' ? orElse(uncommittedIn(worktree, env), null) : null,
     'gitDir' in place ? describeLock(place.gitDir, worktree.path) : null,
   ]);
   const processes = strangersIn(worktree.path);
   if (processes === null && place.kind !== 'missing')
-    troubles.push('this system does not tell which processes are at work in it');
+    errors.push('this system does not tell which processes run in it');
   return {
     folder: folderState(place),
     ...branch,
@@ -118,43 +116,43 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
     processes: processes ?? [],
     held: lock ?? held?.why ?? null,
     large: held?.large ?? null,
-    trouble: troubles.length > 0 ? troubles.join('; ') : null,
+    trouble: errors.length > 0 ? errors.join('; ') : null,
   };
 }
 
-/** One that is half-made is as good as not there: it is made anew when it is wanted. */
+/** An unfinished work tree counts as missing: it is made again when it is needed. */
 function folderState({ kind }: Place): WorktreeState['folder'] {
   if (kind === 'foreign') return 'foreign';
-  return kind === 'whole' ? 'there' : 'missing';
+  return kind === 'ready' ? 'there' : 'missing';
 }
 
 async function branchState(worktree: Worktree, repository: Repository | null): Promise<BranchState> {
   const { branch, base, baseBranch } = worktree;
   if (!repository) throw new GitError(`its repository ${worktree.repository} is gone`);
   const { git } = repository;
-  const [tip = null, target = null] = await tipsOf(git, branch, baseBranch);
+  const [own, other] = [branch, baseBranch].map(name => `refs/heads/${name}`);
+  const refs = await readRefs(git, own!, other!);
+  const [tip, target] = [refs.get(own!) ?? null, baseBranch === null ? null : refs.get(other!)];
   if (tip === null) return { tip, ahead: null, isMerged: null };
-  const ahead = await commitsBetween(git, base, tip);
-  return { tip, ahead, isMerged: target === null ? null : await isIn(git, tip, target) };
+  const count = await git.run(['rev-list', '--count', tip, `^${base}`], { env: COMMITTER });
+  const isMerged = !target ? null : await isAncestor(git, tip, target);
+  return { tip, ahead: Number(String(count)), isMerged };
 }
 
-const isIn = async (git: Git, tip: string, target: string): Promise<boolean> =>
-  (await commitsBetween(git, target, tip)) === 0;
-
-/** What of it is not committed, and what of that keeps it from being removed. */
-async function heldIn(
+/** Counts uncommitted files, and says why they keep the work tree from being removed. */
+async function uncommittedIn(
   { path, workspace }: Worktree,
   env: Environment,
 ): Promise<{ uncommitted: number; why: string | null; large: string | null }> {
   const git = await openGit(path, env);
   const unsaved = await readUnsaved(git);
   const uncommitted = withoutTeamFiles(unsaved.entries, relative(path, workspace)).length;
-  const large = await tooLargeIn(git, path, unsaved);
-  return { uncommitted, why: unfinishedIn(git) ?? nestedIn(unsaved), large };
+  const large = await describeLargeFiles(git, path, unsaved);
+  return { uncommitted, why: describeOperation(git) ?? describeUntrackedRepository(unsaved), large };
 }
 
 export interface WorktreesOptions {
-  /** Where they are kept, for all repositories. */
+  /** Holds the work trees of all repositories. */
   folder: string;
   env?: Record<string, string | undefined>;
   processes?: ProcessTable;

@@ -519,7 +519,7 @@ describe('squad diff', () => {
     expect(stdout).toContain('+half\n');
     expect(stderr).toContain(`${at} is still running: these are its changes so far.\n`);
     // On a busy machine the baseline may be late, which is noted first.
-    expect(stderr).toMatch(/^Note: (?:.*; )?1 other run works in this folder just now\.$/m);
+    expect(stderr).toMatch(/^Note: (?:.*; )?1 other run is running in this folder\.$/m);
     await squad.run(['cancel', at!, beside!]);
     expect((await squad.run(['diff', at!])).stderr).toMatch(
       /^Note: (?:.*; )?1 other run worked in this folder/m,

@@ -53,7 +53,7 @@ test('only what nobody can miss goes by itself, and each is explained', async ()
   expect(await listed(merged)).toMatchObject({
     prune: 'remove',
     isMerged: true,
-    why: 'all of it is in main',
+    why: 'all its commits are in main',
   });
 
   const hide = 'echo "*.secret" >>"$(git rev-parse --git-path info/exclude)"';

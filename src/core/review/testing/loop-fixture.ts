@@ -10,7 +10,7 @@ import { openForTest } from '../../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../../store/fixtures/sample-rows.ts';
 import { tempFile } from '../../../store/fixtures/temp-file.ts';
 import { Repository } from '../../../workspace/testing/repository.ts';
-import { createBranches } from '../../../workspace/worktrees/branches.ts';
+import { createBranches } from '../../../workspace/worktrees/run-branch.ts';
 import { createWorktrees } from '../../../workspace/worktrees/worktrees.ts';
 import type { Store } from '../../ports/store.ts';
 import type { PlannedRun } from '../../runs/plan-run.ts';

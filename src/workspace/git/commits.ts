@@ -1,0 +1,108 @@
+import { splitPaths } from '../files/paths.ts';
+import { type Git, ignoreExitOne } from './git.ts';
+
+export const SQUAD_EMAIL = 'squad@localhost';
+
+/**
+ * Squad's identity in the commits it makes: the branch and the message say whose work they hold. An agent may have set
+ * replacement objects, so every command that reads commits or trees for Squad ignores those.
+ */
+export const COMMITTER = {
+  GIT_AUTHOR_NAME: 'Squad',
+  GIT_AUTHOR_EMAIL: SQUAD_EMAIL,
+  GIT_COMMITTER_NAME: 'Squad',
+  GIT_COMMITTER_EMAIL: SQUAD_EMAIL,
+  GIT_NO_REPLACE_OBJECTS: '1',
+};
+
+export interface TreeEntry {
+  mode: string;
+  oid: string;
+}
+
+/** A path, one character per byte, whose entry differs between two commits, or a commit and an index. */
+export interface TreeChange {
+  path: string;
+  was: TreeEntry | null;
+  is: TreeEntry | null;
+}
+
+/** Output of `--raw -z --no-renames`: `:100644 100755 1234… 5678… M`, path, … */
+export function parseRawDiff(output: Buffer): TreeChange[] {
+  const tokens = splitPaths(output);
+  const entry = (mode = '', oid = '') => (mode === '000000' ? null : { mode, oid });
+  return tokens.flatMap((token, at) => {
+    if (at % 2 === 1) return [];
+    const [wasMode, isMode, wasOid, isOid] = token.slice(1).split(' ');
+    return { path: tokens[at + 1]!, was: entry(wasMode, wasOid), is: entry(isMode, isOid) };
+  });
+}
+
+/** Compares type and content, not the executable bit: not every file system stores that. */
+export const sameContent = (one: TreeEntry | null, other: TreeEntry | null): boolean =>
+  one?.oid === other?.oid && (one?.mode === '120000') === (other?.mode === '120000');
+
+/** A commit's entry at a path, null if there is none. A folder has mode 040000. */
+export async function entryAt(git: Git, commit: string, path: string): Promise<TreeEntry | null> {
+  const args = ['ls-tree', '-z', '--full-tree', commit, '--', path];
+  // `100644 blob 1234…\tpath`
+  const [, mode, oid] = /^(\d+) \w+ (\w+)\t/.exec(String(await git.run(args, { env: COMMITTER }))) ?? [];
+  return mode && oid ? { mode, oid } : null;
+}
+
+/** Makes a commit that nothing points to yet. */
+export async function commitTree(
+  git: Git,
+  tree: string,
+  parents: readonly string[],
+  message: string,
+  env: Record<string, string> = COMMITTER,
+): Promise<string> {
+  const args = ['commit-tree', tree, ...parents.flatMap(parent => ['-p', parent]), '-F', '-'];
+  const input = Buffer.from(`${message.replaceAll('\0', ' ')}\n`);
+  return outputLine(await git.run(args, { env, input }));
+}
+
+/** Commits by full name of the refs that the patterns (or other arguments of for-each-ref) select. */
+export async function readRefs(git: Git, ...args: string[]): Promise<Map<string, string>> {
+  const list = String(await git.run(['for-each-ref', '--format=%(objectname) %(refname)', ...args]));
+  return new Map(
+    list
+      .split('\n')
+      .slice(0, -1)
+      .map(each => [each.slice(each.indexOf(' ') + 1), each.slice(0, each.indexOf(' '))]),
+  );
+}
+
+/** The tip of exactly this branch, null if there is none. */
+export async function branchTip(git: Git, branch: string): Promise<string | null> {
+  const ref = `refs/heads/${branch}`;
+  return (await readRefs(git, ref)).get(ref) ?? null;
+}
+
+export async function isAncestor(git: Git, commit: string, of: string): Promise<boolean> {
+  if (commit === of) return true;
+  return git.run(['merge-base', '--is-ancestor', commit, of], { env: COMMITTER }).then(
+    () => true,
+    error => {
+      ignoreExitOne(error);
+      return false;
+    },
+  );
+}
+
+export const outputLine = (output: Buffer): string => String(output).trim();
+
+/** Paths, one character per byte, of the submodules that `.gitmodules` in a commit or tree names; none if it cannot be read. */
+export async function submodulePaths(git: Git, treeish: string): Promise<string[]> {
+  const args = [
+    'config',
+    '-z',
+    '--blob',
+    `${treeish}:.gitmodules`,
+    '--get-regexp',
+    '^submodule\\..*\\.path$',
+  ];
+  const list = await git.run(args, { env: COMMITTER }).catch(() => Buffer.alloc(0));
+  return splitPaths(list).map(entry => entry.slice(entry.indexOf('\n') + 1));
+}

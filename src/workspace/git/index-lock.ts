@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { link, lstat, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createProcessTable } from '../../process/table/process-table.ts';
+import { processesIn } from '../../process/table/processes-in.ts';
+import { SquadError } from '../../schema/error.ts';
+
+/** How long the agent's own git may hold the lock. */
+const LOCK_TIMEOUT_MS = 10_000;
+const TRY_EVERY_MS = 10;
+const CHECK_EVERY_MS = 250;
+
+/** A running git fills its lock file long before this. */
+const STALE_MS = 5_000;
+
+const processes = createProcessTable();
+let marked: Promise<string> | null = null;
+
+interface LockOptions {
+  timeoutMs?: number;
+  /** A work tree that Squad made: only the run's own git works there. */
+  ownTree?: string;
+}
+
+/**
+ * Works under git's own lock on the index, so that no git changes it meanwhile. Takes over a lock that a dead hub left behind,
+ * and in a work tree of Squad's the empty lock of a git that was killed. Throws GIT_BUSY.
+ */
+export async function withIndexLock<T>(
+  gitDir: string,
+  work: () => Promise<T>,
+  { timeoutMs = LOCK_TIMEOUT_MS, ownTree }: LockOptions = {},
+): Promise<T> {
+  const lock = join(gitDir, 'index.lock');
+  const end = performance.now() + timeoutMs;
+  for (let nextCheck = 0; !(await createLock(gitDir, lock)); ) {
+    const now = performance.now();
+    if (now >= nextCheck && (await isLeftBehind(lock, ownTree))) await rm(lock, { force: true });
+    else if (now > end) throw busy(lock, timeoutMs);
+    // Random, so that several waiters do not collide every time.
+    else await pause(TRY_EVERY_MS * (1 + Math.random()));
+    if (now >= nextCheck) nextCheck = now + CHECK_EVERY_MS;
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** Written first and then linked into place, so that a lock of ours names its process even if that is killed at once. */
+async function createLock(gitDir: string, lock: string): Promise<boolean> {
+  const own = join(gitDir, `squad-index-lock-${randomBytes(8).toString('hex')}`);
+  marked ??= markOfThisProcess();
+  await writeFile(own, await marked, { mode: 0o600, flag: 'wx' });
+  try {
+    await link(own, lock);
+    return true;
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    // ENOENT: whoever has the lock may have removed our file.
+    if (code === 'EEXIST' || code === 'ENOENT') return false;
+    throw thrown;
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+async function markOfThisProcess(): Promise<string> {
+  const startTime = (await processes.snapshot()).get(process.pid)?.startTime ?? '';
+  return `squad ${process.pid} ${startTime}\n`;
+}
+
+async function isLeftBehind(lock: string, ownTree: string | undefined): Promise<boolean> {
+  const [stats, content] = await Promise.all([
+    lstat(lock).catch(() => null),
+    readFile(lock, 'latin1').catch(() => null),
+  ]);
+  if (!stats?.isFile() || content === null || stats.uid !== process.getuid?.()) return false;
+  const [, pid, startTime] = MARK.exec(content) ?? [];
+  if (pid !== undefined) return !processes.alive({ pid: Number(pid), startTime: startTime! });
+  // A time in the future means that the clock was set back.
+  const isFresh = Math.abs(Date.now() - stats.mtimeMs) < STALE_MS;
+  if (content !== '' || ownTree === undefined || isFresh) return false;
+  const there = processesIn(ownTree);
+  return there !== null && !there.some(({ command }) => GIT.test(command));
+}
+
+const MARK = /^squad (\d+) (.+)\n$/;
+const GIT = /^(\S*\/)?git(-\S+)?( |$)/;
+
+const busy = (lock: string, timeoutMs: number): SquadError =>
+  new SquadError('GIT_BUSY', `Another git holds ${lock} for longer than ${timeoutMs / 1000} s.`, {
+    suggestions: ['Wait for that git to end, or remove the file if none is running there; then try again.'],
+  });

@@ -1,0 +1,274 @@
+import { lstat, utimes } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { SquadError } from '../../schema/error.ts';
+import type { BranchMove } from '../../schema/review.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import { eachOf, statWorkFile } from '../files/file-stamp.ts';
+import { joinPaths, pathBytes, pathText } from '../files/paths.ts';
+import { COMMITTER, commitTree, submodulePaths, type TreeChange } from '../git/commits.ts';
+import { GitError } from '../git/git.ts';
+import { gitOperationInProgress } from '../git/git-folder.ts';
+import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
+import { readStatus } from '../git/git-status.ts';
+import { userExcludes } from '../git/ignore-rules.ts';
+import type { BranchStatus, RunBranch } from './run-branch.ts';
+import { readUnsaved } from './save-work.ts';
+import { copiedPaths } from './worktree-place.ts';
+
+/** Git gives up on a file that an agent writes at that moment. */
+const MAX_TRIES = 4;
+/** For many files, or large ones. */
+const STAGE_TIMEOUT_MS = 180_000;
+const DAY_SECONDS = 86_400;
+/** Larger new files are hardly meant to be committed, and most Git hosts refuse them. */
+const MAX_NEW_BYTES = 100 * 1024 * 1024;
+const MAX_NAMED = 5;
+
+type Environment = Record<string, string | undefined>;
+
+/** Commits all uncommitted work onto the tip; nothing points to the commit yet. Null: there is no such work. */
+export async function prepareAll(
+  branch: RunBranch,
+  message: string,
+  env: Environment,
+): Promise<BranchMove | null> {
+  if (!branch.hasFolder) throw missing(branch);
+  for (let tried = 1; ; tried++) {
+    try {
+      const how = { message, env, isTipFirst: tried > 1 };
+      const move = await withScratchIndex(branch.git, index => commitAll(branch, index, how));
+      if (move === 'again') continue;
+      await refuseHidden(branch);
+      return move;
+    } catch (error) {
+      if (!(error instanceof GitError) || error.exitCode === null) throw error;
+      if (tried === MAX_TRIES)
+        throw uncommittable(branch, error.said.split('\n')[0]?.slice(0, 300) || error.message);
+    }
+  }
+}
+
+interface CommitOptions {
+  message: string;
+  env: Environment;
+  /** Read the tip before the folder, not at the same time. */
+  isTipFirst: boolean;
+}
+
+async function commitAll(
+  branch: RunBranch,
+  index: GitIndex,
+  { message, env, isTipFirst }: CommitOptions,
+): Promise<BranchMove | 'again' | null> {
+  const { git } = branch;
+  const operation = gitOperationInProgress(git);
+  if (operation)
+    throw uncommittable(branch, `${operation} is under way`, [], 'Finish or abort it, then try again.');
+  const before = isTipFirst ? await branch.status() : null;
+  const [excludes, copies, copied] = await Promise.all([
+    userExcludes(git, env),
+    copiedPaths(git.folder.gitDir),
+    index.copy(indexOf(git), async () => (before ?? (await branch.status())).tip),
+  ]);
+  const found = findUnstaged(branch, index, excludes, copies);
+  const files = found.then(unstaged => committableFiles(branch, unstaged));
+  const status = before ? Promise.resolve(before) : branch.status();
+  // Begun while git still searches the folder, because somebody waits: if it is refused, nothing points to the result.
+  const made = status.then(async at => {
+    // Not before the sizes are known: git would copy a file that is too large into the repository.
+    await stage(
+      index,
+      files.then(() => found),
+    );
+    return commitStaged(branch, index, { status: at, copies, message, ...(await found) });
+  });
+  const checked = status.then(() => refuseFiltered(branch, index, files));
+  await Promise.allSettled([found, files, made, checked]);
+  if (!(await status).isCheckedOut) throw await notOnBranch(branch);
+  // On a newer tip, this index would revert files that it keeps out of the folder.
+  if (!before && !isSameIndex(await readIndex(indexOf(git)), copied)) return 'again';
+  await found;
+  await checked;
+  return made;
+}
+
+interface Unstaged {
+  changed: string[];
+  /** Removed with their folder, which a link has replaced. */
+  replaced: string[];
+  isNew: string[];
+  /** A submodule, or an entry that would be one, differs from the last commit. */
+  hasSubmodules: boolean;
+}
+
+/** Finds where the folder differs from the index. A submodule differs when it is at another commit. */
+async function findUnstaged(
+  branch: RunBranch,
+  { git, file }: GitIndex,
+  excludes: string[],
+  copies: ReadonlySet<string>,
+): Promise<Unstaged> {
+  const env = { ...COMMITTER, GIT_INDEX_FILE: file };
+  const { entries } = await readStatus(git, { env, limitMs: STAGE_TIMEOUT_MS }, excludes);
+  const unmerged = entries.filter(({ isUnmerged }) => isUnmerged).map(({ path }) => path);
+  if (unmerged.length > 0) throw uncommittable(branch, 'there are conflicts in it', unmerged);
+  const work = entries.filter(({ path }) => !copies.has(path));
+  const isNew = work.filter(({ isUntracked }) => isUntracked).map(({ path }) => path);
+  const changes = work.filter(({ inFolder }) => inFolder !== '.');
+  const deleted = changes.filter(({ inFolder }) => inFolder === 'D').map(({ path }) => path);
+  const replaced = await pathsBeyondLinks(git.folder.root, deleted);
+  const changed = changes.map(({ path }) => path).filter(path => !replaced.has(path));
+  const hasSubmodules = entries.some(({ isSubmodule }) => isSubmodule);
+  return { changed, replaced: [...replaced], isNew, hasSubmodules };
+}
+
+/** Paths whose folder is a link by now. What lies beyond the link is not theirs, and git refuses to stage it. */
+async function pathsBeyondLinks(root: string, paths: string[]): Promise<Set<string>> {
+  const known = new Map<string, boolean>([['.', false]]);
+  const isBeyond = async (folder: string): Promise<boolean> => {
+    if (!known.has(folder)) {
+      const isLink =
+        (await isBeyond(dirname(folder))) || !!(await statWorkFile(root, folder))?.isSymbolicLink();
+      known.set(folder, isLink);
+    }
+    return known.get(folder)!;
+  };
+  const beyond = new Set<string>();
+  for (const path of paths) if (await isBeyond(dirname(path))) beyond.add(path);
+  return beyond;
+}
+
+/** Git starts before the list is complete. Not `git add`, which runs git in submodules, with the submodule's own configuration. */
+async function stage(index: GitIndex, found: Promise<Unstaged>): Promise<void> {
+  const add = (list: Buffer | Promise<Buffer>) =>
+    index.run(
+      ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'],
+      list,
+      2 * STAGE_TIMEOUT_MS,
+    );
+  const list = ({ changed, isNew }: Unstaged) => joinPaths([...changed, ...isNew]);
+  await add(found.then(unstaged => (unstaged.replaced.length > 0 ? Buffer.alloc(0) : list(unstaged))));
+  const unstaged = await found;
+  if (unstaged.replaced.length === 0) return;
+  await index.set(unstaged.replaced.map(path => [path, null] as const));
+  await add(list(unstaged));
+}
+
+interface Staged {
+  status: BranchStatus;
+  copies: ReadonlySet<string>;
+  hasSubmodules: boolean;
+  message: string;
+}
+
+async function commitStaged(
+  branch: RunBranch,
+  index: GitIndex,
+  { status: { tip, tree: tipTree }, copies, hasSubmodules, message }: Staged,
+): Promise<BranchMove | null> {
+  if (copies.size > 0 || hasSubmodules) {
+    const changes = await index.changesFrom(tip);
+    const copied = changes.filter(({ path }) => copies.has(path));
+    await index.set(copied.map(({ path, was }) => [path, was] as const));
+    await refuseNewSubmodules(branch, index, changes);
+  }
+  // Before git writes an index it reads all files that are as young as it. This one is thrown away.
+  const later = Date.now() / 1000 + DAY_SECONDS;
+  await utimes(index.file, later, later);
+  const tree = await index.writeTree();
+  return tree === tipTree ? null : { from: tip, to: await commitTree(branch.git, tree, [tip], message) };
+}
+
+/** Refuses files that should not be committed. Returns the plain files: filters know no others. */
+async function committableFiles(branch: RunBranch, { changed, isNew }: Unstaged): Promise<string[]> {
+  const repositories = isNew.filter(path => path.endsWith('/'));
+  if (repositories.length > 0) throw embedded(branch, repositories);
+  const paths = [...changed, ...isNew];
+  const { path: root } = branch.worktree;
+  const infos = await eachOf(paths, path => lstat(pathBytes(root, path)).catch(() => null), 64);
+  const sizes = new Map(paths.flatMap((path, at) => (infos[at]?.isFile() ? [[path, infos[at].size]] : [])));
+  const huge = isNew.filter(path => (sizes.get(path) ?? 0) > MAX_NEW_BYTES);
+  if (huge.length > 0)
+    throw uncommittable(
+      branch,
+      `new files are larger than ${MAX_NEW_BYTES / 1024 / 1024} MiB`,
+      huge,
+      'Add them to .gitignore, or commit them yourself, then try again.',
+    );
+  return [...sizes.keys()];
+}
+
+/** The agent's own git would run the filter, and commit something else. */
+async function refuseFiltered(branch: RunBranch, index: GitIndex, files: Promise<string[]>): Promise<void> {
+  const filtered = index.filteredPaths(files);
+  await Promise.allSettled([files, filtered]);
+  await files;
+  if ((await filtered).length > 0)
+    throw uncommittable(
+      branch,
+      'a filter such as Git LFS belongs to changed files, and Squad runs none',
+      await filtered,
+      'Commit these yourself, with your own git, then try again.',
+    );
+}
+
+/** A repository that was added like a submodule: the commit would name a commit that nobody else has. */
+async function refuseNewSubmodules(branch: RunBranch, index: GitIndex, changes: TreeChange[]): Promise<void> {
+  const added = changes.filter(({ was, is }) => is?.mode === '160000' && was?.mode !== '160000');
+  if (added.length === 0) return;
+  const known = new Set(await submodulePaths(branch.git, await index.writeTree()));
+  const unknown = added.map(({ path }) => path).filter(path => !known.has(path));
+  if (unknown.length > 0) throw embedded(branch, unknown);
+}
+
+/** A commit without the changes that git was told not to show would pass for all of the work. */
+async function refuseHidden(branch: RunBranch): Promise<void> {
+  const [{ entries }, shown] = await Promise.all([readUnsaved(branch.git), readStatus(branch.git)]);
+  const known = new Set(shown.entries.map(({ path }) => path));
+  const hidden = entries.map(({ path }) => path).filter(path => !known.has(path));
+  if (hidden.length === 0) return;
+  throw uncommittable(
+    branch,
+    'git was told not to show it (assume-unchanged, skip-worktree or an ignore rule)',
+    hidden,
+    'Run `git update-index --no-assume-unchanged --no-skip-worktree PATH`, or remove the ignore rule, then try again.',
+  );
+}
+
+function uncommittable(
+  { worktree }: RunBranch,
+  why: string,
+  paths: string[] = [],
+  next = 'Fix that in the work tree, then try again.',
+): SquadError {
+  const names = paths.slice(0, MAX_NAMED).map(path => pathText(path).slice(0, 200));
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+  const list = names.length > 0 ? `: ${names.join(', ')}${more}` : '';
+  const message = `The work in ${worktree.path} cannot be committed: ${why}${list}.`;
+  return new SquadError('UNCOMMITTABLE', message, { suggestions: [next] });
+}
+
+const embedded = (branch: RunBranch, paths: string[]): SquadError =>
+  uncommittable(
+    branch,
+    'there is a git repository inside',
+    paths,
+    'Move it away, add it to .gitignore, or make it a submodule; then try again.',
+  );
+
+async function notOnBranch(branch: RunBranch): Promise<SquadError> {
+  const { branch: name } = branch.worktree;
+  const head = await branch.head();
+  const where = head ? `the branch ${head.replace('refs/heads/', '')}` : 'no branch';
+  return uncommittable(
+    branch,
+    `it is on ${where}, not on ${name}`,
+    [],
+    `Go back with \`git switch ${shellWord(name)}\` (bring commits made elsewhere along with \`git merge\`), then try again.`,
+  );
+}
+
+const missing = ({ worktree }: RunBranch): SquadError =>
+  new SquadError('WORKTREE_MISSING', `The work tree ${worktree.path} is gone, or is another one by now.`, {
+    suggestions: [`Committed work is on the branch ${worktree.branch}.`],
+  });

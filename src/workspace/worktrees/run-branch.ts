@@ -1,0 +1,332 @@
+import { constants } from 'node:fs';
+import { copyFile, link, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Branches } from '../../core/ports/worktrees.ts';
+import { SquadError } from '../../schema/error.ts';
+import type { BranchMove } from '../../schema/review.ts';
+import { shellWord } from '../../schema/shell-word.ts';
+import type { Worktree } from '../../schema/worktree.ts';
+import { COMMITTER, entryAt, isAncestor, sameContent } from '../git/commits.ts';
+import { type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
+import { gitOperationInProgress } from '../git/git-folder.ts';
+import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
+import { withIndexLock } from '../git/index-lock.ts';
+import { asBytes, type FilePlan, placeFile, planFile, prepareFile } from './branch-file.ts';
+import { prepareAll } from './commit-all.ts';
+
+type Environment = Record<string, string | undefined>;
+
+/** Commits on runs' branches, made by git's plumbing in a scratch index: neither the agent's index nor its folder is used. */
+export function createBranches({ env = process.env }: { env?: Environment } = {}): Branches {
+  const at = async <T>(worktree: Worktree, act: (branch: RunBranch) => Promise<T>): Promise<T> => {
+    try {
+      return await act(await RunBranch.open(worktree, env));
+    } catch (error) {
+      throw error instanceof GitError ? gitFailed(worktree, error) : error;
+    }
+  };
+  return {
+    tip: worktree => at(worktree, branch => branch.tip()),
+    prepareAll: (worktree, message) => at(worktree, branch => prepareAll(branch, message, env)),
+    prepareFile: (worktree, file, message) => at(worktree, branch => prepareFile(branch, file, message)),
+    apply: (worktree, move, path, lockTimeoutMs) =>
+      at(worktree, branch => branch.apply(move, { path, lockTimeoutMs })),
+    undo: (worktree, move, path, lockTimeoutMs) =>
+      at(worktree, branch => branch.undo(move, { path, lockTimeoutMs })),
+  };
+}
+
+interface MoveOptions {
+  /** Of the one file that the move changes in index and folder; without it the folder stays as it is. */
+  path?: string;
+  /** How long another git may hold the index. */
+  lockTimeoutMs?: number;
+}
+
+interface IndexSwap {
+  /** Null: the branch stays where it is. */
+  move: BranchMove | null;
+  /** Changes a copy of the index. */
+  build(index: GitIndex): Promise<void>;
+  file?: FilePlan | null;
+  previous?: PreviousIndex;
+  lockTimeoutMs?: number;
+}
+
+export interface BranchStatus {
+  tip: string;
+  /** Of the tip. */
+  tree: string;
+  /** The work tree's folder exists and is on this branch. */
+  isCheckedOut: boolean;
+}
+
+/** How often the agent's git may change the index while we change a copy of it. */
+const SWAP_TRIES = 20;
+/** Short, because the index is locked meanwhile. */
+const REF_LOCK_TIMEOUT_MS = 1000;
+
+/** The branch of a run, with its work tree, in which an agent may be at work. */
+export class RunBranch {
+  readonly worktree: Worktree;
+  readonly git: Git;
+  readonly ref: string;
+  /** False: the folder is gone, or is something else by now, and git runs in the user's own checkout. */
+  readonly hasFolder: boolean;
+
+  private constructor(worktree: Worktree, git: Git, hasFolder: boolean) {
+    this.worktree = worktree;
+    this.git = git;
+    this.ref = `refs/heads/${worktree.branch}`;
+    this.hasFolder = hasFolder;
+  }
+
+  static async open(worktree: Worktree, env: Environment): Promise<RunBranch> {
+    const [own, main] = await Promise.all([openAt(worktree.path, env), openAt(worktree.repository, env)]);
+    if (own && (await isLinked(own, main))) return new RunBranch(worktree, own, true);
+    if (main) return new RunBranch(worktree, main, false);
+    throw new SquadError(
+      'WORKTREE_MISSING',
+      `Neither the work tree ${worktree.path} nor its repository ${worktree.repository} exists.`,
+      { suggestions: ['If the repository was moved, move it back or `git worktree repair` it.'] },
+    );
+  }
+
+  /** By one git process. A symbolic ref can only come from an agent: moving it would move another branch. */
+  async status(): Promise<BranchStatus> {
+    const { branch } = this.worktree;
+    const format = '--format=%(objectname)%00%(tree)%00%(HEAD)%00%(symref)';
+    const answer = String(await this.git.run(['for-each-ref', format, '--', this.ref])).trim();
+    const [tip, tree = '', mark, symref] = answer.split('\0');
+    if (symref)
+      throw new SquadError('GIT_FAILED', `The branch ${branch} is only another name for ${symref}.`, {
+        suggestions: [
+          `Make it a branch again: \`git symbolic-ref -d ${shellWord(this.ref)}\`, then \`git branch\`.`,
+        ],
+      });
+    if (tip) return { tip, tree, isCheckedOut: this.hasFolder && mark === '*' };
+    throw new SquadError('WORKTREE_MISSING', `The branch ${branch} no longer exists.`, {
+      suggestions: ['`git reflog` in its work tree still names its commits.'],
+    });
+  }
+
+  tip = async (): Promise<string> => (await this.status()).tip;
+
+  /** The ref that the work tree's HEAD points to, null for a detached HEAD. */
+  head = async (): Promise<string | null> =>
+    String(await this.git.run(['symbolic-ref', '-q', 'HEAD'], { codes: [1] })).trim() || null;
+
+  /**
+   * Moves the branch from one commit to the other, with its index and the file. A move that was killed at any point is
+   * finished by applying it again: until the branch has moved, index and file are only staged changes, and come out the same
+   * the second time; after that the index is right already, and only the file may be missing.
+   */
+  async apply(move: BranchMove, { path, lockTimeoutMs }: MoveOptions): Promise<void> {
+    const { tip, isCheckedOut } = await this.status();
+    if (tip !== move.from) {
+      if (!(await isAncestor(this.git, move.to, tip))) throw this.#moved('it is at another commit');
+      if (path !== undefined && isCheckedOut) await this.#finishFile(move, path, tip);
+      return;
+    }
+    if (!isCheckedOut) return this.#moveRef(move);
+    if (path === undefined) {
+      const operation = gitOperationInProgress(this.git);
+      if (operation) throw this.#moved(`${operation} has begun`);
+      const previous = new PreviousIndex(this.git, move);
+      await this.#swapIndex({ move, build: index => index.reset(move.to), previous, lockTimeoutMs });
+      return previous.dropOlder();
+    }
+    const [file, entry] = await Promise.all([
+      planFile(this, move, path, 'apply'),
+      entryAt(this.git, move.to, path),
+    ]);
+    if (file === 'changed') throw this.#moved(`${path} was changed`);
+    const build = (index: GitIndex) => index.set([[asBytes(path), entry]]);
+    await this.#swapIndex({ move, build, file, lockTimeoutMs });
+  }
+
+  /** Undoes a move if the branch is still where `apply` put it. Later changes of the file stay. */
+  async undo(move: BranchMove, { path, lockTimeoutMs }: MoveOptions): Promise<void> {
+    const { tip, isCheckedOut } = await this.status();
+    // A move that was killed between index and branch left the branch at `from`, with the new index.
+    const back = tip === move.to ? reversed(move) : null;
+    if (!isCheckedOut) return back ? this.#moveRef(back) : undefined;
+    if (!back && tip !== move.from) return;
+    if (path === undefined) {
+      if (gitOperationInProgress(this.git)) return;
+      const previous = new PreviousIndex(this.git, move);
+      if (await previous.isKept())
+        await this.#swapIndex({ move: back, build: index => previous.restore(index), lockTimeoutMs });
+      else if (back)
+        await this.#swapIndex({ move: back, build: index => index.reset(move.from), lockTimeoutMs });
+      return previous.drop();
+    }
+    const [was, ours] = await Promise.all([
+      entryAt(this.git, move.from, path),
+      entryAt(this.git, move.to, path),
+    ]);
+    const build = async (index: GitIndex) => {
+      const [staged] = await index.changesFrom(move.from, path);
+      if (staged?.path === asBytes(path) && sameContent(staged.is, ours))
+        await index.set([[staged.path, was]]);
+    };
+    const file = await planFile(this, move, path, 'undo');
+    await this.#swapIndex({ move: back, build, file: file === 'changed' ? null : file, lockTimeoutMs });
+  }
+
+  /**
+   * Replaces the work tree's index by a changed copy, and moves branch and file with it, under git's lock on the index. The
+   * copy is made before, so that the agent's git meets the lock as briefly as possible; if the index changed meanwhile, all of
+   * it starts over. The index comes before the branch: `git commit` reads HEAD before the index, so a commit that sees the new
+   * tip sees the new index. The other way round it would put an old index on the new tip, and revert what we committed.
+   */
+  async #swapIndex({ move, build, file, previous, lockTimeoutMs: timeoutMs }: IndexSwap): Promise<void> {
+    const { gitDir, root } = this.git.folder;
+    const path = indexOf(this.git);
+    const tip = move?.from ?? (await this.tip());
+    const attempt = async (index: GitIndex): Promise<boolean> => {
+      const copied = await index.copy(path, tip);
+      await build(index);
+      const install = async () => {
+        if (!isSameIndex(await readIndex(path), copied)) return false;
+        const backup = `${index.file}.kept`;
+        if (copied) await link(path, backup);
+        const isKept = await previous?.keep();
+        await rename(index.file, path);
+        try {
+          await this.#moveRefAndFile(move, file ?? null);
+        } catch (error) {
+          if (isKept) await previous?.drop();
+          await (copied ? rename(backup, path) : rm(path, { force: true }));
+          throw error;
+        }
+        return true;
+      };
+      return withIndexLock(gitDir, install, { timeoutMs, ownTree: root });
+    };
+    for (let tried = 0; tried < SWAP_TRIES; tried++)
+      if (await withScratchIndex(this.git, attempt, gitDir)) return;
+    throw this.#moved('its index keeps changing');
+  }
+
+  async #moveRefAndFile(move: BranchMove | null, file: FilePlan | null): Promise<void> {
+    const make = async () => move && this.#moveRef(move);
+    if (!file) return void (await make());
+    const undo = async () => move && this.#moveRef(reversed(move));
+    if (!(await placeFile(this.worktree.path, file, { make, undo })))
+      throw this.#moved(`${file.path} was changed`);
+  }
+
+  async #moveRef({ from, to }: BranchMove): Promise<void> {
+    const args = ['update-ref', '--no-deref', '-m', 'squad', this.ref, to, from];
+    try {
+      await runWithLockRetry(this.git, args, { env: COMMITTER, timeoutMs: REF_LOCK_TIMEOUT_MS });
+    } catch (error) {
+      if (error instanceof GitError && error.exitCode !== null && (await this.tip()) !== from)
+        throw this.#moved('it is at another commit');
+      throw error;
+    }
+  }
+
+  async #finishFile(move: BranchMove, path: string, tip: string): Promise<void> {
+    const [ours, now] = await Promise.all([entryAt(this.git, move.to, path), entryAt(this.git, tip, path)]);
+    if (!sameContent(ours, now)) return;
+    const plan = await planFile(this, move, path, 'apply');
+    // A file that went after the branch had moved on was removed by the agent.
+    if (plan === null || plan === 'changed' || (tip !== move.to && plan.seen.kind === 'none')) return;
+    await placeFile(this.worktree.path, plan, null);
+  }
+
+  #moved(why: string): SquadError {
+    const message = `Somebody worked on the branch ${this.worktree.branch} meanwhile: ${why}.`;
+    return new SquadError('BRANCH_MOVED', message, { suggestions: ['Nothing was changed. Try again.'] });
+  }
+}
+
+const reversed = ({ from, to }: BranchMove): BranchMove => ({ from: to, to: from });
+
+async function openAt(folder: string, env: Environment): Promise<Git | null> {
+  try {
+    const git = await openGit(folder, env);
+    // Further up there may be a repository that has nothing to do with it.
+    return git.folder.root === folder ? git : null;
+  } catch (error) {
+    if (error instanceof GitError) return null;
+    throw error;
+  }
+}
+
+/** An agent can write the file `.git` in its folder: it counts only if it leads to the repository we know. */
+async function isLinked({ folder }: Git, main: Git | null): Promise<boolean> {
+  const [gitDir, common, known] = await Promise.all(
+    [folder.gitDir, folder.commonDir, main?.folder.commonDir ?? folder.commonDir].map(path =>
+      realpath(path).catch(() => null),
+    ),
+  );
+  return gitDir !== null && common === known && dirname(gitDir!) === join(common!, 'worktrees');
+}
+
+const gitFailed = ({ branch }: Worktree, cause: GitError): SquadError =>
+  new SquadError('GIT_FAILED', `Git failed on the branch ${branch}: ${cause.message}.`, {
+    cause,
+    suggestions: ['Fix that in the repository, then try again.'],
+  });
+
+const PREVIOUS = 'squad-former-';
+
+/**
+ * The index from before a move, with entries that no commit holds: ignored files that were staged, or files only meant to be
+ * added (`git add -N`). It is kept next to the index, under the commit moved to, until the move is undone or the second move
+ * after it is made.
+ */
+class PreviousIndex {
+  readonly #git: Git;
+  readonly #move: BranchMove;
+  readonly #file: string;
+
+  constructor(git: Git, move: BranchMove) {
+    this.#git = git;
+    this.#move = move;
+    this.#file = join(git.folder.gitDir, `${PREVIOUS}${move.to}`);
+  }
+
+  isKept = (): Promise<boolean> =>
+    lstat(this.#file).then(
+      () => true,
+      () => false,
+    );
+
+  /** Under the lock on the index. A move that is made again after a death keeps the first. False: nothing was kept. */
+  async keep(): Promise<boolean> {
+    const index = indexOf(this.#git);
+    const isNone = ({ code }: NodeJS.ErrnoException) => code === 'EEXIST' || code === 'ENOENT';
+    try {
+      await link(index, this.#file).catch(error => {
+        if (isNone(error)) throw error;
+        // Not every file system has links.
+        return copyFile(index, this.#file, constants.COPYFILE_EXCL);
+      });
+      return true;
+    } catch (error) {
+      if (isNone(error as NodeJS.ErrnoException)) return false;
+      throw error;
+    }
+  }
+
+  /** Turns a copy of the present index into this one. Changes that were staged since the move stay. */
+  async restore(index: GitIndex): Promise<void> {
+    const since = await index.changesFrom(this.#move.to);
+    await index.copy(this.#file, this.#move.from);
+    await index.set(since.map(({ path, is }) => [path, is] as const));
+  }
+
+  drop = (): Promise<void> => rm(this.#file, { force: true });
+
+  /** Only the last two moves can still be undone, one after the other. */
+  async dropOlder(): Promise<void> {
+    const { gitDir } = this.#git.folder;
+    const stay = [this.#move.to, this.#move.from].map(commit => `${PREVIOUS}${commit}`);
+    for (const name of await readdir(gitDir))
+      if (name.startsWith(PREVIOUS) && !stay.includes(name)) await rm(join(gitDir, name), { force: true });
+  }
+}
