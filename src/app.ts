@@ -50,7 +50,7 @@ import { asSquadError } from './schema/error.ts';
 import type { EventBody } from './schema/event.ts';
 import type { RunId } from './schema/ids.ts';
 import type { Run } from './schema/run.ts';
-import { restoredWords } from './schema/run-text.ts';
+import { describeRestored } from './schema/run-text.ts';
 import { type Toolset, toolsetsIn } from './schema/toolset.ts';
 import { CommitMark } from './store/commit-mark.ts';
 import { openCheckedStore } from './store/open-checked.ts';
@@ -227,7 +227,7 @@ export async function startHub(options: HubOptions): Promise<RunningHub | null> 
   });
 
   const asking = new WaitingCalls();
-  const restored = opened.restored && restoredWords(opened.restored);
+  const restored = opened.restored && describeRestored(opened.restored);
   const warnings = [...(options.warnings ?? []), ...(restored === null ? [] : [restored])];
   /** Views whose first client was told of it. */
   const toldOfRestore = new Set<Handshake['view']>();
