@@ -6,7 +6,7 @@ import type { CallWatch, CodeRunner, CodeTool } from '../../src/code-mode/code-m
 import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
 import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
 import { createOutputWriter } from '../../src/model-loop/output-lines.ts';
-import { KeptCalls, ProgramCalls } from '../../src/model-loop/program-tool.ts';
+import { CallTotals, ProgramCalls } from '../../src/model-loop/program-tool.ts';
 import type { TracePart } from '../../src/schema/conversation.ts';
 import { type Figure, paired, type Row, sampled } from '../figure.ts';
 import { interleave, repeat, timed } from '../measure.ts';
@@ -112,13 +112,13 @@ async function directly(): Promise<number> {
 async function recorded(runner: CodeRunner, program: string): Promise<string | null> {
   const folder = temporaryFolder();
   const output = openSync(join(folder, 'stdout'), 'w');
-  const { say } = createOutputWriter({ write: text => writeSync(output, text) });
+  const { emit } = createOutputWriter({ write: text => writeSync(output, text) });
   const trace = (content: TracePart[]) =>
-    say({
+    emit({
       type: 'message',
       message: { id: 'msg_0123456789', parentId: null, role: 'program', content, at: 0 },
     });
-  const calls = new ProgramCalls({ id: 'p', say, trace }, new KeptCalls());
+  const calls = new ProgramCalls({ id: 'p', emit, trace }, new CallTotals());
   try {
     return await result(runner, program, calls.watch);
   } finally {

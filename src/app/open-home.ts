@@ -10,7 +10,7 @@ import { createRunFiles } from '../process/output/run-files.ts';
 import { createRunOfProcess } from '../process/table/run-of-process.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
-import { restoredWords } from '../schema/run-text.ts';
+import { describeRestored } from '../schema/run-text.ts';
 import { CommitMark } from '../store/commit-mark.ts';
 import { openCheckedStore } from '../store/open-checked.ts';
 import { takeLock } from '../store/sqlite/lock.ts';
@@ -68,7 +68,7 @@ export async function openHome(options: HubOptions) {
   const store = keepRecords(opened.store, files, warn);
   const settings = new SettingsInForce(store);
   await settings.load();
-  const restored = opened.restored && restoredWords(opened.restored);
+  const restored = opened.restored && describeRestored(opened.restored);
   return {
     ...{
       home,

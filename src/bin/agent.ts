@@ -23,18 +23,18 @@ async function start(requestFile: string): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`Stopped by ${signal}`)));
-  const { say, hide } = createOutputWriter(process.stdout);
-  // The hub does not read any more: nobody needs the result.
+  const { emit, hideSecrets } = createOutputWriter(process.stdout);
+  // The reader is gone, so nobody needs the result.
   process.stdout.on('error', () => process.exit(1));
   process.on('uncaughtException', thrown => {
-    say({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
+    emit({ type: 'end', ok: false, answer: '', error: thrown.message, code: 'ENGINE_FAILED' });
     process.exit(1);
   });
   stop.signal.addEventListener('abort', () => process.stdin.destroy());
-  // An interrupted prompt is not worked on; the signal gives the reason.
+  // A prompt that was cut off is not used: the signal has already stopped the run.
   const prompt = await text(process.stdin).catch(() => '');
   const { env } = process;
   const cwd = process.cwd();
-  const code = await runAgent({ requestFile, prompt, env, cwd, signal: stop.signal, say, hide });
+  const code = await runAgent({ requestFile, prompt, env, cwd, signal: stop.signal, emit, hideSecrets });
   process.stdout.write('', () => process.exit(stop.signal.aborted ? STOPPED : code));
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createCappedText, cutText } from './capped-text.ts';
 
-test('what is short enough is as it was', () => {
+test('short text is unchanged', () => {
   expect(cutText('🙂🙂', 4)).toBe('🙂🙂');
 });
 
-test('a cut parts no character', () => {
+test('a cut never splits a character', () => {
   expect(cutText('🙂🙂', 3)).toBe('🙂\ufffd\n[1 more characters left out]');
   const capped = createCappedText(3);
   for (let time = 0; time < 3; time++) capped.add('🙂');

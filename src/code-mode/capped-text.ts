@@ -1,7 +1,7 @@
-/** Text that is added to for ever and kept only up to a limit. */
+/** Collects text and keeps only the first `limit` characters. */
 export interface CappedText {
   add(text: string): void;
-  /** Cut to `most`, with a word about what is missing. */
+  /** Cut to `most` characters, with a note of how much is missing. */
   text(most?: number): string;
 }
 
@@ -17,7 +17,7 @@ export function createCappedText(limit: number): CappedText {
   };
 }
 
-/** `length`: of all of it, when `text` is only the beginning. */
+/** `length`: of the whole text, if `text` is only its beginning. */
 export function cutText(text: string, most: number, length = text.length): string {
   if (length <= most && text.length === length) return text;
   const kept = text.slice(0, most).toWellFormed();

@@ -1,30 +1,31 @@
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 
-/** A tool as the model's program sees it: an async function of one object. */
+/** A tool that programs call as an async function of one object. */
 export interface CodeTool {
-  /** Its exposed name. What the program calls it by may differ; see `declarations`. */
+  /** The name inside the program may differ; see `declarations`. */
   name: string;
   description: string;
   inputSchema: Readonly<Record<string, unknown>>;
   outputSchema?: Readonly<Record<string, unknown>>;
-  /** What it returns is handed to the program as a value; what it throws is thrown there, with its message. */
+  /** The program gets the returned value, or an exception with the message of what was thrown. */
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<unknown>;
 }
 
-/** How a program of the model's ended. Its own mistakes are results: the model reads them and writes another. */
+/** How a program ended. Errors in the program are results too, so that the model can fix it. */
 export interface CodeResult {
   ok: boolean;
-  /** What it printed, in order, cut to the limit; and what it returned, as JSON, if anything. */
+  /** What the program printed, cut to the limit. */
   output: string;
+  /** JSON; null if nothing was returned. */
   returned: string | null;
-  /** Why it is not ok: its exception with line numbers of its own text, or the limit that ended it. */
+  /** The exception, with line numbers of the program, or the limit that ended it; null if `ok`. */
   error: string | null;
 }
 
-/** What a program got from a call: a value, with its JSON if it is not undefined; or why it failed. */
+/** The result of a call. `json` is the value as JSON; absent for undefined. */
 export type CallEnd = { ok: true; value: unknown; json?: string } | { ok: false; error: string };
 
-/** Is told of a call of a program when it begins; what it returns is told how the call ended, once. Neither throws. */
+/** Called when a program starts a call. The returned function is called once, when the call ends. Neither throws. */
 export type CallWatch = (tool: CodeTool, args: Record<string, unknown>) => (end: CallEnd) => void;
 
 export interface CodeModeOptions {
@@ -32,17 +33,17 @@ export interface CodeModeOptions {
   limits: CodeModeLimits;
 }
 
-/** A program in a sandbox: no file, network, environment or process but the tools. */
+/** Runs programs in a sandbox without files, network, environment or other processes. They have only the tools. */
 export interface CodeRunner extends AsyncDisposable {
-  /** TypeScript declarations of every tool as the program can call them, for the model to read. */
+  /** TypeScript declarations of all tools, for the model to read. */
   readonly declarations: string;
   /**
-   * Starts ahead what the next program will run in, unless it is there: for a time when the model is waited for. Nobody has
-   * to wait for it. Settles when it is up, never rejects.
+   * Starts a process for the next program, unless there is one. Call it while waiting for the model. Nobody has to wait for the
+   * result. Resolves when the process is ready; never rejects.
    */
   prepare(): Promise<void>;
-  /** Only a few run at once: others wait for their turn, and their time begins when they do. */
+  /** Only a few programs run at once. The others wait, and their timeout starts when they do. */
   run(program: string, signal: AbortSignal, watch?: CallWatch): Promise<CodeResult>;
-  /** Ends all that runs and all that was started ahead. When it settles nothing of it is left, and nothing starts any more. */
+  /** Ends all processes and prevents new ones. Resolves when none is left. */
   close(): Promise<void>;
 }

@@ -8,23 +8,22 @@ import { nameTools } from './schema-type.ts';
 import { watchSpare } from './watchdog.ts';
 
 /**
- * A guest started ahead, with what removes types loaded in it, so that the next program finds it up. Programs share nothing
- * through it: it serves one of them, and before that nothing but Squad's own code has run in it.
+ * A guest that is started ahead of the next program, with the type stripper loaded. Programs share nothing through it: it serves
+ * one program, and only Squad's own code has run in it before.
  */
 export interface SpareGuest {
-  /** Starts one where there is none. Settles when it is up, taken or gone; never rejects. */
+  /** Starts a guest unless there is one. Resolves when it is ready, taken or gone; never rejects. */
   prepare(): Promise<void>;
-  /** Null where there is none. Whoever takes it ends it. */
+  /** Null if there is none. The caller must end the guest. */
   take(): Guest | null;
-  /** When this settles nothing that was not taken is left. */
+  /** Resolves when nothing is left of a guest that was not taken. */
   end(): Promise<void>;
 }
 
 interface Waiting {
   guest: Guest;
   isUp: Promise<void>;
-  /** It is no longer ours to look after. */
-  letGo(): void;
+  release(): void;
 }
 
 export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGuest {
@@ -35,23 +34,23 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
     const guest = start();
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
     const drop = () => {
-      begun.letGo();
+      begun.release();
       ends = Promise.all([ends, guest.end()]);
     };
     const stopWatching = guest.pid === null ? () => {} : watchSpare(guest.pid, memoryMb, drop);
     const begun: Waiting = {
       guest,
       isUp,
-      letGo() {
+      release() {
         stopWatching();
         resolve();
         if (waiting === begun) waiting = null;
       },
     };
-    guest.hear({
+    guest.listen({
       message: ({ type }) => (type === 'prepared' ? resolve() : drop()),
-      nonsense: drop,
-      gone: drop,
+      invalid: drop,
+      exited: drop,
     });
     guest.send({ type: 'prepare' });
     return begun;
@@ -59,7 +58,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
 
   function take(): Guest | null {
     const taken = waiting?.guest ?? null;
-    waiting?.letGo();
+    waiting?.release();
     return taken;
   }
 
@@ -68,7 +67,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
       try {
         waiting ??= begin();
       } catch {
-        // The start of the program itself will tell why.
+        // Starting the guest for the program will fail with the same error and report it.
       }
       await waiting?.isUp;
     },
@@ -79,10 +78,10 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
   };
 }
 
-/** A model may ask for dozens in one breath; each takes a process and up to its limit of memory. */
+/** A model may start dozens of programs in one turn. Each takes a process and up to its memory limit. */
 const MAX_AT_ONCE = 4;
 
-/** Runs programs that a model writes, each in a process of its own, with these tools and nothing else. */
+/** Runs programs that a model writes. Each has its own process, these tools, and nothing else. */
 export function createCodeRunner({
   tools,
   limits,

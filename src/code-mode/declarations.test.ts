@@ -48,7 +48,7 @@ declare const tools: {
 `);
 });
 
-test('nothing is claimed of an answer that the server does not describe, and an input that may be empty may be left out', () => {
+test('a result without a schema is unknown, and an input without required fields is optional', () => {
   expect(body(declared({ name: 'now', inputSchema: { type: 'object', properties: {} } }))).toBe(
     `type now_Input = Record<string, unknown>;
 
@@ -59,7 +59,7 @@ declare const tools: {
   );
 });
 
-test('types that hold themselves have names', () => {
+test('recursive types have names', () => {
   const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' }, root: { $ref: '#' } } };
   const text = declared({ inputSchema: { $ref: '#/$defs/node', $defs: { node } } });
   expect(body(text)).toContain(`type tool_Input = tool_Input_node;
@@ -86,7 +86,7 @@ const HOSTILE = [
   '/',
 ];
 
-test.each(HOSTILE)('what a server writes stays a comment or a string: %j', text => {
+test.each(HOSTILE)('text of a server stays inside its comment or string: %j', text => {
   const declarations = declared({
     name: text,
     description: text,
@@ -108,7 +108,7 @@ test.each(HOSTILE)('what a server writes stays a comment or a string: %j', text 
   expect(code.replaceAll(/[\s;]/g, '')).toBe('');
 });
 
-test('tools whose names become the same are told apart, and who can keep its name does', () => {
+test('tools whose identifiers collide get numbers; a valid name is kept', () => {
   expect([...nameTools(['a-b', 'a b', 'a_b', '', '9', 'then', 'ok'].map(name => ({ name }))).keys()]).toEqual(
     [...['a_b', 'ok', 'a_b_2', 'a_b_3', '_', '_9', 'then_']],
   );

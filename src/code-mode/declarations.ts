@@ -1,12 +1,11 @@
 import type { CodeTool } from './code-mode.ts';
-import { commentOf, type SchemaType, typeOfSchema } from './schema-type.ts';
+import { docComment, type SchemaType, typeOfSchema } from './schema-type.ts';
 
 const PREAMBLE = `// The program is the body of an async function: await and return work at its top level.
 // It may be TypeScript that needs no more than its types removed (no enum, namespace, parameter property or import).
-// What it prints with console and what it returns, as JSON, come back. Nothing else is there but the language, timers and:
+// You get back what it prints with console and what it returns, as JSON. It has only the language, timers and:
 `;
 
-/** TypeScript declarations of tools, by the names that programs call them by. */
 export function declare(tools: ReadonlyMap<string, CodeTool>): string {
   const types: string[] = [];
   const functions: string[] = [];
@@ -15,10 +14,10 @@ export function declare(tools: ReadonlyMap<string, CodeTool>): string {
     const output = tool.outputSchema && typeOfSchema(tool.outputSchema, `${name}_Output`);
     types.push(...declared(`${name}_Input`, input), ...(output ? declared(`${name}_Output`, output) : []));
     const mark = isNeeded(tool.inputSchema) ? '' : '?';
-    // Where the server says nothing of its answers, neither do we.
+    // Without an output schema nothing is known about the result.
     const answer = output ? `${name}_Output` : 'unknown';
     functions.push(
-      `${commentOf(tool.description, '  ')}  ${name}(input${mark}: ${name}_Input): Promise<${answer}>;\n`,
+      `${docComment(tool.description, '  ')}  ${name}(input${mark}: ${name}_Input): Promise<${answer}>;\n`,
     );
   }
   return `${PREAMBLE}\n${types.join('')}declare const tools: {\n${functions.join('')}};\n`;

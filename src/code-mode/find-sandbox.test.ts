@@ -17,13 +17,13 @@ function bubblewrap(name: string, script: string): { PATH: string } {
   return { PATH: path };
 }
 
-test('what is found is proven once and works', async () => {
+test('a sandbox is verified once and works', async () => {
   const [one, other] = [realSandbox(), realSandbox()];
   expect(await one).toBe(await other);
   expect(await run('return 1')).toMatchObject({ ok: true });
 });
 
-test('without bubblewrap it says what to install', async () => {
+test('without bubblewrap the error says what to install', async () => {
   const found = await findSandbox({ PATH: folder }, guest);
   expect(found).toMatchObject({
     missing: expect.stringContaining('bubblewrap (bwrap) was not found in PATH'),
@@ -34,14 +34,14 @@ test('without bubblewrap it says what to install', async () => {
   expect(await findSandbox({}, guest)).toHaveProperty('missing');
 });
 
-test('one that only root can replace comes before others, wherever it is in PATH', async () => {
+test('a bubblewrap that only root can replace is preferred, wherever it is in PATH', async () => {
   const early = bubblewrap('early', `exec ${await realBubblewrap()} "$@"`);
   const both = [early.PATH, process.env.PATH].join(':');
   expect(await findSandbox({ PATH: both }, guest)).toMatchObject({ bubblewrap: await realBubblewrap() });
   expect(await findSandbox(early, guest)).toMatchObject({ bubblewrap: join(early.PATH, 'bwrap') });
 });
 
-test('one that may not make namespaces is none, and its words are passed on', async () => {
+test('a bubblewrap without namespaces is refused with its own error message', async () => {
   const denied = bubblewrap('denied', 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1');
   const found = await findSandbox(denied, guest);
   expect(found).toMatchObject({
@@ -50,13 +50,13 @@ test('one that may not make namespaces is none, and its words are passed on', as
   expect(JSON.stringify(found)).toMatch(/user namespaces/);
 });
 
-test('one that says nothing and runs nothing is none', async () => {
+test('a bubblewrap that ends without a message is refused', async () => {
   expect(await findSandbox(bubblewrap('silent', 'exit 0'), guest)).toMatchObject({
-    missing: expect.stringContaining('ended without a word'),
+    missing: expect.stringContaining('ended without a message'),
   });
 });
 
-test('one that starts the program and keeps nothing apart is none', async () => {
+test('a bubblewrap that does not isolate the program is refused', async () => {
   const script = `while [ "$1" != -- ]; do
   if [ "$1" = --ro-bind ] && [ "$3" = /node ]; then node=$2; fi
   if [ "$1" = --ro-bind ] && [ "$3" = /guest.cjs ]; then guest=$2; fi
@@ -64,11 +64,13 @@ test('one that starts the program and keeps nothing apart is none', async () => 
 done
 exec "$node" "$guest"`;
   expect(await findSandbox(bubblewrap('fake', script), guest)).toMatchObject({
-    missing: expect.stringContaining('it shares user, mnt, pid, net, ipc, uts with this machine'),
+    missing: expect.stringContaining(
+      'they share the namespaces user, mnt, pid, net, ipc, uts with this machine',
+    ),
   });
 });
 
-test('an older one that lacks an option is used without it', async () => {
+test('an older bubblewrap is used without the option it lacks', async () => {
   const old =
     'case "$*" in *--disable-userns*) echo "bwrap: Unknown option --disable-userns" >&2; exit 1;; esac';
   const found = await findSandbox(bubblewrap('old', `${old}\nexec ${await realBubblewrap()} "$@"`), guest);
@@ -77,7 +79,7 @@ test('an older one that lacks an option is used without it', async () => {
   expect(await run('return 1', { sandbox: found })).toMatchObject({ ok: true });
 });
 
-test('a guest that is not there is told, not hidden', async () => {
+test('a missing guest script is reported', async () => {
   expect(await findSandbox(process.env, join(folder, 'none.cjs'))).toMatchObject({
     missing: expect.stringContaining('none.cjs'),
   });

@@ -9,9 +9,9 @@ import { createSandbox, GUEST, type Sandbox, type SandboxParts } from './sandbox
 const LOADER_CACHE = '/etc/ld.so.cache';
 const LOADER_TIMEOUT_MS = 10_000;
 
-/** The files a program is loaded with, named as its loader finds them. Null where the loader does not tell (musl). */
+/** The shared libraries of a program, at the paths where its loader finds them. Null if the loader cannot list them (musl). */
 export async function sharedLibraries(program: string): Promise<string[] | null> {
-  // Asked this way the loader lists what it would load, and the program itself never runs.
+  // With this variable the loader lists the libraries and does not run the program.
   const { code, stdout } = await runProgram({
     argv: [program, '--version'],
     cwd: '/',
@@ -33,42 +33,39 @@ export interface SandboxMissing {
 
 const INSTALL =
   'Install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch).';
-const WITHOUT = 'Or turn code mode off: then the model calls its tools one by one.';
-/** A start on a machine that is busy with other things. */
-const PROOF_MS = 30_000;
-const PROOF_MEMORY_MB = 256;
+const TURN_OFF = 'Or turn code mode off: the model then calls its tools one by one.';
+/** Long enough to start a guest on a busy machine. */
+const VERIFY_TIMEOUT_MS = 30_000;
+const VERIFY_MEMORY_MB = 256;
 /** Group and others. */
 const OTHERS_WRITE = 0o022;
-/** Closes a way that nothing inside can reach anyway; older ones do not know it. */
-const NEWER = '--disable-userns';
+/** Defence in depth: nothing inside can create user namespaces anyway. Older versions do not know this option. */
+const DISABLE_USERNS = '--disable-userns';
 
-const proofs = new Map<string, Promise<Sandbox | SandboxMissing>>();
+const verified = new Map<string, Promise<Sandbox | SandboxMissing>>();
 
-/**
- * What this machine has to run programs in, seen working once for each process. `guest`: the script that ships beside the
- * running program.
- */
+/** Finds a sandbox and verifies it, once per process. `guest`: the guest script, which ships next to this program. */
 export function findSandbox(
   env: Readonly<Record<string, string | undefined>>,
   guest: string = join(__dirname, 'code-guest.cjs'),
 ): Promise<Sandbox | SandboxMissing> {
   if (process.platform !== 'linux')
-    return told(
-      'Code mode needs a sandbox, and Squad knows none for this system: its own is bubblewrap, which only Linux has.',
-      [WITHOUT],
-    );
+    return missing('Code mode needs a sandbox, which Squad has only on Linux (bubblewrap).', [TURN_OFF]);
   const found = findBubblewrap(env.PATH ?? '');
   if (found === null)
-    return told('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [INSTALL, WITHOUT]);
+    return missing('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [
+      INSTALL,
+      TURN_OFF,
+    ]);
   const key = `${found}\0${guest}`;
-  const proof = proofs.get(key) ?? proveSandbox(found, guest);
-  proofs.set(key, proof);
+  const proof = verified.get(key) ?? verifySandbox(found, guest);
+  verified.set(key, proof);
   return proof;
 }
 
 /**
- * The first bubblewrap in PATH that only root can replace, else the first one. An agent can write to folders of the user that come
- * early in PATH, and a program placed there can behave well while it is proven.
+ * The first bubblewrap in PATH that only root can replace, or else the first one. An agent can write to folders of the user that
+ * come early in PATH, and a program placed there could behave well only while it is verified.
  */
 function findBubblewrap(path: string): string | null {
   const found = path.split(':').flatMap(folder => {
@@ -84,46 +81,50 @@ function onlyRootCanReplace(path: string): boolean {
   return path === '/' || onlyRootCanReplace(dirname(path));
 }
 
-/** Starts a guest with this program and looks at how it is kept apart. */
-async function proveSandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
+/** Starts a guest with this bubblewrap and checks that it is isolated. */
+async function verifySandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
   const node = process.execPath;
   const libraries = await sharedLibraries(node);
   if (!libraries)
-    return told(`Code mode needs a sandbox: what ${node} is loaded with could not be told.`, [
+    return missing(`Code mode needs a sandbox: the shared libraries of ${node} could not be listed.`, [
       'Use a Node.js that is built for glibc.',
-      WITHOUT,
+      TURN_OFF,
     ]);
   if (!knowsDescendants())
-    return told('Code mode needs a sandbox: this kernel keeps no lists of children to watch memory by.', [
-      WITHOUT,
-    ]);
-  // A node that finds libraries beside itself works at its own place only.
+    return missing(
+      'Code mode needs a sandbox: this kernel does not list child processes, so memory cannot be limited.',
+      [TURN_OFF],
+    );
+  // A node that loads libraries relative to itself works only at its own path.
   const isMovable = !libraries.some(file => file.startsWith(dirname(dirname(node))));
   const parts = { bubblewrap, node, nodeInside: isMovable ? '/node' : node, libraries, guest, dataMb: null };
-  let extra = [NEWER];
-  let tried = await tryOut({ ...parts, extra });
-  if (typeof tried === 'string' && tried.includes(NEWER)) {
+  let extra = [DISABLE_USERNS];
+  let tried = await testSandbox({ ...parts, extra });
+  if (typeof tried === 'string' && tried.includes(DISABLE_USERNS)) {
     extra = [];
-    tried = await tryOut({ ...parts, extra });
+    tried = await testSandbox({ ...parts, extra });
   }
   if (typeof tried === 'number') return createSandbox({ ...parts, extra, dataMb: tried });
-  return told(`Code mode needs a sandbox: ${bubblewrap} is there, but ${tried}`, [
-    'In a container or where user namespaces are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns): allow them for bwrap.',
-    WITHOUT,
+  return missing(`Code mode needs a sandbox: ${bubblewrap} was found, but ${tried}`, [
+    'Allow user namespaces for bwrap, if this is a container or they are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).',
+    TURN_OFF,
   ]);
 }
 
-/** Starts a guest and inspects it from outside. Returns why it is not isolated or did not start, or its private memory in MB. */
-async function tryOut(parts: SandboxParts): Promise<string | number> {
-  const guest = startGuest(createSandbox(parts).command(PROOF_MEMORY_MB));
+/** Returns the private memory of an isolated guest in MB, or why the guest is not isolated or did not start. */
+async function testSandbox(parts: SandboxParts): Promise<string | number> {
+  const guest = startGuest(createSandbox(parts).command(VERIFY_MEMORY_MB));
   const { promise, resolve } = Promise.withResolvers<string | number>();
-  const failed = (why: string) => resolve(`nothing could be started in it: ${why}`);
-  const timer = setTimeout(() => failed(`it was not up after ${PROOF_MS / 1000} s`), PROOF_MS);
-  guest.hear({
+  const failed = (why: string) => resolve(`no program could be started in it: ${why}`);
+  const timer = setTimeout(
+    () => failed(`it was not ready after ${VERIFY_TIMEOUT_MS / 1000} s`),
+    VERIFY_TIMEOUT_MS,
+  );
+  guest.listen({
     message: () => resolve(inspect(guest.pid!, parts)),
-    nonsense: () => failed('it said something that no guest says'),
-    gone: ({ failure }, complaint) =>
-      failed(failure?.message ?? (complaint.trim().split('\n')[0] || 'it ended without a word')),
+    invalid: () => failed('it sent an invalid message'),
+    exited: ({ failure }, stderr) =>
+      failed(failure?.message ?? (stderr.trim().split('\n')[0] || 'it ended without a message')),
   });
   guest.send({ type: 'prepare' });
   const found = await promise;
@@ -134,7 +135,7 @@ async function tryOut(parts: SandboxParts): Promise<string | number> {
 
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts'];
 
-/** By the kernel's own account, because a program in the place of bubblewrap can claim anything. */
+/** Uses only what the kernel reports: a program in place of bubblewrap could claim anything. */
 function inspect(pid: number, { libraries, nodeInside }: SandboxParts): string | number {
   const inside = `/proc/${[pid, ...descendantsOf(pid)].at(-1)!}`;
   try {
@@ -142,21 +143,21 @@ function inspect(pid: number, { libraries, nodeInside }: SandboxParts): string |
       readlinkSync(`${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`);
     const shared = NAMESPACES.filter(isShared);
     if (shared.length > 0)
-      return `what it starts is not isolated: it shares ${shared.join(', ')} with this machine`;
+      return `its programs are not isolated: they share the namespaces ${shared.join(', ')} with this machine`;
     const known = new Set([...libraries, nodeInside, GUEST].map(file => file.split('/')[1]));
     const seen = readdirSync(`${inside}/root`).filter(name => !known.has(name));
-    if (seen.length > 0) return `what it starts is not isolated: it sees /${seen[0]} of this machine`;
+    if (seen.length > 0) return `its programs are not isolated: they see /${seen[0]} of this machine`;
     const status = readFileSync(`${inside}/status`, 'utf8');
     if (!/^NoNewPrivs:\t1$/m.test(status) || !/^CapEff:\t0+$/m.test(status))
-      return 'what it starts is not isolated: it keeps rights';
+      return 'its programs are not isolated: they keep privileges';
     const dataKb = Number(/^VmData:\s*(\d+) kB$/m.exec(status)?.[1]);
-    return Number.isFinite(dataKb) ? Math.ceil(dataKb / 1024) : 'the kernel does not tell its memory';
+    return Number.isFinite(dataKb) ? Math.ceil(dataKb / 1024) : 'the kernel does not report its memory';
   } catch (thrown) {
     return `its isolation cannot be verified: ${(thrown as Error).message}`;
   }
 }
 
-const told = async (missing: string, suggestions: string[]): Promise<SandboxMissing> => ({
+const missing = async (missing: string, suggestions: string[]): Promise<SandboxMissing> => ({
   missing,
   suggestions,
 });

@@ -11,7 +11,7 @@ test.each([1, 2, 3, 5, 7, 1000, stream.length])('messages come out whole, %d byt
   expect(found).toEqual(messages);
 });
 
-test('one that says it is too long is refused before it is there', () => {
+test('a frame that announces too many bytes is refused before they arrive', () => {
   const header = Buffer.alloc(4);
   header.writeUInt32LE(MAX_FRAME_BYTES + 1);
   expect(() => createFrameReader(() => {}).push(header)).toThrow('too long');

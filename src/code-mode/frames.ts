@@ -1,4 +1,4 @@
-/** A message on the pipe between host and guest: four bytes of length, then JSON. */
+/** A frame is a message between host and guest: four bytes of length, then JSON. */
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
 const HEADER = 4;
@@ -12,11 +12,11 @@ export function toFrame(message: unknown): Buffer {
 }
 
 export interface FrameReader {
-  /** Takes bytes as they come. Throws when a frame is longer than allowed: nothing after it can be understood. */
+  /** Throws if a frame is longer than allowed. The stream cannot be read after that. */
   push(chunk: Buffer): void;
 }
 
-/** Cuts a stream into frames; holds no more than one of them. */
+/** Splits a stream into frames. Holds at most one frame in memory. */
 export function createFrameReader(onFrame: (body: Buffer) => void): FrameReader {
   let pieces: Buffer[] = [];
   let have = 0;

@@ -3,50 +3,50 @@ import { createFrameReader, toFrame } from './frames.ts';
 import { type GuestMessage, type HostMessage, readGuestMessage } from './messages.ts';
 import type { AnswerPipe } from './tool-calls.ts';
 
-/** The process that a program runs in, seen from the host. It serves one program. */
+/** The host's handle of the process that one program runs in. */
 export interface Guest {
-  /** Null when it could not be started. */
+  /** Null if the process could not be started. */
   readonly pid: number | null;
   readonly pipe: AnswerPipe;
   send(message: HostMessage): void;
-  /** From now on this one is told, and nobody else. */
-  hear(listener: GuestListener): void;
-  /** Ends it at once. When this settles nothing of it is left. */
+  /** Replaces the previous listener. */
+  listen(listener: GuestListener): void;
+  /** Kills the process. Resolves when nothing of it is left. */
   end(): Promise<void>;
 }
 
 export interface GuestListener {
   message(message: GuestMessage, bytes: number): void;
-  /** It said what no honest one says. */
-  nonsense(): void;
-  gone(how: Awaited<PipedChild['ended']>, complaint: string): void;
+  /** The guest sent something that an unmodified guest never sends. */
+  invalid(): void;
+  exited(how: Awaited<PipedChild['ended']>, stderr: string): void;
 }
 
-/** Node's own last words are a few kilobytes. */
+/** When Node crashes it writes a few kilobytes. */
 const MAX_STDERR = 1024 * 1024;
 
 export function startGuest(argv: PipedStart['argv']): Guest {
   const child = startPiped({ argv, cwd: '/', env: {} });
   let listener: GuestListener | null = null;
-  let complaint = '';
+  let stderr = '';
 
   const frames = createFrameReader(body => {
     const message = readGuestMessage(body);
-    if (message === null) listener?.nonsense();
+    if (message === null) listener?.invalid();
     else listener?.message(message, body.length);
   });
   child.stdout.on('data', (chunk: Buffer) => {
     try {
       frames.push(chunk);
     } catch {
-      listener?.nonsense();
+      listener?.invalid();
     }
   });
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString('utf8');
-    if (complaint.length > MAX_STDERR) listener?.nonsense();
+    stderr += chunk.toString('utf8');
+    if (stderr.length > MAX_STDERR) listener?.invalid();
   });
-  // Its last words are read before its end is judged.
+  // Wait until all output is read before reporting the exit.
   const gone = new Promise<Awaited<PipedChild['ended']>>(resolve => {
     child.stdout.once('close', () => void child.ended.then(resolve));
   });
@@ -55,9 +55,9 @@ export function startGuest(argv: PipedStart['argv']): Guest {
     pid: child.pid,
     pipe: child.stdin,
     send: message => void child.stdin.write(toFrame(message)),
-    hear(next) {
+    listen(next) {
       listener = next;
-      void gone.then(how => listener === next && next.gone(how, complaint));
+      void gone.then(how => listener === next && next.exited(how, stderr));
     },
     async end() {
       listener = null;

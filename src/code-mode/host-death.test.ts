@@ -12,7 +12,7 @@ test.each([
   ['SIGKILL', 'a call that never ends', ['console.log(1); await tools.hang()']],
   ['SIGKILL', 'a guest without a program yet', []],
   ['SIGTERM', 'a guest without a program yet', []],
-] as const)('a host that is ended by %s leaves nothing behind: %s', async (signal, _, program) => {
+] as const)('a host killed by %s leaves no process behind: %s', async (signal, _, program) => {
   const child = spawn(process.execPath, ['--no-warnings', host, ...program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -33,17 +33,17 @@ test.each([
     'a call that is nested deeper than any tool takes',
     `send('{"type":"call","id":1,"tool":"slow","args":{"a":' + '['.repeat(5000) + ']'.repeat(5000) + '}}')`,
   ],
-])('a guest that says %s is ended', async (_, body) => {
+])('a guest that sends %s is killed', async (_, body) => {
   const slow = tool('slow', (_, signal) => new Promise(resolve => signal.addEventListener('abort', resolve)));
   const result = await run('', {
     sandbox: await guests.sandbox(`${body}; setInterval(() => {}, 1000)`),
     tools: [slow],
   });
   expect(result).toMatchObject({ ok: false, returned: null });
-  expect(result.error).toMatch(/no program can say/);
+  expect(result.error).toMatch(/sent an invalid message/);
 });
 
-test('a tool that was not given cannot be called by its name', async () => {
+test('a tool that the program does not have cannot be called', async () => {
   const called: string[] = [];
   const given = tool('given', async () => called.push('given'));
   const asks = ['secret', '__proto__', 'constructor', 'toString', 'hasOwnProperty', ''];
@@ -51,7 +51,7 @@ test('a tool that was not given cannot be called by its name', async () => {
 let text = '';
 process.stdin.on('data', chunk => {
   text += chunk;
-  const refused = text.split('There is no tool').length - 1;
+  const refused = text.split('Unknown tool').length - 1;
   if (refused === ${asks.length}) done(refused);
 });`;
   const result = await run('', { sandbox: await guests.sandbox(body), tools: [given] });
@@ -59,7 +59,7 @@ process.stdin.on('data', chunk => {
   expect(called).toEqual([]);
 });
 
-test('what comes after the end counts for nothing', async () => {
+test('messages after the end are ignored', async () => {
   const called: string[] = [];
   const given = tool('given', async () => called.push('given'));
   const body = `done(1); done(2); send({ type: 'print', text: 'late' }); send(${CALL(1, 'given')}); setInterval(() => {}, 1000)`;
@@ -69,7 +69,7 @@ test('what comes after the end counts for nothing', async () => {
 });
 
 test.each([
-  ['with a code', 'process.exit(7)', /ended by itself, with code 7/],
+  ['with a code', 'process.exit(7)', /ended unexpectedly, with code 7/],
   [
     'by a signal',
     'process.on("SIGTERM", () => process.exit(3)); process.kill(1, "SIGTERM"); setInterval(() => {}, 1000)',
@@ -82,25 +82,25 @@ test.each([
     /with code 0/,
   ],
   ['because its heap is full', 'const all = []; for (;;) all.push({})', /more than 256 MB/],
-])('a guest that ends by itself, %s', async (_, body, error) => {
+])('a guest that exits unexpectedly, %s', async (_, body, error) => {
   const result = await run('', { sandbox: await guests.sandbox(body) });
   expect(result).toMatchObject({ ok: false, returned: null });
   expect(result.error).toMatch(error);
 });
 
-test('a guest that floods what it says of itself is ended', async () => {
+test('a guest that floods standard error is killed', async () => {
   const body = 'const line = "x".repeat(1e6); for (;;) require("node:fs").writeSync(2, line)';
   const result = await run('', { sandbox: await guests.sandbox(body) });
-  expect(result.error).toMatch(/no program can say/);
+  expect(result.error).toMatch(/sent an invalid message/);
 });
 
-test('a guest that closes its end and lives on is ended by time', async () => {
+test('a guest that closes its pipe and keeps running is killed at the timeout', async () => {
   const body = 'require("node:fs").closeSync(1); setInterval(() => {}, 1000)';
   const result = await run('', { sandbox: await guests.sandbox(body), limits: { timeoutMs: 1500 } });
-  expect(result.error).toMatch(/not done after 1\.5 s/);
+  expect(result.error).toMatch(/did not finish within 1\.5 s/);
 });
 
-test('a sandbox that is gone meanwhile is told', async () => {
+test('a sandbox that was removed meanwhile is reported', async () => {
   const result = await run('', { sandbox: GONE });
   expect(result.ok).toBe(false);
   expect(result.error).toMatch(/ENOENT/);
@@ -115,8 +115,8 @@ test.each([
     'more in its calls than there is room for',
     'for (let id = 0; id < 5; id++) send({ type: "call", id, tool: "slow", args: { a: "x".repeat(8e6) } })',
   ],
-])('a guest that has %s is ended', async (_, body) => {
+])('a guest that has %s is killed', async (_, body) => {
   const slow = tool('slow', (_, signal) => new Promise(resolve => signal.addEventListener('abort', resolve)));
   const sandbox = await guests.sandbox(`${body}; setInterval(() => {}, 1000)`);
-  expect((await run('', { sandbox, tools: [slow] })).error).toMatch(/no program can say/);
+  expect((await run('', { sandbox, tools: [slow] })).error).toMatch(/sent an invalid message/);
 });

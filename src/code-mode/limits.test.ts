@@ -22,7 +22,7 @@ test.each([
   ['a search that never ends', '/(a+)+$/.test("a".repeat(100) + "b")'],
   ['a call that never ends', 'await tools.hang()'],
   ['a catch of everything', 'for (;;) try { for (;;) await null } catch {}'],
-])('%s is ended by time', async (_, program) => {
+])('%s is ended at the timeout', async (_, program) => {
   let wasCancelled = false;
   const hang = tool('hang', async (_, signal) => {
     await once(signal, 'abort');
@@ -30,7 +30,7 @@ test.each([
   });
   const result = await run(program, { limits: SHORT, tools: [hang] });
   expect(result.ok).toBe(false);
-  expect(result.error).toMatch(/not done after 1\.5 s/);
+  expect(result.error).toMatch(/did not finish within 1\.5 s/);
   expect(wasCancelled).toBe(program.includes('hang'));
 });
 
@@ -49,23 +49,23 @@ test.each([
   ['shared memory', 'const all = []; for (;;) all.push(new Uint8Array(new SharedArrayBuffer(1e6)).fill(1))'],
   ['promises', 'const all = []; for (;;) all.push(Promise.resolve().then(() => {}))'],
   ['what is returned', 'return "x".repeat(2 ** 29 - 100)'],
-])('a program that takes memory for %s is ended by it', async (_, program) => {
+])('a program that uses too much memory for %s is ended', async (_, program) => {
   const result = await run(program, { limits: { memoryMb: 128 } });
   expect(result.ok).toBe(false);
   expect(result.error).toMatch(/more than 128 MB/);
 });
 
-test('memory is limited by the kernel, also while nobody watches', async () => {
+test('the kernel limits memory between checks', async () => {
   const guests = new TakenOver();
   const sandbox = await guests.sandbox(`const all = [];
 try { while (all.length < 64) all.push(Buffer.alloc(64 * 2 ** 20, 1)) } catch { send({ type: 'print', text: String(all.length * 64) }) }
 setInterval(() => {}, 1000)`);
   const guest = startGuest(sandbox.command(256));
   const taken = await new Promise<string>(resolve => {
-    guest.hear({
+    guest.listen({
       message: message => resolve(message.type === 'print' ? message.text : message.type),
-      nonsense: () => resolve('nonsense'),
-      gone: (_, complaint) => resolve(complaint),
+      invalid: () => resolve('nonsense'),
+      exited: (_, stderr) => resolve(stderr),
     });
   });
   await guest.end();
@@ -74,7 +74,7 @@ setInterval(() => {}, 1000)`);
   expect(Number(taken)).toBeLessThanOrEqual(384);
 });
 
-test('more memory than there is cannot even be asked for', async () => {
+test('an allocation above the limit fails', async () => {
   const result = await run('try { new ArrayBuffer(2 ** 52) } catch (error) { return error.name }');
   expect(result.returned).toBe('"RangeError"');
 });
@@ -85,7 +85,7 @@ test.each([
     'in one after the other',
     'const text = "x".repeat(2 ** 24); for (let n = 0; n < 64; n++) console.log(text)',
   ],
-])('a program that prints a GiB %s is cut and ended, and this process does not grow', async (_, program) => {
+])('a program that prints 1 GiB %s is cut and ended, and the host does not grow', async (_, program) => {
   const before = process.memoryUsage.rss();
   const result = await run(program);
   expect(result).toMatchObject({ ok: false, error: expect.stringContaining('it printed more than') });
@@ -94,7 +94,7 @@ test.each([
   expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(128);
 });
 
-test('a program that calls tools without end, with much in each call, does not make this process grow', async () => {
+test('endless large tool calls do not make the host grow', async () => {
   const before = process.memoryUsage.rss();
   const hang = tool('hang', () => new Promise(() => {}));
   const program = 'const a = "x".repeat(1e6); for (;;) tools.hang({ a })';
@@ -103,11 +103,11 @@ test('a program that calls tools without end, with much in each call, does not m
   expect((process.memoryUsage.rss() - before) / 1024 / 1024).toBeLessThan(300);
 });
 
-test('a program longer than anybody reads is refused', async () => {
+test('a program that is too long is refused', async () => {
   const result = await run('x'.repeat(2 ** 20 + 1));
   expect(result.error).toMatch(/longer than/);
 });
 
-test('after all of that the next program runs as ever', async () => {
+test('after all of this the next program runs', async () => {
   expect(await run('return 1')).toMatchObject({ ok: true, returned: '1' });
 });

@@ -9,7 +9,7 @@ const below = () => descendantsOf(process.pid).filter(pid => !others.has(pid));
 afterEach(() => expect(below()).toEqual([]));
 const { signal } = new AbortController();
 
-test('of sixty programs at once four run, the others in their turn, and each has its result', async () => {
+test('of sixty programs four run at once, and all get their results', async () => {
   const { promise: fourAreThere, resolve } = Promise.withResolvers<void>();
   let calls = 0;
   let processes = 0;
@@ -29,18 +29,18 @@ test('of sixty programs at once four run, the others in their turn, and each has
   expect(processes).toBeLessThanOrEqual(4 * 3);
 }, 120_000);
 
-test('the time of one that had to wait begins when it does', async () => {
+test('the timeout of a waiting program starts when it runs', async () => {
   const limits = { ...LIMITS, timeoutMs: 5_000 };
   await using runner = createCodeRunner({ tools: [], limits, sandbox });
   const endless = Array.from({ length: 4 }, () =>
     runner.run('for (;;) await new Promise(wake => setTimeout(wake, 100))', signal),
   );
   const waits = runner.run('return 1', signal);
-  for (const each of endless) expect((await each).error).toContain('not done after 5 s');
+  for (const each of endless) expect((await each).error).toContain('did not finish within 5 s');
   expect(await waits).toMatchObject({ ok: true, returned: '1' });
 }, 60_000);
 
-test('those that wait are given up with what they wait for', async () => {
+test('waiting programs are dropped when the runner closes or they are aborted', async () => {
   const { promise: isThere, resolve } = Promise.withResolvers<void>();
   const asked: unknown[] = [];
   const hang = tool('hang', ({ n }) => {

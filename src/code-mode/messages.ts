@@ -1,40 +1,41 @@
 import { isObject } from '../base/json.ts';
-/** From the guest. It runs what a model wrote, so the host believes none of it without looking. */
+
+/** From the guest, which runs code of a model: the host validates everything. */
 export type GuestMessage =
-  /** To `prepare`: it is up, with all that a program may need. */
+  /** Reply to `prepare`: the guest is ready, with all that a program may need. */
   | { type: 'prepared' }
-  /** To `run`: it has the program and is about to begin. */
+  /** Reply to `run`: the guest has the program and starts it now. */
   | { type: 'begun' }
   | { type: 'call'; id: number; tool: string; args: Record<string, unknown> }
   | { type: 'print'; text: string }
   | {
       type: 'done';
-      /** JSON, as much of it as fits; absent when nothing was returned. */
+      /** JSON, cut to the limit; absent if nothing was returned. */
       returned?: string;
-      /** How much was left out of it. */
+      /** Characters that were cut. */
       omitted?: number;
-      /** Of promises that nobody caught. */
+      /** Errors of unhandled promise rejections. */
       rejections: string[];
     }
   | { type: 'failed'; error: string };
 
 export type HostMessage =
   | { type: 'prepare' }
-  | { type: 'run'; program: string; tools: string[]; mostChars: number }
+  | { type: 'run'; program: string; tools: string[]; maxChars: number }
   /** `json` is absent for undefined. */
   | { type: 'result'; id: number; json?: string }
   | { type: 'error'; id: number; message: string };
 
-/** How many calls of one program are in flight at most, and how much they may carry. The guest keeps to it; more than that says no honest one. */
+/** Limits on the calls in flight of one program. The guest enforces them too, so exceeding them means that it was taken over. */
 export const MAX_CALLS = 64;
 export const MAX_CALL_BYTES = 32 * 1024 * 1024;
 
-/** Values and levels in one message. Parsing a frame full of keys would hold up the host for seconds. */
+/** Limit on the values in one message. Parsing a frame full of keys would block the host for seconds. */
 export const MAX_VALUES = 100_000;
 const MAX_DEPTH = 500;
 
-/** Whether JSON holds more values or levels than a message may. One character for each byte will do. */
-export function isTooIntricate(json: string): boolean {
+/** Whether JSON has too many values or nesting levels for a message. The text may be decoded as latin1. */
+export function isTooComplex(json: string): boolean {
   let values = 0;
   let depth = 0;
   for (let at = 0; at < json.length; at++) {
@@ -65,9 +66,9 @@ function endOfString(json: string, start: number): number {
   return end;
 }
 
-/** Null for what is no message. */
+/** Null for an invalid message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
-  const message = isTooIntricate(body.toString('latin1')) ? null : parsed(body);
+  const message = isTooComplex(body.toString('latin1')) ? null : parsed(body);
   if (!isObject(message)) return null;
   const { type } = message;
   if (type === 'prepared' || type === 'begun') return { type };

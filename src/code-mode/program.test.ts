@@ -3,7 +3,7 @@ import { run, tool } from './testing/sandboxes.ts';
 
 const echo = tool('echo', async args => args);
 
-test('a program that does nothing is fine', async () => {
+test('an empty program succeeds', async () => {
   expect(await run('')).toEqual({
     ok: true,
     output: '',
@@ -12,7 +12,7 @@ test('a program that does nothing is fine', async () => {
   });
 });
 
-test('types are removed, await and return work at the top, and tools are functions', async () => {
+test('types are stripped, await and return work at the top level, and tools are functions', async () => {
   const program = `interface Got { a: number }
 const got = (await tools.echo({ a: 1 })) as Got;
 const same = <T>(value: T): T => value;
@@ -26,7 +26,7 @@ return same<number>(got.a) + 1;`;
   });
 });
 
-test('unicode and nested data go both ways unchanged', async () => {
+test('Unicode and nested data are unchanged in both directions', async () => {
   const value = { ключ: ['é', '😀', '\u2028', '\0', { deep: [null, true, 1.5, ''] }], __proto: 'x' };
   const { returned, error } = await run(`return tools.echo(${JSON.stringify(value)})`, { tools: [echo] });
   expect(error).toBeNull();
@@ -48,7 +48,7 @@ test.each([
   expect(await run(program)).toMatchObject({ ok: true, returned, error: null });
 });
 
-test('what is printed comes in order, whatever the console calls it', async () => {
+test('output of all console methods is in order', async () => {
   const { output } = await run(`console.log('a', 1, { b: [2] }, undefined, null, 3n);
 console.error('b'); console.warn(new Error('c')); console.group('d'); console.info('e'); console.groupEnd();
 console.assert(false, 'f'); console.assert(true, 'never'); console.table([1]); console.count(); console.log(Symbol('s'));`);
@@ -73,7 +73,7 @@ test.each([
   [
     'an enum',
     '\nenum A { x }',
-    /^program\.ts:2\nenum A \{ x \}\n\nSyntaxError: TypeScript enum is not supported.*\nTypes are removed/,
+    /^program\.ts:2\nenum A \{ x \}\n\nSyntaxError: TypeScript enum is not supported.*\nOnly types are removed/,
   ],
   ['an import', 'import fs from "node:fs"', /^program\.ts:1\n.*\n\nSyntaxError/],
   ['an import as it goes', 'await import("node:fs")', /^TypeError: .*import/],
@@ -91,19 +91,19 @@ test.each([
     /^Error: late\n/,
   ],
   [
-    'a promise that nobody caught',
+    'an unhandled rejection',
     'Promise.reject(new Error("lost")); return 1',
-    /nobody caught it\. Error: lost\n {4}at program\.ts:1:16/,
+    /Unhandled promise rejection: Error: lost\n {4}at program\.ts:1:16/,
   ],
-  ['a promise that never settles', 'await new Promise(() => {})', /never be settled/],
+  ['a promise that never settles', 'await new Promise(() => {})', /never settle/],
   ['a cause', 'throw new Error("a", { cause: new Error("b") })', /^Error: a\n.*\ncaused by Error: b\n/],
-])('%s is told with the lines of the program', async (_, program, error) => {
+])('%s is reported with line numbers of the program', async (_, program, error) => {
   const result = await run(program);
   expect(result).toMatchObject({ ok: false });
   expect(result.error).toMatch(error);
 });
 
-test('a promise that is caught later is no failure', async () => {
+test('a rejection that is handled later is not a failure', async () => {
   const program = `const failing = Promise.reject(new Error('x'));
 await new Promise(wake => setTimeout(wake, 5));
 return failing.catch(error => error.message);`;
@@ -119,7 +119,7 @@ return ticks;`;
   expect(await run(program)).toMatchObject({ ok: true, returned: '3' });
 });
 
-test('what a program prints and returns is cut to the limit', async () => {
+test('output and return value are cut to the limit', async () => {
   const { ok, output, returned } = await run(`console.log('p'.repeat(500)); return 'r'.repeat(80)`, {
     limits: { outputChars: 100 },
   });
@@ -131,14 +131,14 @@ test('what a program prints and returns is cut to the limit', async () => {
   expect(long.output).toBe('');
 });
 
-test('a limit beyond any message is still kept to', async () => {
+test('an output limit larger than a message works', async () => {
   const { ok, returned } = await run('return "\\u0001".repeat(3e6)', { limits: { outputChars: 1e9 } });
   expect(ok).toBe(true);
   expect(returned!.slice(-30)).toMatch(/ more characters left out\]$/);
 });
 
-test('of very many promises that nobody caught some are told', async () => {
+test('only some of very many unhandled rejections are reported', async () => {
   const result = await run('for (let n = 0; n < 5000; n++) Promise.reject(new Error("x".repeat(10_000)))');
-  expect(result.error).toMatch(/^A promise failed and nobody caught it/);
+  expect(result.error).toMatch(/^Unhandled promise rejection/);
   expect(result.error!.length).toBeLessThan(21_000);
 });

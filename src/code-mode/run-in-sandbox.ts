@@ -6,13 +6,12 @@ import type { GuestMessage } from './messages.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { watchTree } from './watchdog.ts';
 
-/** How a program ended, in words for the model that wrote it. */
 type Outcome = Pick<CodeResult, 'ok' | 'returned' | 'error'>;
 
 const MAX_ERROR_LENGTH = 20_000;
 
-/** What may be printed before a program is ended: more than is kept, so that a chatty one can still come to its end. */
-const mostPrinted = ({ outputChars }: CodeModeLimits): number => 1024 * 1024 + 4 * outputChars;
+/** More than is kept of the output, so that a program that prints a little too much can still finish. */
+const maxPrinted = ({ outputChars }: CodeModeLimits): number => 1024 * 1024 + 4 * outputChars;
 
 function done(
   { returned, omitted = 0, rejections }: GuestMessage & { type: 'done' },
@@ -22,7 +21,7 @@ function done(
     returned === undefined ? null : cutText(returned, limits.outputChars, returned.length + omitted);
   if (rejections.length === 0) return { ok: true, returned: value, error: null };
   return {
-    ...failed(rejections.map(each => `A promise failed and nobody caught it. ${each}`).join('\n')),
+    ...failed(rejections.map(each => `Unhandled promise rejection: ${each}`).join('\n')),
     returned: value,
   };
 }
@@ -33,14 +32,14 @@ const failed = (error: string): Outcome => ({
   error: cutText(error, MAX_ERROR_LENGTH),
 });
 
-/** Only a guest that a program has taken over says such things. */
-const broken = (): Outcome => failed('The sandbox was ended: it said something that no program can say.');
+/** Only a guest that a program has taken over sends such messages. */
+const broken = (): Outcome => failed('The sandbox was ended: it sent an invalid message.');
 
 function limited(limit: 'time' | 'memory' | 'output', limits: CodeModeLimits, inFlight: string[]): Outcome {
   const what = {
-    time: `it was not done after ${limits.timeoutMs / 1000} s`,
-    memory: `it took more than ${limits.memoryMb} MB of memory`,
-    output: `it printed more than ${mostPrinted(limits)} characters`,
+    time: `it did not finish within ${limits.timeoutMs / 1000} s`,
+    memory: `it used more than ${limits.memoryMb} MB of memory`,
+    output: `it printed more than ${maxPrinted(limits)} characters`,
   }[limit];
   const cancelled = inFlight.length === 0 ? '' : ` Cancelled with it: ${counted(inFlight)}.`;
   return failed(`The program was ended: ${what}.${cancelled}`);
@@ -48,17 +47,17 @@ function limited(limit: 'time' | 'memory' | 'output', limits: CodeModeLimits, in
 
 function vanished(
   { code, signal, failure }: { code: number | null; signal: string | null; failure: Error | null },
-  complaint: string,
+  stderr: string,
   limits: CodeModeLimits,
 ): Outcome {
-  if (/out of memory|allocation failed|bad_alloc/i.test(complaint)) return limited('memory', limits, []);
+  if (/out of memory|allocation failed|bad_alloc/i.test(stderr)) return limited('memory', limits, []);
   const how = failure?.message ?? (signal ? `by ${signal}` : `with code ${code}`);
-  const words = complaint.trim().split('\n')[0]?.slice(0, 500);
-  return failed(`The sandbox ended by itself, ${how}${words ? `: ${words}` : '.'}`);
+  const detail = stderr.trim().split('\n')[0]?.slice(0, 500);
+  return failed(`The sandbox ended unexpectedly, ${how}${detail ? `: ${detail}` : '.'}`);
 }
 
 const notAwaited = (names: string[]): string =>
-  `[The program returned without waiting for ${counted(names)}: cancelled, and may have taken effect or not]\n`;
+  `[The program returned without waiting for ${counted(names)}: cancelled, may or may not have taken effect]\n`;
 
 /** `read (3), write`. */
 function counted(names: string[]): string {
@@ -75,30 +74,30 @@ interface SandboxRun {
 }
 
 interface Guests {
-  /** One that was started ahead, if there is one. */
+  /** A guest that was started ahead, if there is one. */
   spare(): Guest | null;
   start(): Guest;
 }
 
 const MAX_PROGRAM_CHARS = 1024 * 1024;
 
-/** One program, in a process of its own. When this settles nothing of it is left. Rejects only when it is aborted. */
+/** Runs a program in its own process. When this settles, nothing of the process is left. Rejects only when aborted. */
 export async function runInSandbox(run: SandboxRun, guests: Guests): Promise<CodeResult> {
   run.signal.throwIfAborted();
   if (run.program.length > MAX_PROGRAM_CHARS)
     return { ...failed(`The program is longer than ${MAX_PROGRAM_CHARS} characters.`), output: '' };
   const spare = guests.spare();
   if (spare) {
-    const { result, hasMissed } = await runIn(spare, run);
-    if (!hasMissed) return result;
+    const { result, exitedBeforeStart } = await runIn(spare, run);
+    if (!exitedBeforeStart) return result;
   }
   return (await runIn(guests.start(), run)).result;
 }
 
 interface Attempt {
   result: CodeResult;
-  /** Whether the guest was gone before it had the program: nothing of it has been done. */
-  hasMissed: boolean;
+  /** The guest exited before it had the program, so nothing of the program has run. */
+  exitedBeforeStart: boolean;
 }
 
 async function runIn(guest: Guest, { program, tools, limits, signal, watch }: SandboxRun): Promise<Attempt> {
@@ -107,7 +106,7 @@ async function runIn(guest: Guest, { program, tools, limits, signal, watch }: Sa
   const calls = createToolCalls(tools, guest.pipe, watch);
   let printed = 0;
   let hasBegun = false;
-  let hasMissed = false;
+  let exitedBeforeStart = false;
   let isOver = false;
 
   function end(outcome: Outcome): void {
@@ -128,24 +127,24 @@ async function runIn(guest: Guest, { program, tools, limits, signal, watch }: Sa
   function print(text: string): void {
     output.add(text);
     printed += text.length;
-    if (printed > mostPrinted(limits)) end(limited('output', limits, calls.inFlight()));
+    if (printed > maxPrinted(limits)) end(limited('output', limits, calls.inFlight()));
   }
 
-  guest.hear({
+  guest.listen({
     message: take,
-    nonsense: () => end(broken()),
-    gone(how, complaint) {
-      hasMissed = !hasBegun && !isOver;
-      end(vanished(how, complaint, limits));
+    invalid: () => end(broken()),
+    exited(how, stderr) {
+      exitedBeforeStart = !hasBegun && !isOver;
+      end(vanished(how, stderr, limits));
     },
   });
-  const onAbort = () => end(failed('It was cancelled.'));
+  const onAbort = () => end(failed('The program was cancelled.'));
   signal.addEventListener('abort', onAbort, { once: true });
   const stopWatching =
     guest.pid === null
       ? () => {}
       : watchTree(guest.pid, limits, limit => end(limited(limit, limits, calls.inFlight())));
-  guest.send({ type: 'run', program, tools: [...tools.keys()], mostChars: limits.outputChars });
+  guest.send({ type: 'run', program, tools: [...tools.keys()], maxChars: limits.outputChars });
 
   const outcome = await over;
   const unfinished = outcome.ok ? calls.inFlight() : [];
@@ -156,5 +155,5 @@ async function runIn(guest: Guest, { program, tools, limits, signal, watch }: Sa
   signal.throwIfAborted();
   if (unfinished.length > 0) output.add(notAwaited(unfinished));
   const room = limits.outputChars - (outcome.returned?.length ?? 0);
-  return { result: { ...outcome, output: output.text(room) }, hasMissed };
+  return { result: { ...outcome, output: output.text(room) }, exitedBeforeStart };
 }

@@ -1,8 +1,7 @@
 import type { PipedStart } from '../process/programs/piped-child.ts';
 
-/** A way to run a program where it reaches nothing. Made by `findSandbox`, which has seen it work. */
+/** Verified by `findSandbox`. */
 export interface Sandbox {
-  /** What keeps it apart, by its path. */
   readonly bubblewrap: string;
   /** The command that starts the guest. */
   command(memoryMb: number): PipedStart['argv'];
@@ -11,41 +10,32 @@ export interface Sandbox {
 export interface SandboxParts {
   bubblewrap: string;
   node: string;
-  /** Where it is inside. */
+  /** Path of `node` inside the sandbox. */
   nodeInside: string;
-  /** Files that `node` is loaded with, where its loader looks for them. */
+  /** Shared libraries of `node`, at the paths where its loader looks for them. */
   libraries: readonly string[];
   guest: string;
-  /** Options that only newer bubblewraps have. */
+  /** Options that only newer versions of bubblewrap have. */
   extra: readonly string[];
-  /** Private memory that the guest has before a program begins, most of it reserved only; null: not measured yet. */
+  /** Private memory of the guest before a program starts, most of it only reserved; null if not measured yet. */
   dataMb: number | null;
 }
 
-/** Where the guest is inside. */
+/** Path of the guest script inside the sandbox. */
 export const GUEST = '/guest.cjs';
 const NOBODY = '65534';
 /** The kernel refuses memory a little above the limit, so that the watchdog can usually report it first. */
 const DATA_SLACK_MB = 64;
 
 /**
- * The process boundary is the control: namespaces with an empty root, no network, no other process, no environment and no
- * rights. Node's permissions and the guest's bare realm stand behind it and only make what is inside smaller.
+ * The process boundary is the security control: namespaces with an empty root, no network, no other process, no environment and
+ * no privileges. Node's permissions and the guest's bare realm only reduce what a program finds inside.
  */
 export function createSandbox(parts: SandboxParts): Sandbox {
   const { bubblewrap, node, nodeInside, libraries, guest, extra, dataMb } = parts;
   const confinement = [
-    ...[
-      '--unshare-all',
-      '--unshare-user',
-      '--uid',
-      NOBODY,
-      '--gid',
-      NOBODY,
-      '--hostname',
-      'sandbox',
-      ...extra,
-    ],
+    ...['--unshare-all', '--unshare-user', '--uid', NOBODY, '--gid', NOBODY],
+    ...['--hostname', 'sandbox', ...extra],
     ...['--die-with-parent', '--new-session', '--as-pid-1', '--clearenv', '--cap-drop', 'ALL'],
     ...libraries.flatMap(file => ['--ro-bind', file, file]),
     ...['--ro-bind', node, nodeInside],
@@ -66,7 +56,7 @@ export function createSandbox(parts: SandboxParts): Sandbox {
   };
 }
 
-/** A shell that sets RLIMIT_DATA and becomes the program that follows. V8 reserves too much address space for RLIMIT_AS. */
+/** A shell that sets RLIMIT_DATA and then execs the command. V8 reserves too much address space for RLIMIT_AS. */
 const limitedData = (mb: number | null): [string, ...string[]] => [
   '/bin/sh',
   '-c',

@@ -1,8 +1,8 @@
 import { isObject } from '../base/json.ts';
 import { percentDecoded } from '../base/text.ts';
 
-/** A description as a comment above what it describes. What a server writes there stays inside it. */
-export function commentOf(text: unknown, indent: string): string {
+/** A description as a doc comment. Text from a server cannot end the comment. */
+export function docComment(text: unknown, indent: string): string {
   if (typeof text !== 'string' || text.trim() === '') return '';
   const lines = text.trim().split(LINE_END).map(clean);
   if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`;
@@ -10,35 +10,35 @@ export function commentOf(text: unknown, indent: string): string {
   return `${[`${indent}/**`, ...body, `${indent} */`].join('\n')}\n`;
 }
 
-/** Every one that JavaScript knows, and a few that editors do. */
+/** All line ends of JavaScript, and some that only editors know. */
 const LINE_END = /\r\n|[\n\r\u2028\u2029\u0085\v\f]/;
 
 const clean = (line: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: removes control characters
   line.replaceAll(/[\x00-\x08\x0e-\x1f\x7f]/g, '').replaceAll('*/', '* /');
 
-/** What a `$ref` within the same schema leads to; undefined for what is not there, or elsewhere. */
-function lookUp(root: unknown, ref: string): unknown {
+/** The target of a `$ref` within the same schema; undefined if it is missing or in another document. */
+function resolveReference(root: unknown, ref: string): unknown {
   if (!ref.startsWith('#')) return undefined;
   let found: unknown = root;
   for (const step of ref.slice(1).split('/').slice(1)) {
     const key = (percentDecoded(step) ?? step).replaceAll('~1', '/').replaceAll('~0', '~');
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as Record<string, unknown>)[key];
+    found = Reflect.get(found, key);
   }
   return found;
 }
 
-/** Names that mean something to every object, so that a tool of that name would be taken for something else. */
-const TAKEN = new Set([
+/** Property names with a meaning on every object. */
+const RESERVED = new Set([
   ...['then', 'toJSON', 'toString', 'valueOf', 'constructor', 'prototype', 'hasOwnProperty', '__proto__'],
 ]);
 
-/** What a program calls each tool by: its own name where that is an identifier, otherwise one made of it. Told apart by a number. */
+/** Gives every tool a unique identifier: its own name if that is one, or else a name derived from it. */
 export function nameTools<T extends { name: string }>(tools: readonly T[]): Map<string, T> {
   const named = new Map<string, T>();
   const isPlain = ({ name }: T) => identifierOf(name) === name;
-  // Those that can keep their names get them first.
+  // Tools that can keep their names come first.
   for (const tool of [...tools.filter(isPlain), ...tools.filter(tool => !isPlain(tool))])
     named.set(
       unique(identifierOf(tool.name), name => named.has(name)),
@@ -49,7 +49,7 @@ export function nameTools<T extends { name: string }>(tools: readonly T[]): Map<
 
 function identifierOf(name: string): string {
   const legal = name.replaceAll(/[^A-Za-z0-9_$]/g, '_').replace(/^(?=\d|$)/, '_');
-  return TAKEN.has(legal) ? `${legal}_` : legal;
+  return RESERVED.has(legal) ? `${legal}_` : legal;
 }
 
 function unique(name: string, isTaken: (name: string) => boolean): string {
@@ -61,17 +61,17 @@ function unique(name: string, isTaken: (name: string) => boolean): string {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A schema as a type, and the types it refers to by name. */
+/** A schema as a TypeScript type, and the named types it refers to. */
 export interface SchemaType {
   type: string;
   named: { name: string; type: string }[];
 }
 
-/** What is deeper, or more, than anybody reads is `unknown`. */
+/** Deeper or larger schemas end in `unknown`. */
 const MAX_DEPTH = 12;
 const MAX_PARTS = 2000;
 
-/** JSON Schema as TypeScript, for reading: what cannot be said in it is `unknown`, never something narrower than allowed. */
+/** JSON Schema as TypeScript for the model to read. Constraints without an equivalent become `unknown`, never a narrower type. */
 export function typeOfSchema(root: unknown, prefix: string): SchemaType {
   const names = new Map<string, string>();
   const named: SchemaType['named'] = [];
@@ -81,14 +81,14 @@ export function typeOfSchema(root: unknown, prefix: string): SchemaType {
     if (schema === false) return 'never';
     if (!isObject(schema) || depth > MAX_DEPTH || ++parts > MAX_PARTS) return 'unknown';
     const all = [
-      ...(typeof schema.$ref === 'string' ? [referredTo(schema.$ref)] : []),
+      ...(typeof schema.$ref === 'string' ? [referenceType(schema.$ref)] : []),
       ...(Array.isArray(schema.allOf) ? schema.allOf.map(each => typeOf(each, depth + 1)) : []),
       ...alternatives(schema).map(each => anyOf(each.map(one => typeOf(one, depth + 1)))),
       ...('const' in schema ? [literal(schema.const)] : []),
       ...(Array.isArray(schema.enum) ? [anyOf(schema.enum.map(literal))] : byKind(schema, depth)),
     ].filter(type => type !== 'unknown');
-    const type =
-      all.length === 0 ? 'unknown' : [...new Set(all)].map(all.length > 1 ? inBrackets : same).join(' & ');
+    const operands = all.length > 1 ? all.map(inBrackets) : all;
+    const type = all.length === 0 ? 'unknown' : [...new Set(operands)].join(' & ');
     return schema.nullable === true ? anyOf([type, 'null']) : type;
   }
 
@@ -131,17 +131,17 @@ export function typeOfSchema(root: unknown, prefix: string): SchemaType {
     const lines = properties.map(([name, of]) => {
       const mark = required.has(name) ? '' : '?';
       const type = typeOf(of, depth + 1);
-      return `${commentOf(describe(of), indent)}${indent}${propertyName(name)}${mark}: ${type};\n`;
+      return `${docComment(describe(of), indent)}${indent}${propertyName(name)}${mark}: ${type};\n`;
     });
     const object = `{\n${lines.join('')}${'  '.repeat(depth)}}`;
     return record ? `${object} & ${record}` : object;
   }
 
-  /** By name, so that a type may hold itself. */
-  function referredTo(ref: string): string {
+  /** References become named types, because a type may contain itself. */
+  function referenceType(ref: string): string {
     const known = names.get(ref);
     if (known) return known;
-    const target = lookUp(root, ref);
+    const target = resolveReference(root, ref);
     if (target === undefined || parts > MAX_PARTS) return 'unknown';
     const last = identifierOf(ref.split('/').at(-1)!.replace('#', '') || 'Root');
     const taken = new Set(names.values());
@@ -158,9 +158,9 @@ export function typeOfSchema(root: unknown, prefix: string): SchemaType {
 const alternatives = (schema: Schema): unknown[][] =>
   [schema.anyOf, schema.oneOf].filter(each => Array.isArray(each) && each.length > 0) as unknown[][];
 
-/** Many leave the type out where the other words say it. */
+/** Many schemas leave the type out where other keywords imply it. */
 function impliedKind(schema: Schema): string | undefined {
-  if (['properties', 'additionalProperties', 'patternProperties'].some(word => isObject(schema[word])))
+  if (['properties', 'additionalProperties', 'patternProperties'].some(key => isObject(schema[key])))
     return 'object';
   return 'items' in schema || 'prefixItems' in schema ? 'array' : undefined;
 }
@@ -177,13 +177,13 @@ function literal(value: unknown): string {
   return isPlain ? literalText(value) : 'unknown';
 }
 
-/** Line ends that JSON allows in a string and older readers of JavaScript do not. */
+/** Escapes line ends that JSON allows in a string and older JavaScript does not. */
 const literalText = (value: unknown): string =>
   (JSON.stringify(value) ?? 'undefined').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 
 const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : literalText(name));
 
-/** What may be anything is not narrowed by what else it may be. */
+/** A union with `unknown` is `unknown`. */
 function anyOf(types: string[]): string {
   const each = [...new Set(types)];
   if (each.length === 0 || each.includes('unknown')) return 'unknown';
@@ -191,4 +191,3 @@ function anyOf(types: string[]): string {
 }
 
 const inBrackets = (type: string): string => (/[|&]/.test(type) ? `(${type})` : type);
-const same = (type: string): string => type;

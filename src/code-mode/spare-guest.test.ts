@@ -32,7 +32,7 @@ const { signal } = new AbortController();
 /** Tells which processes there are while a program runs. */
 const look = tool('look', async () => below());
 
-test('nothing is started before it is asked for, and then one', async () => {
+test('no guest is started before prepare, and then only one', async () => {
   await using runner = await createRunner();
   expect(below()).toEqual([]);
   await Promise.all([runner.prepare(), runner.prepare()]);
@@ -57,7 +57,7 @@ test.each([
   expect(JSON.parse((await runner.run(program, signal)).returned!)).toEqual(second);
 });
 
-test('a program that comes before it is up waits for it', async () => {
+test('a program waits for a spare guest that is starting', async () => {
   await using runner = await createRunner();
   const preparing = runner.prepare();
   expect(await runner.run('const a: number = 1; return a', signal)).toMatchObject({
@@ -67,7 +67,7 @@ test('a program that comes before it is up waits for it', async () => {
   await preparing;
 });
 
-test('of several programs at once one takes it, the others get their own, and none sees another', async () => {
+test('of several programs one takes the spare guest, the others start their own, and none sees another', async () => {
   await using runner = await createRunner();
   await runner.prepare();
   const program = 'const had = globalThis.mark; globalThis.mark = 1; return [had]';
@@ -90,7 +90,7 @@ test.each([
   expect(called).toEqual([{ a: 1 }]);
 });
 
-test('a program that ends its process is not run again', async () => {
+test('a program that kills its process is not run again', async () => {
   let called = 0;
   const given = tool('given', async () => ++called);
   await using runner = await createRunner({ tools: [given], limits: { memoryMb: 64 } });
@@ -103,9 +103,9 @@ test('a program that ends its process is not run again', async () => {
   expect(called).toBe(1);
 });
 
-const OUT_OF_TIME = expect.stringContaining('not done after');
+const OUT_OF_TIME = expect.stringContaining('did not finish within');
 
-test('the time of a program begins with the program', async () => {
+test('the timeout starts with the program, not with the guest', async () => {
   const limits = { timeoutMs: 1500 };
   await using runner = await createRunner({ tools: [look], limits });
   await runner.prepare();
@@ -132,13 +132,13 @@ test.each([
   expect(called).toEqual([]);
 });
 
-test('where nothing can be started, the program tells it', async () => {
+test("a guest that cannot start is reported by the program's result", async () => {
   await using runner = await createRunner({ sandbox: GONE });
   await runner.prepare();
   expect((await runner.run('', signal)).error).toMatch(/ENOENT/);
 });
 
-test('closed, it has ended what waits and what runs, and starts nothing more', async () => {
+test('close ends waiting and running guests and prevents new ones', async () => {
   const { promise: begun, resolve } = Promise.withResolvers<void>();
   const hang = tool('hang', () => {
     resolve();

@@ -18,7 +18,7 @@ test('fifty calls of one program are in flight together', async () => {
   expect(JSON.parse(result.returned!)).toEqual(Array.from({ length: 50 }, (_, n) => n));
 });
 
-test('answers find their calls in whatever order they come', async () => {
+test('answers reach their calls in any order', async () => {
   const given = new Map<unknown, () => void>();
   const wait = tool('wait', ({ n }) => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
@@ -33,7 +33,7 @@ test('answers find their calls in whatever order they come', async () => {
   expect(JSON.parse(returned!)).toEqual(['answer 1', 'answer 2', 'answer 3']);
 });
 
-test('many calls at once wait for their turn, and never too many are in flight', async () => {
+test('many calls wait in line, and the number in flight is limited', async () => {
   let inFlight = 0;
   let most = 0;
   const step = tool('step', async ({ n }) => {
@@ -49,7 +49,7 @@ return all.every((value, n) => value === n);`;
   expect(most).toBeLessThanOrEqual(64);
 });
 
-test('a tool that fails throws in the program, which may catch it', async () => {
+test('a failing tool throws in the program, which may catch it', async () => {
   const bad = tool('bad', async () => {
     throw new Error('no such file');
   });
@@ -73,10 +73,10 @@ test.each([
   ['null', async () => null, 'value === null', 'true'],
   ['what is no JSON', async () => 1n, 'value', /BigInt/],
   [
-    'more than the program can take',
+    'more than a program can receive',
     async () => 'x'.repeat(9 * 1024 * 1024),
     'value',
-    /more than the program can take/,
+    /more than a program can receive/,
   ],
 ])('a tool that answers %s', async (_, call, look, expected) => {
   const result = await run(`const value = await tools.answer(); return ${look}`, {
@@ -101,7 +101,7 @@ test.each([
   expect(result.error).toMatch(error);
 });
 
-test('hostile names of tools and arguments are only names', async () => {
+test('hostile tool names and arguments have no effect', async () => {
   const seen: unknown[] = [];
   const names = ['__proto__', 'constructor', 'then', 'a-b', 'a_b', '1st', 'delete', 'x"];process.exit();//'];
   const tools = names.map(name => tool(name, async args => seen.push([name, Object.entries(args)])));
@@ -121,7 +121,7 @@ return [Object.keys(tools), {}.polluted]`;
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
 });
 
-test('calls that nobody waited for are cancelled, and that is said', async () => {
+test('calls that the program did not await are cancelled, with a note', async () => {
   let wasCancelled = false;
   const endless = tool('endless', async (_, signal) => {
     await once(signal, 'abort');
@@ -134,7 +134,7 @@ test('calls that nobody waited for are cancelled, and that is said', async () =>
   expect(wasCancelled).toBe(true);
 });
 
-test('a program that is aborted in the middle of a call: the call is cancelled, the process gone', async () => {
+test('aborting a program cancels its call and ends its process', async () => {
   const stop = new AbortController();
   let reason: unknown = null;
   const hang = tool('hang', async (_, signal) => {
@@ -150,7 +150,7 @@ test('a program that is aborted in the middle of a call: the call is cancelled, 
   expect(descendantsOf(process.pid).filter(pid => !before.includes(pid))).toEqual([]);
 });
 
-test('whoever watches is told of every call when it begins, and once how it ended, in the order of that', async () => {
+test('the watcher is notified when a call starts and once when it ends', async () => {
   const told: unknown[] = [];
   const first = Promise.withResolvers<string>();
   const tools = [
@@ -182,17 +182,17 @@ return 1`,
     ['second', { ok: false, error: 'no such file' }],
     ['first-one', { ok: true, value: 'late', json: '"late"' }],
     ['much', {}],
-    ['much', { ok: false, error: expect.stringContaining('more than the program can take') }],
+    ['much', { ok: false, error: expect.stringContaining('more than a program can receive') }],
     ['endless', {}],
     ['endless', { ok: false, error: expect.stringContaining('Cancelled') }],
   ]);
 });
 
-test('nothing is started for one who has already given up', async () => {
+test('an aborted signal starts nothing', async () => {
   await expect(run('', { signal: AbortSignal.abort(new Error('before')) })).rejects.toThrow('before');
 });
 
-test('answers that a guest never takes do not pile up: it is told that there is no room', async () => {
+test('answers that a guest does not read do not pile up: it gets an error instead', async () => {
   const large = 'x'.repeat(7 * 1024 * 1024);
   const given = tool('given', async () => large);
   const pipe = new Writable({ write() {} });

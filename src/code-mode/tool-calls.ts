@@ -6,26 +6,26 @@ type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;
 
 export interface ToolCalls {
-  /** Starts a call. False for what no honest guest asks: an id that is in flight, more calls or bytes than there is room for. */
+  /** Starts a call. False if an unmodified guest would not make it: its id is in flight, or there are too many calls or bytes. */
   start(call: Call, bytes: number): boolean;
   inFlight(): string[];
-  /** The program has ended: whoever watches is told of each that is still in flight. */
+  /** Called when the program has ended. Reports every call in flight as cancelled. */
   cancelAll(): void;
 }
 
-/** The guest's side of the pipe, as far as answers go. */
+/** The pipe to the guest. */
 export interface AnswerPipe {
   write(frame: Buffer): void;
-  /** Bytes that the guest has not taken yet. */
+  /** Bytes that the guest has not read yet. */
   readonly writableLength: number;
 }
 
-/** Of answers that the guest has not taken: it may be busy, or never mean to. */
+/** Answers that the guest has not read yet: it may be busy, or refuse to read. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
-interface Going {
+interface RunningCall {
   name: string;
-  tellEnd: (end: CallEnd) => void;
+  reportCallEnd: (end: CallEnd) => void;
 }
 
 /** The calls of one program. */
@@ -34,13 +34,13 @@ export function createToolCalls(
   pipe: AnswerPipe,
   watch: CallWatch,
 ): ToolCalls {
-  const going = new Map<number, Going>();
+  const going = new Map<number, RunningCall>();
   const cancelling = new AbortController();
   let bytesGoing = 0;
 
   async function endOf({ tool: name, args }: Call): Promise<CallEnd> {
     const tool = tools.get(name);
-    if (!tool) return { ok: false, error: `There is no tool ${name.slice(0, 100)}.` };
+    if (!tool) return { ok: false, error: `Unknown tool ${name.slice(0, 100)}.` };
     try {
       const value = await tool.call(args, cancelling.signal);
       return { ok: true, value, json: JSON.stringify(value) };
@@ -55,35 +55,35 @@ export function createToolCalls(
       bytesGoing += bytes;
       if (going.has(id) || going.size >= MAX_CALLS || bytesGoing > MAX_CALL_BYTES) return false;
       const tool = tools.get(name);
-      const tellEnd = tool ? watch(tool, args) : () => {};
-      going.set(id, { name, tellEnd });
+      const reportCallEnd = tool ? watch(tool, args) : () => {};
+      going.set(id, { name, reportCallEnd });
       void endOf(call).then(came => {
         if (cancelling.signal.aborted) return;
         going.delete(id);
         bytesGoing -= bytes;
         const { end, frame } = fitting(id, came, MAX_UNREAD_BYTES - pipe.writableLength);
         pipe.write(frame);
-        tellEnd(end);
+        reportCallEnd(end);
       });
       return true;
     },
     inFlight: () => [...going.values()].map(({ name }) => name),
     cancelAll() {
       cancelling.abort(new Error('The program that called it has ended.'));
-      for (const { tellEnd } of going.values()) tellEnd({ ok: false, error: CANCELLED });
+      for (const { reportCallEnd } of going.values()) reportCallEnd({ ok: false, error: CANCELLED });
       going.clear();
     },
   };
 }
 
 const CANCELLED =
-  'Cancelled, because the program ended before it had an answer: it may have taken effect or not.';
+  'Cancelled, because the program ended before the call was answered. The call may or may not have taken effect.';
 
-/** What the guest can be told of it. */
+/** Replaces an answer that is too long for the guest by an error. */
 function fitting(id: number, end: CallEnd, room: number): { end: CallEnd; frame: Buffer } {
   const frame = toFrame(answerOf(id, end));
   if (frame.length - 4 <= MAX_FRAME_BYTES && frame.length <= room) return { end, frame };
-  const error = `Its answer is ${frame.length} bytes long, more than the program can take.`;
+  const error = `The answer has ${frame.length} bytes, which is more than a program can receive.`;
   const tooLong: CallEnd = { ok: false, error };
   return { end: tooLong, frame: toFrame(answerOf(id, tooLong)) };
 }

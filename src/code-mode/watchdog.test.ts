@@ -4,7 +4,7 @@ import { watchSpare, watchTree } from './watchdog.ts';
 
 const MEMORY_MB = 16;
 
-test('memory that was taken before does not count against a program', async () => {
+test('memory used before the program does not count against it', async () => {
   expect(memoryOfTree(process.pid)).toBeGreaterThan(MEMORY_MB * 1024 * 1024);
   const { promise, resolve } = Promise.withResolvers<string>();
   const stop = watchTree(process.pid, { timeoutMs: 300, memoryMb: MEMORY_MB, outputChars: 1 }, resolve);
@@ -12,7 +12,7 @@ test('memory that was taken before does not count against a program', async () =
   stop();
 });
 
-test('memory that is taken from then on does', async () => {
+test('memory used from then on counts', async () => {
   const { promise, resolve } = Promise.withResolvers<string>();
   const stop = watchTree(process.pid, { timeoutMs: 30_000, memoryMb: MEMORY_MB, outputChars: 1 }, resolve);
   const taken = Buffer.alloc(3 * MEMORY_MB * 1024 * 1024, 1);
@@ -21,7 +21,7 @@ test('memory that is taken from then on does', async () => {
   stop();
 });
 
-test('of one without a program all of it counts', async () => {
+test('all memory of a spare guest counts', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const stop = watchSpare(process.pid, MEMORY_MB, resolve);
   await promise;

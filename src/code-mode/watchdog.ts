@@ -1,14 +1,14 @@
 import { memoryOfTree } from '../process/table/descendants.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 
-/** Often enough that little can be taken between two looks. */
-const LOOK_MS = 25;
-const LOOK_AT_SPARE_MS = 500;
+/** Short, so that a program can allocate only little between two checks. */
+const CHECK_INTERVAL_MS = 25;
+const SPARE_CHECK_INTERVAL_MS = 500;
 const MB = 1024 * 1024;
 
 /**
- * Looks at time and memory from outside, where a program cannot hold it up. Both count from now: what was taken before, in
- * a guest that was started ahead, is none of the program's. Returns how to stop.
+ * Checks time and memory from outside, where a program cannot block the checks. Both count from now: memory that a spare guest
+ * took before does not count against the program. Returns a function that stops the checks.
  */
 export function watchTree(
   pid: number,
@@ -17,19 +17,19 @@ export function watchTree(
 ): () => void {
   const before = memoryOfTree(pid);
   const timer = setTimeout(() => onLimit('time'), timeoutMs);
-  const looking = setInterval(() => {
+  const memoryTimer = setInterval(() => {
     if (memoryOfTree(pid) - before > memoryMb * MB) onLimit('memory');
-  }, LOOK_MS);
+  }, CHECK_INTERVAL_MS);
   return () => {
     clearTimeout(timer);
-    clearInterval(looking);
+    clearInterval(memoryTimer);
   };
 }
 
-/** The same for one that has no program yet. It may wait as long as a model takes, so it is looked at less often. */
+/** The same for a guest without a program. It may wait as long as a model takes, so it is checked less often. */
 export function watchSpare(pid: number, memoryMb: number, onLimit: () => void): () => void {
-  const looking = setInterval(() => {
+  const timer = setInterval(() => {
     if (memoryOfTree(pid) > memoryMb * MB) onLimit();
-  }, LOOK_AT_SPARE_MS);
-  return () => clearInterval(looking);
+  }, SPARE_CHECK_INTERVAL_MS);
+  return () => clearInterval(timer);
 }

@@ -4,7 +4,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const isUuid = (chatId: string): boolean => UUID.test(chatId);
 
-/** For CLIs whose chats are known by UUID: anything else they would take for a title, and open whatever bears it. */
+/** For CLIs that identify chats by UUID. They would take anything else for a title and open a chat with that title. */
 export function chatUuid(cli: string, chatId: string): string {
   if (isUuid(chatId)) return chatId;
   throw new SquadError(

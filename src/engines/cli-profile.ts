@@ -3,28 +3,28 @@ import type { Command } from '../core/ports/turns.ts';
 import type { CliId, ToolNames } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 
-/** Everything Squad knows about one agent CLI. A folder per CLI exports one of these. */
+/** Everything Squad knows about one agent CLI. Each CLI's folder exports one profile. */
 export interface CliProfile {
   id: CliId;
-  /** As its makers write it. */
+  /** As its vendor writes it. */
   name: string;
-  /** What its program may be called, the usual name first. */
+  /** Possible names of its program, the usual one first. */
   programs: readonly [string, ...string[]];
-  /** How a user gets it. */
+  /** Installation command. */
   install: string;
-  /** How a user logs in, or which variable holds the key: the next step after a failed login. */
+  /** How to log in, or which variable holds the key. Suggested after a failed login. */
   login: string;
-  /** Older than `from` is refused; newer than `tested` gets a warning. Null: tried with no version. */
+  /** Versions older than `from` are refused; newer than `tested` get a warning. Null: never tested. */
   versions: { from: string; tested: string } | null;
-  /** The program to start for the one that was found: some launchers are not to be started themselves. */
+  /** The program to start instead of the one that was found: some launchers do not work for Squad. */
   resolve?(program: string): string;
   loadsItself: readonly string[];
   /**
-   * Variables by which it reaches its model and knows its user. Narrow: whatever fits is left in an agent's environment even
-   * where it is there for another server.
+   * Variables that it needs for its model and login. Keep it narrow: matching variables stay in the agent's environment even
+   * if they are secrets of another server.
    */
   variables: RegExp;
-  /** Other names for Squad's tools, where this CLI does not let its agents use the usual ones. */
+  /** Other names for Squad's tools, if the CLI does not allow the usual ones. */
   toolNames?: ToolNames;
   takesSchema: boolean;
   usageIsReported: Engine['usageIsReported'];
@@ -32,18 +32,17 @@ export interface CliProfile {
   command(input: TurnInput, cli: { program: string; version: string | null }): Promise<Command>;
   configuredModel?: Engine['configuredModel'];
   chatMark?: Engine['chatMark'];
-  /** The arguments that open its interactive mode on a chat. */
+  /** Arguments that open a chat interactively. */
   resume(chatId: string): string[];
-  /** What else that needs: variables, and files where they say. */
+  /** Prepares files for that and returns the environment variables it needs. */
   prepareResume?(input: InteractiveInput): Promise<Record<string, string>>;
   reader(): EngineReader;
   policy(options: RunOptions): PolicyRule[];
 }
 
-/** What every one of them may need to reach its model from here. */
+/** Network variables that every CLI may need. */
 const NETWORK = /^((https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR))$/i;
 
-/** The engine a CLI is, once its program has been found. */
 export function createCliEngine(
   profile: CliProfile,
   cli: { program: string; version: string | null },

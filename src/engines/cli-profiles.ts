@@ -1,4 +1,5 @@
-import { CLI_IDS, type CliId } from '../schema/engine-spec.ts';
+import type { EngineReader } from '../core/ports/engine.ts';
+import { CLI_IDS, type CliId, type ParserKind } from '../schema/engine-spec.ts';
 import { CLAUDE } from './claude/claude-profile.ts';
 import type { CliProfile } from './cli-profile.ts';
 import { CODEX } from './codex/codex-profile.ts';
@@ -7,8 +8,8 @@ import { CURSOR } from './cursor/cursor-profile.ts';
 import { GEMINI } from './gemini/gemini-profile.ts';
 import { OPENCODE } from './opencode/opencode-profile.ts';
 import { QWEN } from './qwen/qwen-profile.ts';
+import { parseEventLine } from './scripted/event-line.ts';
 
-/** Every agent CLI with a folder of its own. */
 const PROFILES: Record<CliId, CliProfile> = {
   claude: CLAUDE,
   codex: CODEX,
@@ -22,3 +23,10 @@ const PROFILES: Record<CliId, CliProfile> = {
 export const cliProfiles = (): CliProfile[] => CLI_IDS.map(cliProfile);
 
 export const cliProfile = (id: CliId): CliProfile => PROFILES[id];
+
+/** Reader of an event line format; null for plain text. */
+export function readerOf(kind: ParserKind): (() => EngineReader) | null {
+  if (kind === 'text') return null;
+  if (kind === 'squad') return () => ({ line: parseEventLine });
+  return () => cliProfile(kind).reader();
+}

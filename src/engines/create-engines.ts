@@ -2,10 +2,9 @@ import { join } from 'node:path';
 import type { Engines } from '../core/ports/engine.ts';
 import { findExecutable } from '../process/programs/find-executable.ts';
 import { createCliEngine } from './cli-profile.ts';
-import { cliProfile } from './cli-profiles.ts';
+import { cliProfile, readerOf } from './cli-profiles.ts';
 import { installedClis } from './installed-clis.ts';
 import { createNativeEngine } from './native/native-engine.ts';
-import { readerOf } from './parsers.ts';
 import { createProgramVersions } from './program-versions.ts';
 import { createScriptedEngine } from './scripted/scripted-engine.ts';
 import { createTemplateEngine } from './template/template-engine.ts';
@@ -17,7 +16,7 @@ export interface EngineSurroundings {
   home: string;
 }
 
-/** Every engine there is, from the spec a run keeps. */
+/** Creates engines from the spec that is stored with a run. */
 export function createEngines({ node, programs, home }: EngineSurroundings): Engines {
   const scripted = createScriptedEngine({ node, agentScript: join(programs, 'scripted-agent.cjs') });
   const native = { node, agentScript: join(programs, 'agent.cjs'), compileCache: join(home, 'cache') };

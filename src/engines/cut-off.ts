@@ -1,6 +1,6 @@
 import type { EngineEvent } from '../core/ports/engine.ts';
 
-/** The note that an answer is not whole, where a CLI says so only in a message or a stop reason; nothing for any other message. */
+/** A note for an incomplete answer, for CLIs that report it only in a message or stop reason. Nothing for other messages. */
 export function cutOffNote(message: string | null): EngineEvent[] {
   if (message === null) return [];
   const text = OUTPUT_LIMIT.test(message)

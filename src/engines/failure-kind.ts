@@ -1,14 +1,14 @@
 import type { EngineFailure } from '../core/ports/engine.ts';
 
-/** What kind of failure an API's status or a CLI's words tell of. */
-export function failureKind(words: string, status: number | null = statusIn(words)): EngineFailure {
-  if (status === 429 || status === OVERLOADED || RATE_LIMITED.test(words)) return 'ENGINE_RATE_LIMITED';
-  if (status === 401 || status === 403 || NOT_LOGGED_IN.test(words)) return 'ENGINE_NOT_LOGGED_IN';
-  if (UNKNOWN_CHAT.test(words)) return 'CHAT_UNKNOWN';
+/** Classifies a failure by the API's status or the CLI's message. */
+export function failureKind(message: string, status: number | null = statusIn(message)): EngineFailure {
+  if (status === 429 || status === OVERLOADED || RATE_LIMITED.test(message)) return 'ENGINE_RATE_LIMITED';
+  if (status === 401 || status === 403 || NOT_LOGGED_IN.test(message)) return 'ENGINE_NOT_LOGGED_IN';
+  if (UNKNOWN_CHAT.test(message)) return 'CHAT_UNKNOWN';
   return 'ENGINE_FAILED';
 }
 
-/** Anthropic's own status: the service has too many requests, of whoever. */
+/** Anthropic's own status: the service is overloaded. */
 const OVERLOADED = 529;
 const RATE_LIMITED =
   /rate.?limit|usage limit|too many requests|(?<![a-z])overloaded(?![a-z])|quota (?:was )?exceeded|exceeded your current quota/i;
@@ -17,8 +17,12 @@ const NOT_LOGGED_IN =
 const UNKNOWN_CHAT =
   /no (?:conversation|rollout|saved session|session)s? (?:was )?found (?:with|for)|session .{0,80} not found|does not match any session/i;
 
-/** An HTTP status in a message, where it is named as one. */
-function statusIn(words: string): number | null {
-  const found = /(?:status|error|code|http|answered)\D{0,12}\b([45]\d\d)\b|^\s*([45]\d\d)\b/i.exec(words);
+/** An HTTP status in a message, if the text calls it one. */
+function statusIn(message: string): number | null {
+  const found = /(?:status|error|code|http|answered)\D{0,12}\b([45]\d\d)\b|^\s*([45]\d\d)\b/i.exec(message);
   return found ? Number(found[1] ?? found[2]) : null;
 }
+
+/** When an API request is repeated, as the end of a sentence. Empty if that is at once or unknown. */
+export const waitText = (waitMs: number | null): string =>
+  waitMs === null || waitMs < 1_000 ? '' : ` in ${Math.round(waitMs / 1_000)} s`;

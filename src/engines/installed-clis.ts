@@ -9,7 +9,7 @@ import { cliProfile, cliProfiles } from './cli-profiles.ts';
 import type { ProgramVersions } from './program-versions.ts';
 import { isOlder } from './version.ts';
 
-/** Which agent CLIs there are for an environment, with the version each says it is. */
+/** Finds agent CLIs in an environment, with their versions. */
 export function installedClis(
   versions: ProgramVersions,
 ): Pick<Engines, 'find' | 'refresh' | 'installed' | 'isPresent' | 'clis'> {
@@ -79,7 +79,7 @@ function pathOf(command: string, env: Record<string, string>): string | null {
 
 function lookUp(command: string, env: Record<string, string>): FoundExecutable {
   const path = env.PATH ?? '';
-  // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
+  // An empty PATH means the current folder, where a repository could place a fake agent.
   if (!path && !command.includes('/')) return { status: 'not_found' };
   return findExecutable(command, { path, cwd: '/' });
 }

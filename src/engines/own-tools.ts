@@ -1,9 +1,9 @@
 import { SquadError } from '../schema/error.ts';
 
-/** The names callers use, and what an engine calls the same. */
+/** Common tool names, and the engine's own names for them. */
 export type ToolTable = Readonly<Record<string, readonly string[]>>;
 
-/** The engine's own tools for the ones asked for. Its own names are understood too. */
+/** The engine's own names of the requested tools, which may already be its own. */
 export function ownTools(asked: readonly string[], engine: string, table: ToolTable): string[] {
   const own = new Set(Object.values(table).flat());
   return [

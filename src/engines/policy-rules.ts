@@ -5,7 +5,7 @@ export type Holder = Pick<PolicyRule, 'heldBy' | 'note'>;
 export const held = (note: string | null = null): Holder => ({ heldBy: 'engine', note });
 export const advisory = (note: string): Holder => ({ heldBy: 'advisory', note });
 
-/** Who holds each kind of limit at one CLI, for these options. */
+/** How a CLI enforces each kind of limit. */
 export interface Holders {
   read: Holder;
   edit: Holder;
@@ -13,11 +13,11 @@ export interface Holders {
   budget: Holder;
   schema: Holder;
   effort: Holder;
-  /** Left out by those that have nobody to ask. */
+  /** Only for CLIs that can ask. */
   approvals?: Holder;
 }
 
-/** One rule for each limit the options ask for, in the words of every engine. */
+/** One rule for each limit in the options. */
 export function policyRules(options: RunOptions, holders: Holders): PolicyRule[] {
   const { permission, approvals, tools, budgetUsd, outputSchema, effort } = options;
   const rules: PolicyRule[] = [];

@@ -6,21 +6,21 @@ import { runProgram } from '../process/programs/run-program.ts';
 import { versionIn } from './version.ts';
 
 export interface ProgramVersions {
-  /** What `--version` says; null when it says nothing of the kind. Asked once for each file, and now and then if it is silent. */
+  /** Version from `--version`; null if there is none. Asked once per file, or again after a while without an answer. */
   of(program: string, env: Record<string, string>): Promise<string | null>;
 }
 
 const Known = z.record(
   z.string(),
-  /** Of the file as it was when it was asked. */
+  /** Time and size of the program file at that time. */
   z.object({ mtimeMs: z.number(), size: z.number(), version: z.string() }),
 );
 type Known = z.infer<typeof Known>;
 
-/** One that gave no answer may have been slow only this once; asked at every spawn, it would slow them all down. */
+/** A program without an answer may have been slow only once, but asking at every start would slow down all runs. */
 const ASK_AGAIN_AFTER_MS = 5 * 60_000;
 
-/** Remembers versions in a file, by path, time and size: asking some programs takes seconds. */
+/** Caches versions in a file by path, time and size, because some programs take seconds to answer. */
 export function createProgramVersions(cacheFile: string, limitMs = 8_000): ProgramVersions {
   let known: Known | null = null;
   const asking = new Map<string, Promise<string | null>>();
@@ -52,7 +52,7 @@ export function createProgramVersions(cacheFile: string, limitMs = 8_000): Progr
   };
 }
 
-/** Told to keep quiet: a question for the version must reach nobody outside. */
+/** Prevents network traffic when asking for the version. */
 const QUIET = {
   CI: '1',
   NO_COLOR: '1',
@@ -86,7 +86,7 @@ function readCache(file: string): Known {
   try {
     return Known.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    return {}; // safe to lose: everything is asked again
+    return {}; // safe to lose: versions are asked again
   }
 }
 
@@ -95,5 +95,5 @@ function writeCache(file: string, known: Known): void {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(`${file}.new`, JSON.stringify(known), { mode: 0o600 });
     renameSync(`${file}.new`, file);
-  } catch {} // only asked again
+  } catch {} // versions are asked again next time
 }

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { claudeProjectSettings } from './claude/project-settings.ts';
-import { codexProjectSettings } from './codex/project-settings.ts';
+import { claudeProjectSettings } from './claude/claude-command.ts';
+import { codexProjectSettings } from './codex/codex-command.ts';
 import { refuseProjectCommands } from './project-commands.ts';
-import { qwenProjectSettings, trustWithFork } from './qwen/project-settings.ts';
+import { qwenProjectSettings, trustWithFork } from './qwen/qwen-command.ts';
 
 let place: string;
 let cwd: string;

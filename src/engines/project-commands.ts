@@ -5,18 +5,18 @@ import { readProjectText } from './read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from './worktree-twin.ts';
 
 export interface ProjectSettings {
-  /** As its makers write it, and its program. */
+  /** As its vendor writes it. */
   cli: string;
   program: string;
-  /** Where a project keeps settings for it. */
+  /** Settings files of a project. */
   files: readonly string[];
-  /** Keys by which settings make it run commands as soon as it starts, or send keys elsewhere. */
+  /** Keys that make the CLI run commands at its start, or send API keys elsewhere. */
   runsCommands: RegExp;
-  /** The user said so, to the CLI itself. */
+  /** Whether the user trusts the folder, according to the CLI's own records. */
   isTrusted(folder: string): boolean;
 }
 
-/** Headless, these CLIs ask nobody whether a folder is trusted: they obey the settings that came with the repository. */
+/** Headless, these CLIs do not ask whether a folder is trusted: they use settings that came with the repository. */
 export function refuseProjectCommands(cwd: string, settings: ProjectSettings, fork: Fork = null): void {
   const ownFolder = twinOf(cwd, fork) ?? cwd;
   const isTrusted = upwards(cwd).some(settings.isTrusted);
@@ -43,7 +43,7 @@ function refusal(file: string, key: string, cwd: string, { cli, program }: Proje
   );
 }
 
-/** In a work tree, where an agent may have changed what the user has trusted. */
+/** For a work tree, in which an agent may have changed a trusted file. */
 const changed = (file: string, key: string, twin: string, { cli }: ProjectSettings): SquadError =>
   new SquadError(
     'NOT_ALLOWED',
@@ -55,7 +55,7 @@ const changed = (file: string, key: string, twin: string, { cli }: ProjectSettin
     },
   );
 
-/** The folders of a project that may hold settings: from this one up to the root of its repository. */
+/** Folders that may have project settings: from this one up to the root of its repository. */
 export function projectFolders(cwd: string): string[] {
   const folders = upwards(cwd);
   const root = folders.findIndex(isRepository);
@@ -73,7 +73,7 @@ function isEmpty(folder: string): boolean {
   try {
     return readdirSync(folder).length === 0;
   } catch {
-    return false; // it cannot be read: for the settings above it, it counts as a repository
+    return false; // not readable: counts as a repository, so settings above it are not used
   }
 }
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../core/ports/engine.ts';
-import { cliProfile, cliProfiles } from './cli-profiles.ts';
-import { readerOf } from './parsers.ts';
+import { cliProfile, cliProfiles, readerOf } from './cli-profiles.ts';
 import { endIn, linesOf, RECORDED, ROOT, readLines } from './testing/recorded.ts';
 
 describe.each(RECORDED)('what %s wrote', cli => {

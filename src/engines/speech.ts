@@ -1,12 +1,12 @@
 import type { EngineEnd, EngineEvent } from '../core/ports/engine.ts';
 import { answerTooLong } from './long-line.ts';
 
-/** More than anyone reads in one event. */
+/** Longer texts are shown in several events. */
 const MAX_EVENT_LENGTH = 400;
-/** What is longer than this is not reported as an answer; all of it is in the output. */
+/** A longer answer is not reported, but it is in the run's output. */
 const MAX_ANSWER_LENGTH = 8 * 1024 * 1024;
 
-/** What an agent says in small pieces: shown line by line, and kept since it last used a tool, which is its answer. */
+/** Collects streamed text. Shows it line by line; the text since the last tool call is the answer. */
 export class Speech {
   #shown = '';
   #answer = '';
@@ -19,26 +19,26 @@ export class Speech {
     return piece.endsWith('\n') || this.#shown.length >= MAX_EVENT_LENGTH ? this.pause() : [];
   }
 
-  /** It does something else now: what was said so far is shown. */
+  /** Shows the text so far, because another event follows. */
   pause(): EngineEvent[] {
-    const words = this.#shown.trim();
+    const text = this.#shown.trim();
     this.#shown = '';
-    return words ? [{ type: 'text', text: words }] : [];
+    return text ? [{ type: 'text', text }] : [];
   }
 
-  /** A piece was too long to be read. */
+  /** Part of the answer was too long to be read. */
   miss(): void {
     this.#isWhole = false;
   }
 
-  /** What comes next is a new answer. */
+  /** Starts a new answer. */
   restart(): EngineEvent[] {
     this.#answer = '';
     this.#isWhole = true;
     return this.pause();
   }
 
-  /** The end of a turn that succeeded. */
+  /** The end of a successful turn. */
   end(): EngineEnd {
     return this.#isWhole
       ? { type: 'end', ok: true, answer: this.#answer.trim(), error: null }

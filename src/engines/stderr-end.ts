@@ -5,15 +5,15 @@ import { failureKind } from './failure-kind.ts';
 const MAX_LINES = 6;
 const MAX_LINE_LENGTH = 300;
 
-/** The end of a turn that failed before it could say so in events: a bad flag, a missing key, a chat that is not there. */
+/** The end of a turn that failed before its first event: a bad flag, a missing key, an unknown chat. */
 export async function stderrEnd(
   exit: Parameters<NonNullable<EngineReader['finish']>>[0],
 ): Promise<EngineEnd[]> {
-  // Success needs the engine's own word, and a signal speaks for itself.
+  // Success needs an event of the engine, and a signal needs no explanation.
   if (exit.exitCode === null || exit.exitCode === 0 || exit.exitCode > 128) return [];
   const stderr = (await exit.file('stderr')) ?? '';
-  const words = stderrExcerpt(stderr, MAX_LINES).map(shortened).join('\n');
-  return words ? [{ type: 'end', ok: false, answer: '', error: words, code: failureKind(words) }] : [];
+  const message = stderrExcerpt(stderr, MAX_LINES).map(shortened).join('\n');
+  return message ? [{ type: 'end', ok: false, answer: '', error: message, code: failureKind(message) }] : [];
 }
 
 const shortened = (line: string): string =>

@@ -2,15 +2,15 @@ import type { EngineEnd, EngineFailure } from '../core/ports/engine.ts';
 import { failureKind } from './failure-kind.ts';
 import { type Fields, fields, number, text } from './json-line.ts';
 
-/** A failure only this CLI has, by its words; null: one like everybody's. */
-export type OwnFailure = (words: string) => EngineFailure | null;
+/** Recognises failures that only this CLI has; null for common ones. */
+export type OwnFailure = (message: string) => EngineFailure | null;
 
 interface EndDialect {
   ownFailure?: OwnFailure;
   isOwnText?(text: string): boolean;
 }
 
-/** `subtype` says "success" for a refused login too: only `is_error` tells. */
+/** `subtype` is "success" even for a failed login, so only `is_error` counts. */
 export function streamJsonEnd(line: Fields, { ownFailure, isOwnText }: EndDialect = {}): EngineEnd {
   const answer = text(line.result) ?? '';
   if (line.is_error === false && !isOwnText?.(answer))
@@ -21,17 +21,17 @@ export function streamJsonEnd(line: Fields, { ownFailure, isOwnText }: EndDialec
       error: null,
       ...(line.structured_output === undefined ? {} : { structured: line.structured_output }),
     };
-  const words = errorWords(line, answer);
+  const message = errorText(line, answer);
   return {
     type: 'end',
     ok: false,
     answer: '',
-    error: words,
-    code: ownFailure?.(words) ?? codeOf(line, words),
+    error: message,
+    code: ownFailure?.(message) ?? codeOf(line, message),
   };
 }
 
-function errorWords(line: Fields, answer: string): string {
+function errorText(line: Fields, answer: string): string {
   const errors = Array.isArray(line.errors) ? line.errors.flatMap(error => text(error) ?? []) : [];
   if (line.subtype === 'error_max_budget_usd') return 'It reached its budget and stopped.';
   return (
@@ -42,7 +42,7 @@ function errorWords(line: Fields, answer: string): string {
   );
 }
 
-function codeOf(line: Fields, words: string): EngineFailure {
+function codeOf(line: Fields, message: string): EngineFailure {
   if (line.subtype === 'error_max_budget_usd') return 'BUDGET_EXCEEDED';
-  return failureKind(words, number(line.api_error_status) ?? undefined);
+  return failureKind(message, number(line.api_error_status) ?? undefined);
 }

@@ -1,32 +1,30 @@
 import type { EngineEvent, EngineReader } from '../core/ports/engine.ts';
 import { CUT_OFF_AT_LIMIT, cutOffNote } from './cut-off.ts';
-import { failureKind } from './failure-kind.ts';
+import { failureKind, waitText } from './failure-kind.ts';
 import { type Fields, fields, fieldsOf, list, number, text } from './json-line.ts';
 import { answerTooLong, longLineType } from './long-line.ts';
 import { stderrEnd } from './stderr-end.ts';
 import { type OwnFailure, streamJsonEnd } from './stream-json-end.ts';
 import { type Counted, MessageUsage, type Tokens, usageEvent } from './stream-json-usage.ts';
-import { ToolCalls } from './tool-calls.ts';
-import { toolDetail } from './tool-detail.ts';
-import { waitWords } from './wait-text.ts';
+import { ToolCalls, toolDetail } from './tool-calls.ts';
 
 export interface StreamJsonDialect {
   /** Tools whose purpose is to change a file. */
   editing: readonly string[];
   messageTokens(usage: Fields): Tokens;
-  /** `before`: what the results before this one came to. A turn has several when a sub-agent outlasts the agent's answer. */
+  /** `before`: total of earlier results. A turn has several results if a sub-agent runs longer than the agent. */
   resultCount(result: Fields, before: Counted | null): Counted;
   ownFailure?: OwnFailure;
-  /** Text that the CLI itself puts into the place of an answer: what went wrong, not what the agent says. */
+  /** Matches an error text that the CLI prints in place of an answer. */
   isOwnText?(text: string): boolean;
-  /** What a turn without a result left in the CLI's own record of the chat. */
+  /** Events from the CLI's own chat file for a turn without a result. */
   unfinished?(
     chatId: string,
     exit: Parameters<NonNullable<EngineReader['finish']>>[0],
   ): Promise<EngineEvent[]>;
 }
 
-/** Reads the events Claude Code prints with `--output-format stream-json`, which other CLIs imitate. Only `result` is an end. */
+/** Reads Claude Code's `--output-format stream-json`, which other CLIs imitate. Only `result` ends a turn. */
 export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
   const calls = new ToolCalls((name, input) => ({
     detail: toolDetail(input),
@@ -39,16 +37,16 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
 
   function said(line: Fields): EngineEvent[] {
     const message = fields(line.message);
-    // Its own words about a failed request, which the result says again.
+    // The CLI's own message about a failed request. The result repeats it.
     if (message.model === '<synthetic>') return [];
-    // What a sub-agent says is not this agent's answer.
+    // Text of a sub-agent is not this agent's answer.
     const isOwn = text(line.parent_tool_use_id) === null;
     const events = list(message.content).flatMap((part): EngineEvent[] => {
       if (part.type === 'text' && isOwn) return spoken(part.text, dialect);
       if (part.type === 'tool_use') return calls.begin(text(part.id), text(part.name), fields(part.input));
       return [];
     });
-    // A result is the last word on what was used, until another one comes.
+    // A result replaces the usage so far, until another result comes.
     return ended ? events : [...events, ...usage.add(message)];
   }
 
@@ -70,7 +68,7 @@ export function streamJsonReader(dialect: StreamJsonDialect): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
-      // The result repeats what a message said. In Claude Code's own result the type comes last.
+      // The result repeats an earlier message. In Claude Code's result the type comes last.
       if (type !== 'result' && type !== 'unknown') return [];
       ended = true;
       return [answerTooLong()];
@@ -88,7 +86,7 @@ const toolResults = (line: Fields, calls: ToolCalls): EngineEvent[] =>
     .filter(part => part.type === 'tool_result')
     .flatMap(part => calls.end(text(part.tool_use_id), part.is_error !== true));
 
-/** Told to the model in the user's place: its answer was not whole, and it is to continue. */
+/** Messages that the CLI sends to the model as the user, after an incomplete answer. */
 const cutOffBefore = (line: Fields): EngineEvent[] =>
   line.isSynthetic === true && text(line.parent_tool_use_id) === null
     ? list(fields(line.message).content).flatMap(part => cutOffNote(text(part.text)))
@@ -97,7 +95,7 @@ const cutOffBefore = (line: Fields): EngineEvent[] =>
 function system(line: Fields, calls: ToolCalls): EngineEvent[] {
   if (line.subtype === 'init') return begun(line);
   if (line.subtype === 'api_retry') return [apiRetry(line)];
-  // Qwen Code has the model continue an answer that reached the output limit.
+  // Qwen Code makes the model continue an answer that reached the output limit.
   if (line.subtype === 'retry' && fields(line.data).preserveText === true)
     return [{ type: 'note', text: CUT_OFF_AT_LIMIT, isForResult: true }];
   if (line.subtype !== 'permission_denied') return [];
@@ -129,13 +127,13 @@ function apiRetry(line: Fields): EngineEvent {
   const failed = `The model's API failed${status === null ? '' : ` with ${status}`}`;
   return {
     type: 'note',
-    text: `${failed}; ${`retry ${count}`.trimEnd()}${waitWords(waitMs)}`,
+    text: `${failed}; ${`retry ${count}`.trimEnd()}${waitText(waitMs)}`,
     retry: { code: failureKind(text(line.error) ?? '', status ?? undefined), waitMs },
   };
 }
 
 function spoken(value: unknown, { isOwnText }: StreamJsonDialect): EngineEvent[] {
-  const words = text(value);
-  if (!words) return [];
-  return [isOwnText?.(words) ? { type: 'note', text: words } : { type: 'text', text: words }];
+  const content = text(value);
+  if (!content) return [];
+  return [isOwnText?.(content) ? { type: 'note', text: content } : { type: 'text', text: content }];
 }

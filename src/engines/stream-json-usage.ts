@@ -6,16 +6,16 @@ export type Tokens = Pick<Usage, 'input' | 'output' | 'cached'>;
 
 export interface Counted extends Tokens {
   costUsd: number | null;
-  /** The figures that count from the beginning of the chat. */
+  /** Figures that count from the beginning of the chat. */
   runningTotals: readonly UsageFigure[];
 }
 
-/** A turn may have any number of messages: what was said long ago is only a sum. */
+/** A turn may have any number of messages, so older ones are only kept as a sum. */
 const MAX_RECENT = 64;
 
-/** Counts messages while the turn runs. One message may come as several lines, a line for each of its parts. */
+/** Counts usage while the turn runs. A message may come as several lines, one for each part. */
 export class MessageUsage {
-  /** The messages that may still get a line; those of sub-agents come in between. */
+  /** Messages that may still get another line. Lines of sub-agents are interleaved. */
   readonly #recent = new Map<string, Tokens>();
   #before: Tokens = { input: null, output: null, cached: null };
   readonly #tokens: (usage: Fields) => Tokens;

@@ -1,12 +1,12 @@
 import type { EngineEvent } from '../core/ports/engine.ts';
-import type { Fields } from './json-line.ts';
+import { type Fields, text } from './json-line.ts';
 
 type Describe = (name: string, input: Fields) => { detail: string; edits: boolean };
 
-/** More than can be at work at once: the first of so many will never be heard of again. */
+/** More calls than can run at once. The oldest of so many will never end. */
 const MAX_OPEN = 1_000;
 
-/** The tool calls that have begun and not ended: a result names only the call's id. */
+/** Tool calls that have not ended. A result has only the id of its call, not its name. */
 export class ToolCalls {
   readonly #open = new Map<string, { name: string; denied: boolean }>();
   readonly #describe: Describe;
@@ -42,3 +42,12 @@ const MAX_DETAIL_LENGTH = 500;
 
 const shortened = (detail: string): string =>
   detail.length > MAX_DETAIL_LENGTH ? `${detail.slice(0, MAX_DETAIL_LENGTH).toWellFormed()}…` : detail;
+
+/** Argument names that describe a call best, in order of preference. */
+const TELLING = ['command', 'cmd', 'file_path', 'filePath', 'path', 'pattern', 'query', 'url', 'description'];
+
+/** A short description of a tool call from its arguments. */
+export function toolDetail(input: Fields): string {
+  const telling = TELLING.map(name => text(input[name])).find(Boolean);
+  return telling ?? (Object.keys(input).length > 0 ? JSON.stringify(input) : '');
+}

@@ -10,8 +10,8 @@ test.each([
   ['openai', 'https://api.openai.com/v1'],
   ['responses', 'https://api.openai.com/v1'],
   ['google', 'https://generativelanguage.googleapis.com/v1beta'],
-] as const)('%s is asked at %s', (type, url) => {
-  expect(at(type, null)).toEqual({ url, query: '', isUsual: true });
+] as const)('%s uses %s by default', (type, url) => {
+  expect(at(type, null)).toEqual({ url, query: '', isDefaultHost: true });
 });
 
 test.each([
@@ -23,19 +23,19 @@ test.each([
   ['responses', 'http://localhost:1/v1', 'http://localhost:1/v1'],
   ['google', 'http://localhost:1', 'http://localhost:1/v1beta'],
   ['google', 'http://localhost:1/v1beta', 'http://localhost:1/v1beta'],
-] as const)('%s at %s is asked at %s', (type, given, url) => {
-  expect(at(type, given)).toEqual({ url, query: '', isUsual: false });
+] as const)('%s at %s uses %s', (type, given, url) => {
+  expect(at(type, given)).toEqual({ url, query: '', isDefaultHost: false });
 });
 
 test.each([
   ['openai', 'http://localhost:1/v1/?a=1&b=2', 'http://localhost:1/v1', 'a=1&b=2'],
   ['anthropic', 'http://localhost:1?a=what?#top', 'http://localhost:1/v1', 'a=what?'],
   ['google', 'http://localhost:1/v1beta?', 'http://localhost:1/v1beta', ''],
-] as const)('%s at %s is asked at %s with %j', (type, given, url, query) => {
-  expect(at(type, given)).toEqual({ url, query, isUsual: false });
+] as const)('%s at %s uses %s with the query %j', (type, given, url, query) => {
+  expect(at(type, given)).toEqual({ url, query, isDefaultHost: false });
 });
 
-test("the provider's own variable says where, unless the file does", () => {
+test("the provider's variable sets the address, unless the file does", () => {
   const env = {
     ANTHROPIC_BASE_URL: 'http://localhost:1',
     GEMINI_BASE_URL: 'http://localhost:2',
@@ -47,6 +47,6 @@ test("the provider's own variable says where, unless the file does", () => {
   expect(at('openai', null, env).url).toBe('https://api.openai.com/v1');
 });
 
-test.each(['localhost:1', 'ftp://x', '', 'file:///etc/passwd'])('%j is no address', given => {
+test.each(['localhost:1', 'ftp://x', '', 'file:///etc/passwd'])('%j is refused', given => {
   expect(() => at('openai', given)).toThrow('http:// or https://');
 });

@@ -3,13 +3,13 @@ import { MODEL_PROVIDERS } from '../schema/subagent-names.ts';
 
 export interface Address {
   url: string;
-  /** What follows its `?`, or nothing. */
+  /** Without the `?`; may be empty. */
   query: string;
-  /** It is the maker's own. */
-  isUsual: boolean;
+  /** It is the provider's own server, not a proxy or a compatible one. */
+  isDefaultHost: boolean;
 }
 
-/** Where a model is asked: what its file says, else the variable its maker's tools know, else the maker. */
+/** The address of a model's API: from its file, or the provider's usual environment variable, or the provider's default. */
 export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv): Address {
   const { address, addressVariables, addsVersion } = MODEL_PROVIDERS[type];
   const usual = new URL(address);
@@ -18,15 +18,15 @@ export function addressOf({ type, baseUrl }: ModelSpec, env: NodeJS.ProcessEnv):
   const plain = place.replace(/\/+$/, '');
   if (!URL.canParse(plain) || !/^https?:/i.test(plain))
     throw new Error(
-      `${JSON.stringify(plainAddress(given))} is not an address of a model: it begins with http:// or https://`,
+      `Invalid model address ${JSON.stringify(plainAddress(given))}: it must start with http:// or https://`,
     );
   const { pathname, host } = new URL(plain);
   const isBare = pathname === '/';
   const hasVersion = /\/v\d\w*$/.test(pathname);
   const url = isBare || (addsVersion && !hasVersion) ? plain + usual.pathname : plain;
-  return { url, query, isUsual: host === usual.host };
+  return { url, query, isDefaultHost: host === usual.host };
 }
 
-/** An address to be shown: without what may be a secret in it. */
+/** An address without user, query and fragment, which may hold secrets. */
 export const plainAddress = (address: string): string =>
   address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');

@@ -5,58 +5,58 @@ import { AGENT_REQUEST_FILE, AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 import type { ModelSpec } from '../schema/model-spec.ts';
 import { type Address, addressOf, plainAddress } from './address.ts';
+import { AgentError, createQuote, type Quote } from './agent-error.ts';
+import { ChatFiles } from './chat-files.ts';
 import { Conversation } from './conversation.ts';
-import { createQuote, Ending, type Quote } from './ending.ts';
 import type { Endpoint } from './endpoint-tools.ts';
 import { failureFrom } from './failure.ts';
 import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
-import { KeptFiles } from './kept-files.ts';
 import { type Answer, converse } from './loop.ts';
 import type { OutputWriter } from './output-lines.ts';
-import { NO_KEY, type ProviderLine, providerFetch } from './provider-http.ts';
+import { NO_KEY, type ProviderContext, providerFetch } from './provider-http.ts';
 import type { MakeModel } from './providers/provider.ts';
-import { toolboxOf } from './tools.ts';
+import { openToolbox } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
 
-/** The model that was asked for, by way of the one provider it needs. */
+/** Loads only the provider that the model needs. */
 async function openModel(
   spec: ModelSpec,
-  { url, isUsual }: Address,
+  { url, isDefaultHost }: Address,
   env: NodeJS.ProcessEnv,
-  line: ProviderLine,
+  context: ProviderContext,
 ): Promise<ReturnType<MakeModel>> {
-  const make = await providerOf(spec, isUsual);
+  const make = await providerOf(spec, isDefaultHost);
   return make({
     id: spec.id,
     baseURL: url,
     apiKey: keyOf(spec, env) ?? NO_KEY,
     headers: spec.headers,
-    fetch: providerFetch(line),
+    fetch: providerFetch(context),
   });
 }
 
 const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
   (apiKeyEnv !== null && env[apiKeyEnv]) || null;
 
-async function providerOf({ type }: ModelSpec, isUsual: boolean): Promise<MakeModel> {
+async function providerOf({ type }: ModelSpec, isDefaultHost: boolean): Promise<MakeModel> {
   if (type === 'anthropic') return (await import('./providers/anthropic.ts')).anthropicModel;
   if (type === 'google') return (await import('./providers/google.ts')).googleModel;
   if (type === 'responses') return (await import('./providers/openai.ts')).responsesModel;
-  if (isUsual) return (await import('./providers/openai.ts')).chatModel;
+  if (isDefaultHost) return (await import('./providers/openai.ts')).chatModel;
   return (await import('./providers/openai-compatible.ts')).compatibleModel;
 }
 
-/** Read once, and gone: it holds the run's token, and values of variables of its model. Nothing of it is ever quoted. */
+/** Reads the request and deletes its file, which holds the run's token and secret values. Errors never quote the content. */
 async function readRequest(file: string): Promise<AgentRequest> {
   let request: AgentRequest | null = null;
   try {
     request = requestIn(await readFile(file, 'utf8'));
     return request;
   } catch (thrown) {
-    throw new Ending('ENGINE_FAILED', `The request in ${file} cannot be read: ${(thrown as Error).message}`);
+    throw new AgentError('ENGINE_FAILED', `Cannot read the request in ${file}: ${(thrown as Error).message}`);
   } finally {
-    // Somebody may have named a file of his own by mistake.
+    // A file that is not a request may be the user's own, named by mistake: keep it.
     if (request !== null || basename(file) === AGENT_REQUEST_FILE) await rm(file, { force: true });
   }
 }
@@ -65,7 +65,7 @@ function requestIn(text: string): AgentRequest {
   const { success, data, error } = AgentRequest.safeParse(valueIn(text));
   if (success) return data;
   const wrong = new Set(error.issues.map(({ path }) => String(path[0] ?? '')));
-  throw new Error(wrong.has('') ? 'it is not an object' : `it has no right ${[...wrong].join(', ')}`);
+  throw new Error(wrong.has('') ? 'it is not an object' : `missing or invalid: ${[...wrong].join(', ')}`);
 }
 
 function valueIn(text: string): unknown {
@@ -82,76 +82,80 @@ interface AgentRun {
   env: NodeJS.ProcessEnv;
   cwd: string;
   signal: AbortSignal;
-  say: OutputWriter['say'];
-  hide: OutputWriter['hide'];
+  emit: OutputWriter['emit'];
+  hideSecrets: OutputWriter['hideSecrets'];
 }
 
-/** One turn of a run: from the prompt to the end, which is always said. Returns the exit code. */
+/** One turn of a run. Always ends with an `end` line. Returns the exit code. */
 export async function runAgent(run: AgentRun): Promise<number> {
   let quote = createQuote(text => text);
   try {
     const request = await readRequest(run.requestFile);
     const secrets = createRedactor(secretsOf(request));
-    run.hide(secrets);
+    run.hideSecrets(secrets);
     quote = createQuote(secrets.text);
     run.signal.throwIfAborted();
     const answer = await answerTo(request, run, quote);
-    const told = run.say({ type: 'end', ok: true, ...answer, error: null });
-    // One that does not fit into its line is told as a failure.
-    return told.type === 'end' && told.ok ? 0 : 1;
+    const written = run.emit({ type: 'end', ok: true, ...answer, error: null });
+    // An answer that is too long for a line was reported as a failure instead.
+    return written.type === 'end' && written.ok ? 0 : 1;
   } catch (thrown) {
     const { code, message } = failureFrom(thrown, quote);
-    run.say({ type: 'end', ok: false, answer: '', error: message, code });
+    run.emit({ type: 'end', ok: false, answer: '', error: message, code });
     return 1;
   }
 }
 
 async function answerTo(request: AgentRequest, run: AgentRun, quote: Quote): Promise<Answer> {
-  const { env, cwd, say, prompt } = run;
-  const { endpoint, signal } = endingWithHub(request, run.signal);
+  const { env, cwd, emit, prompt } = run;
+  const { endpoint, signal } = stopWithHub(request, run.signal);
   const { model: spec, systemPrompt, chatFile, inputs, codeMode } = request;
-  say({ type: 'start', model: spec.id });
+  emit({ type: 'start', model: spec.id });
   const address = addressOf(spec, env);
-  const generation = generationOf(spec, address.isUsual);
-  for (const text of generation.notes) say({ type: 'note', text });
-  const kept = new KeptFiles(join(dirname(chatFile), 'inputs'));
-  const line: ProviderLine = { query: address.query, files: kept, quote, heard: null };
+  const generation = generationOf(spec, address.isDefaultHost);
+  for (const text of generation.notes) emit({ type: 'note', text });
+  const kept = new ChatFiles(join(dirname(chatFile), 'inputs'));
+  const context: ProviderContext = { query: address.query, files: kept, quote, received: null };
   const [model, files, opened, conversation] = await Promise.all([
-    openModel(spec, address, env, line),
+    openModel(spec, address, env, context),
     readInputs(inputs, cwd, kept),
-    toolboxOf({ endpoint, codeMode }, env, signal),
-    // Chat completions know only words as what a tool gives back.
-    Conversation.open(request, kept, spec.type !== 'openai', say),
+    openToolbox({ endpoint, codeMode }, env, signal),
+    // Chat completions accept only text as a tool result.
+    Conversation.open(request, kept, spec.type !== 'openai', emit),
   ]);
   await using toolbox = opened;
   if (conversation.isNew && systemPrompt !== null) conversation.system(systemPrompt);
-  const words: TracePart & { type: 'text' } = { type: 'text', text: prompt };
-  conversation.user([...files.content, words], [...files.shown, words], files.files);
+  const text: TracePart & { type: 'text' } = { type: 'text', text: prompt };
+  conversation.user([...files.content, text], [...files.shown, text], files.files);
   await conversation.save();
   const name = `${spec.id} (${spec.type}, ${plainAddress(address.url)})`;
   return await converse({
-    ...{ request, conversation, toolbox, say },
+    ...{ request, conversation, toolbox, emit },
     usage: new UsageTotal(spec.prices),
-    question: { model, generation, instructions: systemPrompt, signal, say, warned: new Set() },
-    refusal: thrown => {
+    question: { model, generation, instructions: systemPrompt, signal, emit, warned: new Set() },
+    toError: thrown => {
       if (signal.aborted) return signal.reason;
-      const { code, message } = failureFrom(thrown, quote, { name, type: spec.type, heard: line.heard });
-      return new Ending(code, message);
+      const { code, message } = failureFrom(thrown, quote, {
+        name,
+        type: spec.type,
+        received: context.received,
+      });
+      return new AgentError(code, message);
     },
   });
 }
 
-/** Where its tools are, and what stops it: the loss of them too, where they do not come back and nobody hears its answer. */
-function endingWithHub(
+/** With `endsWithHub` the agent also stops when it loses the hub: its tools would not come back, and nobody would read its answer. */
+function stopWithHub(
   { endpoint, endsWithHub }: AgentRequest,
   stopped: AbortSignal,
 ): { endpoint: Endpoint | null; signal: AbortSignal } {
   if (endpoint === null || !endsWithHub) return { endpoint, signal: stopped };
   const lost = new AbortController();
-  const onLost = (why: string) => lost.abort(new Ending('ENGINE_FAILED', `Its tools are gone. ${why}`));
+  const onLost = (why: string) =>
+    lost.abort(new AgentError('ENGINE_FAILED', `The agent lost its tools. ${why}`));
   return { endpoint: { ...endpoint, onLost }, signal: AbortSignal.any([stopped, lost.signal]) };
 }
 
-/** What must not come out again, in whatever words the model or its provider puts it. */
 const secretsOf = ({ secrets, endpoint }: AgentRequest): Secret[] =>
   endpoint ? [...secrets, { name: 'token', value: endpoint.token }] : secrets;

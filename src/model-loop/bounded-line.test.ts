@@ -7,7 +7,7 @@ const MIB = 1024 * 1024;
 
 function printed(body: LineBody): { bytes: number; line: Record<string, unknown> } {
   let out = '';
-  createOutputWriter({ write: text => (out += text) }).say(body);
+  createOutputWriter({ write: text => (out += text) }).emit(body);
   expect(out.indexOf('\n')).toBe(out.length - 1);
   return { bytes: Buffer.byteLength(out) - 1, line: JSON.parse(out) };
 }
@@ -21,7 +21,7 @@ function contentOf(...content: TracePart[]): TracePart[] {
   return (line.message as TraceMessage).content;
 }
 
-test('a line that fits is as it was said', () => {
+test('a line that fits is written unchanged', () => {
   const text = 'x'.repeat(MAX_AGENT_LINE_LENGTH - 1000);
   expect(contentOf({ type: 'text', text })).toEqual([{ type: 'text', text }]);
 });
@@ -31,7 +31,7 @@ test.each([
   ['line ends, which take two bytes', '\n'],
   ['controls, which take six', '\u0001'],
   ['characters of four bytes', '🙂'],
-])('%s: as much is kept as the line has room for, and how much that is', (_, letter) => {
+])('%s: a long text is cut to what fits into the line, with a note of the kept size', (_, letter) => {
   const all = letter.repeat(9 * MIB);
   const [part] = contentOf({ type: 'text', text: all });
   const { text } = part as { text: string };
@@ -43,7 +43,7 @@ test.each([
   expect(Buffer.byteLength(JSON.stringify(rest))).toBeGreaterThan(MAX_AGENT_LINE_LENGTH - 3000);
 });
 
-test('what is short stays whole, and the long ones share what is left', () => {
+test('short parts stay whole, and long parts share the remaining space', () => {
   const file: TracePart = { type: 'file', name: 'a.pdf', mediaType: 'application/pdf', bytes: 7 };
   const call: TracePart = { type: 'tool_call', id: '1', name: 'put', input: { text: 'x'.repeat(9 * MIB) } };
   const content = contentOf(file, { type: 'text', text: 'brief' }, call, {
@@ -56,20 +56,20 @@ test('what is short stays whole, and the long ones share what is left', () => {
   expect(Math.abs(input.input.length - thought.text.length)).toBeLessThan(1000);
 });
 
-test('a message that is long in what cannot be cut says that nothing of it is kept', () => {
+test('a message whose length cannot be cut is replaced by a note that nothing was kept', () => {
   const name = 'n'.repeat(9 * MIB);
   expect(contentOf({ type: 'tool_call', id: '1', name, input: {} })).toEqual([
     { type: 'text', text: expect.stringMatching(/^\[0 of 94\d{5} bytes kept\]$/) },
   ]);
 });
 
-test('any other line keeps the beginning of what is long in it', () => {
+test('other lines keep the beginning of long fields', () => {
   const { bytes, line } = printed({ type: 'tool', id: '1', name: 'n'.repeat(9 * MIB), detail: '{}' });
   expect(bytes).toBeLessThan(70_000);
   expect(line).toMatchObject({ type: 'tool', id: '1', detail: '{}' });
 });
 
-test('an answer is not cut: its end says that it is too long', () => {
+test('an answer that is too long is an error, never cut', () => {
   const { line } = printed({ type: 'end', ok: true, answer: 'x'.repeat(9 * MIB), error: null });
   expect(line).toMatchObject({ ok: false, answer: '', code: 'OUTPUT_LIMIT' });
   expect(line.error).toContain('it takes 9.0 MiB as JSON, and the limit is 8.0 MiB');

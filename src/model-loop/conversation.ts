@@ -4,29 +4,29 @@ import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserContent
 import type { AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart, TraceRole } from '../schema/conversation.ts';
 import { newMessageId } from '../schema/ids.ts';
-import { Ending } from './ending.ts';
-import type { KeptFile, KeptFiles } from './kept-files.ts';
+import { AgentError } from './agent-error.ts';
+import type { ChatFile, ChatFiles } from './chat-files.ts';
 import type { ModelCall } from './model-turn.ts';
-import type { Say } from './output-lines.ts';
+import type { Emit } from './output-lines.ts';
 import { answerText, bytesIn, type ToolAnswer } from './tool.ts';
 
-/** What is added to a chat at once: a line of its file. */
+/** A line of a chat file: what one `save` added. */
 interface ChatLine {
   /** Id of the newest message. */
   last: string | null;
   messages: ModelMessage[];
-  /** Those that the messages have marks of. */
-  files: KeptFile[];
+  /** Files whose marks are in the messages. */
+  files: ChatFile[];
 }
 
 const HEAD = `${JSON.stringify({ version: 2 })}\n`;
 
-/** All lines that are whole. One that is not was being written when its agent was ended: it goes, and is not missed. */
+/** Reads all complete lines. The agent may have been killed while writing the last one; an incomplete line is removed. */
 async function readChat(file: string): Promise<ChatLine> {
   try {
     const text = await readFile(file, 'utf8');
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-    if (!whole.startsWith(HEAD)) throw new Error('it is of another form');
+    if (!whole.startsWith(HEAD)) throw new Error('it has an unknown format');
     if (whole !== text) await truncate(file, Buffer.byteLength(whole));
     const lines: ChatLine[] = whole
       .slice(HEAD.length)
@@ -39,52 +39,43 @@ async function readChat(file: string): Promise<ChatLine> {
       files: lines.flatMap(({ files }) => files),
     };
   } catch (thrown) {
-    throw new Ending(
+    throw new AgentError(
       'ENGINE_FAILED',
-      `The chat in ${file} cannot be gone on with: ${thrown instanceof Error ? thrown.message : String(thrown)}. Begin a new one.`,
+      `Cannot continue the chat in ${file}: ${thrown instanceof Error ? thrown.message : String(thrown)}. Start a new chat.`,
     );
   }
 }
 
-/** For its user only. */
-async function beginChat(file: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(file, HEAD, { mode: 0o600 });
-}
-
-const addToChat = (file: string, line: ChatLine): Promise<void> =>
-  appendFile(file, `${JSON.stringify(line)}\n`);
-
-/** What was said so far: for the model in the SDK's form, for everybody else line by line. */
+/** The messages so far, in the SDK's format for the model. Every message is also written to the output. */
 export class Conversation {
   readonly messages: ModelMessage[] = [];
   readonly #file: string;
-  readonly #say: Say;
-  /** Whether the model can be shown an image that a tool gave back. */
+  readonly #emit: Emit;
+  /** Whether the model accepts images in tool results. */
   readonly #takesImages: boolean;
   #last: string | null = null;
   #saved = 0;
-  #newFiles: KeptFile[] = [];
+  #newFiles: ChatFile[] = [];
 
-  private constructor(file: string, takesImages: boolean, say: Say) {
+  private constructor(file: string, takesImages: boolean, emit: Emit) {
     this.#file = file;
     this.#takesImages = takesImages;
-    this.#say = say;
+    this.#emit = emit;
   }
 
   static async open(
     { chatFile, continues }: Pick<AgentRequest, 'chatFile' | 'continues'>,
-    kept: KeptFiles,
+    kept: ChatFiles,
     takesImages: boolean,
-    say: Say,
+    emit: Emit,
   ): Promise<Conversation> {
-    const conversation = new Conversation(chatFile, takesImages, say);
+    const conversation = new Conversation(chatFile, takesImages, emit);
     if (!continues) return conversation;
     const { last, messages, files } = await readChat(chatFile);
     conversation.messages.push(...messages);
     conversation.#saved = messages.length;
     conversation.#last = last;
-    kept.know(files);
+    kept.register(files);
     return conversation;
   }
 
@@ -92,12 +83,12 @@ export class Conversation {
     return this.messages.length === 0;
   }
 
-  /** It is sent anew with every model turn, and so is no part of the chat. */
+  /** Only reported: the system prompt is sent with every model turn and is not part of the chat. */
   system(text: string): void {
     this.#trace('system', [{ type: 'text', text }]);
   }
 
-  user(content: Exclude<UserContent, string>, shown: TracePart[], files: KeptFile[]): void {
+  user(content: Exclude<UserContent, string>, shown: TracePart[], files: ChatFile[]): void {
     this.messages.push({ role: 'user', content });
     this.#newFiles.push(...files);
     this.#trace('user', shown);
@@ -113,7 +104,7 @@ export class Conversation {
     const parts = said.flatMap((part): TracePart[] => {
       if (part.type === 'text' || part.type === 'reasoning') return [{ type: part.type, text: part.text }];
       if (part.type !== 'tool-call') return [];
-      // The SDK puts an empty object in place of what could not be read; here it stands as the model wrote it.
+      // The SDK replaces arguments that it could not parse by an empty object. Report what the model wrote.
       const input = calls.find(({ id }) => id === part.toolCallId)?.input ?? part.input;
       return [{ type: 'tool_call', id: part.toolCallId, name: part.toolName, input }];
     });
@@ -140,19 +131,20 @@ export class Conversation {
     );
   }
 
-  /** What a program called, below what the model said last. It is no part of the chat. */
+  /** Reports the calls of a program under the model's last message. They are not part of the chat. */
   program(parts: TracePart[]): void {
     this.#write('program', parts);
   }
 
-  /** Only where every call has its answer: what is on disk can always be gone on with. */
+  /** Call this only when every call has its answer, so that the chat on disk can always be continued. */
   async save(): Promise<void> {
-    if (this.#saved === 0) await beginChat(this.#file);
-    await addToChat(this.#file, {
-      last: this.#last,
-      messages: this.messages.slice(this.#saved),
-      files: this.#newFiles,
-    });
+    if (this.#saved === 0) {
+      await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
+      await writeFile(this.#file, HEAD, { mode: 0o600 });
+    }
+    const messages = this.messages.slice(this.#saved);
+    const line: ChatLine = { last: this.#last, messages, files: this.#newFiles };
+    await appendFile(this.#file, `${JSON.stringify(line)}\n`);
     this.#saved = this.messages.length;
     this.#newFiles = [];
   }
@@ -163,7 +155,7 @@ export class Conversation {
 
   #write(role: TraceRole, content: TracePart[]): string {
     const id = newMessageId();
-    this.#say({ type: 'message', message: { id, parentId: this.#last, role, content, at: Date.now() } });
+    this.#emit({ type: 'message', message: { id, parentId: this.#last, role, content, at: Date.now() } });
     return id;
   }
 }

@@ -1,15 +1,16 @@
+import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { agentCall, lastMessage } from '../schema/agent-protocol.ts';
-import { Ending } from './ending.ts';
-import { sendRequest, wholeText } from './provider-http.ts';
-import { type AnswerPart, type PlainTool, saying, type ToolAnswer } from './tool.ts';
+import { AgentError } from './agent-error.ts';
+import { sendRequest } from './provider-http.ts';
+import { type AnswerPart, type PlainTool, type ToolAnswer, textAnswer } from './tool.ts';
 
 const MAX_PAGES = 1000;
 
 export interface Endpoint {
   url: string;
   token: string;
-  /** It cannot be reached, and why. */
+  /** Called when the endpoint cannot be reached. */
   onLost?(why: string): void;
 }
 
@@ -26,7 +27,7 @@ const Page = z.object({
   nextCursor: z.string().optional(),
 });
 
-/** Everything the run may call, at the address it was given. */
+/** Lists all tools that the run may call. */
 export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<PlainTool[]> {
   const tools: PlainTool[] = [];
   let cursor: string | undefined;
@@ -39,9 +40,9 @@ export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Pr
     );
     const listed = Page.safeParse(result);
     if (!listed.success)
-      throw new Ending(
+      throw new AgentError(
         'ENGINE_FAILED',
-        `The tools of this run could not be listed: ${error ?? 'no list came back'}`,
+        `Cannot list the tools of this run: ${error ?? 'the answer has no list'}`,
       );
     for (const { name, ...rest } of listed.data.tools)
       tools.push({ name, ...rest, call: (args, signal) => callTool(endpoint, name, args, signal) });
@@ -65,7 +66,7 @@ async function callTool(
 ): Promise<ToolAnswer> {
   const { result, error } = await ask(endpoint, 'tools/call', { name, arguments: args }, signal);
   const read = Result.safeParse(result);
-  if (!read.success) return saying(false, error ?? 'The tool gave back nothing that can be read');
+  if (!read.success) return textAnswer(false, error ?? 'The tool returned an invalid result');
   const { content, structuredContent, isError } = read.data;
   const parts = content.map(partOf);
   if (parts.length === 0 && structuredContent !== undefined)
@@ -73,7 +74,7 @@ async function callTool(
   return { ok: !isError, parts, ...(structuredContent !== undefined && { structured: structuredContent }) };
 }
 
-/** What a model cannot be given is named, so that it knows of it. */
+/** Content that a model cannot be given becomes a short note. */
 function partOf(block: { type: string; [field: string]: unknown }): AnswerPart {
   const { type, text, data, mimeType, uri, name } = block;
   if (type === 'text' && typeof text === 'string') return { type, text };
@@ -94,7 +95,7 @@ const Message = z.object({
   error: z.object({ message: z.string() }).optional(),
 });
 
-/** One request of our own server. `error`: why there is no result, in its words. */
+/** Sends one request to the hub. */
 async function ask(
   { url, token, onLost }: Endpoint,
   method: string,
@@ -107,13 +108,13 @@ async function ask(
       ...agentCall('squad-agent', token, method, params),
       signal,
     });
-    const body = await wholeText(answer);
+    const body = await text(answer);
     const { result, error } = Message.safeParse(lastMessage(body)).data ?? {};
     if (result !== undefined) return { result };
     return { error: error?.message ?? `HTTP ${answer.statusCode}: ${body.trim().slice(0, 500)}` };
   } catch (thrown) {
     signal.throwIfAborted();
-    const error = `Squad cannot be reached: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+    const error = `Cannot reach Squad: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
     onLost?.(error);
     return { error };
   }

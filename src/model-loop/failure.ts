@@ -9,40 +9,36 @@ import {
 import { formatBytes } from '../base/text.ts';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 import type { ModelType } from '../schema/model-spec.ts';
-import { CutOff, Ending, ModelFailure, type Quote } from './ending.ts';
+import { AgentError, ModelError, type Quote, ResponseInterrupted } from './agent-error.ts';
 import type { ResponseStatus } from './provider-http.ts';
-import { failureOf, LOOK, messageIn, parsed } from './provider-response.ts';
+import { CHECK_ADDRESS, failureOf, messageIn, parsed } from './provider-response.ts';
 
-interface ErrorEvent {
+interface Failure {
   code: AgentFailure;
   message: string;
 }
 
-/** What the SDK could not read, where it says it. */
+/** The text that the SDK could not parse, if the error holds it. */
 function unreadText(error: unknown): string | null {
   if (JSONParseError.isInstance(error)) return error.text;
   return TypeValidationError.isInstance(error) ? (JSON.stringify(error.value) ?? null) : null;
 }
 
-/** The event that says what went wrong at the other side, from what the SDK made of it; null: it is no such event. */
-function errorEventIn(error: unknown): ErrorEvent | null {
+/** The provider's error event, recovered from the SDK's error; null if there was none. */
+function errorEventIn(error: unknown): Failure | null {
   if (StreamProviderError.isInstance(error)) return eventFrom(error.data, error.statusCode, error.message);
   if (APICallError.isInstance(error)) return eventFrom(parsed(error.responseBody ?? ''), error.statusCode);
-  // In the shape of another provider: many stand in front of others, and pass on what those say.
+  // Error events in another provider's format: many servers are proxies that pass on errors unchanged.
   const text = unreadText(error);
   if (text !== null) return eventFrom(parsed(text), undefined);
   return error instanceof Error ? null : eventFrom(error, undefined, JSON.stringify(error));
 }
 
-/** The same, from the beginning of an answer of which the SDK only says that it is none. */
-const errorEventAt = (beginning: string): ErrorEvent | null =>
+/** The error event at the start of a response that the SDK rejected without details. */
+const errorEventAt = (beginning: string): Failure | null =>
   eventFrom(parsed(/^data:(.*)$/m.exec(beginning)?.[1] ?? ''), undefined);
 
-function eventFrom(
-  frame: unknown,
-  status: number | undefined,
-  message = messageIn(frame),
-): ErrorEvent | null {
+function eventFrom(frame: unknown, status: number | undefined, message = messageIn(frame)): Failure | null {
   if (!message) return null;
   const kind = kindIn(frame);
   const isSaid = kind === '' || message.includes(kind);
@@ -57,7 +53,7 @@ function eventFrom(
 const RATE_LIMITED = /rate.?limit|overload|quota|exhausted/i;
 const NOT_LOGGED_IN = /authenticat|permission|invalid_api_key/i;
 
-/** The provider's own word for it. */
+/** The provider's own error code or type. */
 function kindIn(frame: unknown): string {
   if (typeof frame !== 'object' || frame === null) return '';
   const { error, response, type, code, status } = frame as Record<string, unknown>;
@@ -68,62 +64,57 @@ function kindIn(frame: unknown): string {
   return inner || ((own as string | undefined) ?? '');
 }
 
-interface Failure {
-  code: AgentFailure;
-  message: string;
-}
-
-/** Who was asked, and what came back before it failed. */
 interface AskedModel {
   name: string;
   type: ModelType;
-  heard: ResponseStatus | null;
+  received: ResponseStatus | null;
 }
 
 const MAX_MESSAGE_LENGTH = 2_000;
 const MAX_TEXT_LENGTH = 1_000;
 
-/** Why a conversation failed, in words for whoever asked; never with a secret in them. */
+/** The code and message of a failed conversation, without secrets. */
 export function failureFrom(thrown: unknown, quote: Quote, asked?: AskedModel): Failure {
   const { code, message } = asked ? ofModel(thrown, quote, asked) : ofAgent(thrown);
   return { code, message: quote(message, MAX_MESSAGE_LENGTH) };
 }
 
 const ofAgent = (thrown: unknown): Failure => ({
-  code: thrown instanceof Ending ? thrown.code : 'ENGINE_FAILED',
-  message: wordsOf(thrown),
+  code: thrown instanceof AgentError ? thrown.code : 'ENGINE_FAILED',
+  message: messageOf(thrown),
 });
 
-/** The SDK wraps what went wrong, and says it in words for programmers: only what the other side said is taken from it. */
-function ofModel(thrown: unknown, quote: Quote, { name, type, heard }: AskedModel): Failure {
+/** The SDK's own messages are meant for programmers, so only the provider's part of an error is used. */
+function ofModel(thrown: unknown, quote: Quote, { name, type, received }: AskedModel): Failure {
   const chain = [...causes(thrown)];
-  const own = chain.find(error => error instanceof ModelFailure);
+  const own = chain.find(error => error instanceof ModelError);
   if (own) return { code: own.code, message: `${name} ${own.message}` };
-  if (heard === null) return { code: 'ENGINE_FAILED', message: `${name} was not asked: ${wordsOf(thrown)}` };
-  const { status, bytes } = heard;
-  const beginning = heard.beginning.text;
-  const told = chain.map(errorEventIn).find(Boolean) ?? errorEventAt(beginning);
-  if (told) {
-    const said = quote(told.message, MAX_TEXT_LENGTH);
-    return { code: told.code, message: `${name} answered ${status}, and ended with an error: ${said}` };
+  if (received === null)
+    return { code: 'ENGINE_FAILED', message: `No request was sent to ${name}: ${messageOf(thrown)}` };
+  const { status, bytes } = received;
+  const beginning = received.beginning.text;
+  const event = chain.map(errorEventIn).find(Boolean) ?? errorEventAt(beginning);
+  if (event) {
+    const text = quote(event.message, MAX_TEXT_LENGTH);
+    return { code: event.code, message: `${name} answered ${status}, then sent an error: ${text}` };
   }
   const unread = chain.map(unreadText).find(text => text !== null);
   const isOfType = BEGINNINGS[type].test(beginning);
   const what =
     isOfType && chain.some(isCut)
-      ? `and broke off before the end of its answer, after ${formatBytes(bytes)}.`
+      ? `, but the response ended early, after ${formatBytes(bytes)}.`
       : isOfType && unread === undefined
-        ? `with what cannot be taken in: ${wordsOf(thrown)}`
-        : `with events that are not of its type: “${quote(unread ?? beginning)}”. ${LOOK}`;
-  return { code: 'ENGINE_FAILED', message: `${name} answered ${status} ${what}` };
+        ? ` with a response that cannot be processed: ${messageOf(thrown)}`
+        : ` with events of another API type: “${quote(unread ?? beginning)}”. ${CHECK_ADDRESS}`;
+  return { code: 'ENGINE_FAILED', message: `${name} answered ${status}${what}` };
 }
 
 const isCut = (error: unknown): boolean =>
-  error instanceof CutOff ||
+  error instanceof ResponseInterrupted ||
   NoOutputGeneratedError.isInstance(error) ||
   InvalidResponseDataError.isInstance(error);
 
-/** How an answer begins: what does not was never one. */
+/** Matches the start of every valid response of a type. */
 const BEGINNINGS: Record<ModelType, RegExp> = {
   anthropic: /"type": ?"message_start"/,
   openai: /"choices": ?\[/,
@@ -140,9 +131,9 @@ function* causes(thrown: unknown): Generator<unknown> {
 
 const MAX_DEPTH = 10;
 
-/** With what was behind it, where that says more. */
-function wordsOf(thrown: unknown): string {
+/** The messages of an error and its causes. */
+function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   const own = thrown.message || thrown.name;
-  return thrown.cause instanceof Error ? `${own}: ${wordsOf(thrown.cause)}` : own;
+  return thrown.cause instanceof Error ? `${own}: ${messageOf(thrown.cause)}` : own;
 }

@@ -2,15 +2,15 @@ import { expect, test } from 'vitest';
 import type { GenerationOptions, ModelSpec, ModelType } from '../schema/model-spec.ts';
 import { generationOf } from './generation.ts';
 
-const asked = (type: ModelType, generation: GenerationOptions, isUsual = false) =>
-  generationOf({ type, generation } as ModelSpec, isUsual);
+const asked = (type: ModelType, generation: GenerationOptions, isDefaultHost = false) =>
+  generationOf({ type, generation } as ModelSpec, isDefaultHost);
 
-test('what every provider knows is said in the words of all', () => {
+test('common options are passed as common settings', () => {
   const generation = { temperature: 0.2, topP: 0.9, topK: 5, maxOutputTokens: 100, stopSequences: ['END'] };
   expect(asked('openai', generation)).toEqual({ settings: generation, providerOptions: {}, notes: [] });
 });
 
-test('a word for how hard to think is for every provider', () => {
+test('a thinking level works for every provider', () => {
   expect(asked('google', { thinking: 'high' })).toMatchObject({ settings: { reasoning: 'high' }, notes: [] });
 });
 
@@ -23,7 +23,7 @@ test.each([
   expect(asked(type, { thinking })).toEqual({ settings: {}, providerOptions, notes: [] });
 });
 
-test('tokens to think for, where only words are taken, are left out and told', () => {
+test('a thinking budget in tokens is ignored with a note where only levels are supported', () => {
   expect(asked('openai', { thinking: 2048 })).toMatchObject({
     settings: {},
     providerOptions: {},
@@ -31,7 +31,7 @@ test('tokens to think for, where only words are taken, are left out and told', (
   });
 });
 
-test('the cache is asked for where it is surely known', () => {
+test("caching is requested only from the provider's own server", () => {
   const cache = { anthropic: { cacheControl: { type: 'ephemeral' } } };
   expect(asked('anthropic', {}, true).providerOptions).toEqual(cache);
   expect(asked('anthropic', {}, false).providerOptions).toEqual({});

@@ -4,17 +4,17 @@ import type { ModelSpec } from '../schema/model-spec.ts';
 export interface Generation {
   settings: LanguageModelCallOptions;
   providerOptions: Record<string, Record<string, JSONValue>>;
-  /** What was asked for and cannot be had. */
+  /** Settings that were left out, for the user. */
   notes: string[];
 }
 
 type Effort = NonNullable<LanguageModelCallOptions['reasoning']>;
 const EFFORTS: readonly string[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] satisfies Effort[];
 
-/** How the model is asked, in the SDK's words. */
-export function generationOf(spec: ModelSpec, isUsual: boolean): Generation {
+/** Translates our generation options into those of the SDK. */
+export function generationOf(spec: ModelSpec, isDefaultHost: boolean): Generation {
   const { thinking, ...settings } = spec.generation;
-  const own = ownOptions(spec, isUsual);
+  const own = ownOptions(spec, isDefaultHost);
   if (thinking === undefined) return { settings, providerOptions: own, notes: [] };
   if (typeof thinking === 'string' && EFFORTS.includes(thinking))
     return { settings: { ...settings, reasoning: thinking as Effort }, providerOptions: own, notes: [] };
@@ -24,17 +24,16 @@ export function generationOf(spec: ModelSpec, isUsual: boolean): Generation {
       settings,
       providerOptions: own,
       notes: [
-        `thinking: ${thinking} is left out: this provider takes a word (low, medium, high), not a number of tokens.`,
+        `thinking: ${thinking} is ignored: this provider accepts a level (low, medium, high), not a number of tokens.`,
       ],
     };
   return { settings, providerOptions: { ...own, [provider]: { ...own[provider], ...more } }, notes: [] };
 }
 
-/** What every conversation wants of its provider. */
-function ownOptions({ type }: ModelSpec, isUsual: boolean): Generation['providerOptions'] {
-  // The conversation so far is sent again with every model turn: read from the cache it costs a tenth.
-  if (type === 'anthropic' && isUsual) return { anthropic: { cacheControl: { type: 'ephemeral' } } };
-  // The chat is kept here, whole, and not also there.
+function ownOptions({ type }: ModelSpec, isDefaultHost: boolean): Generation['providerOptions'] {
+  // Every model turn sends the whole conversation again. Reading it from the cache costs a tenth.
+  if (type === 'anthropic' && isDefaultHost) return { anthropic: { cacheControl: { type: 'ephemeral' } } };
+  // We store the whole chat ourselves, so the provider does not have to.
   if (type === 'responses') return { openai: { store: false } };
   return {};
 }

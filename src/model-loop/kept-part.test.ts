@@ -8,9 +8,9 @@ const SECRET = 'a-secret-of-this-test';
 /** The pieces as they come out. */
 function told(role: TraceRole, ...content: TracePart[]): { input?: unknown; output?: unknown }[] {
   let line = '';
-  const { say, hide } = createOutputWriter({ write: text => (line = text) });
-  hide(createRedactor([{ name: 'KEY', value: SECRET }]));
-  say({ type: 'message', message: { id: 'msg_0123456789', parentId: null, role, content, at: 0 } });
+  const { emit, hideSecrets } = createOutputWriter({ write: text => (line = text) });
+  hideSecrets(createRedactor([{ name: 'KEY', value: SECRET }]));
+  emit({ type: 'message', message: { id: 'msg_0123456789', parentId: null, role, content, at: 0 } });
   return JSON.parse(line).message.content;
 }
 
@@ -34,21 +34,21 @@ test.each([
   },
 );
 
-test('what is short is kept as it is, and so is all that the model called itself', () => {
+test("short values and the model's own calls are kept unchanged", () => {
   const short = [call({ a: [1, null] }), result('words')];
   expect(told('program', ...short)).toEqual(short);
   const long = [result('x'.repeat(100_000))];
   expect(told('tool', ...long)).toEqual(long);
 });
 
-test('a secret is taken out before anything is cut, so that no part of it is left', () => {
+test('secrets are redacted before the cut, so that no part of one remains', () => {
   const before = 'x'.repeat(MAX_KEPT_LENGTH - 5);
   const [given] = told('program', call(`${before}${SECRET}${before}`));
   expect(given!.input).toContain('x[secr');
   expect(given!.input).not.toContain(SECRET.slice(0, 5));
 });
 
-test('a cut parts no character', () => {
+test('a cut never splits a character', () => {
   const [given, came] = told('program', call(`x${'🙂'.repeat(20_000)}`), result({ a: '🙂'.repeat(20_000) }));
   for (const text of [String(given!.input), String(came!.output)]) expect(text.isWellFormed()).toBe(true);
 });

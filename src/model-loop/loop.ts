@@ -1,109 +1,112 @@
 import type { AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
+import { AgentError } from './agent-error.ts';
 import type { Conversation } from './conversation.ts';
-import { Ending } from './ending.ts';
-import { type ModelCall, type ModelQuestion, type ModelTurn, modelTurn } from './model-turn.ts';
-import type { Say } from './output-lines.ts';
-import { answerText, type CallTelling, saying, type Tool, type ToolAnswer } from './tool.ts';
-import type { Toolbox } from './tools.ts';
+import { type ModelCall, type ModelRequest, type ModelTurn, modelTurn } from './model-turn.ts';
+import type { Emit } from './output-lines.ts';
+import { answerText, type CallReporter, type Tool, type ToolAnswer, textAnswer } from './tool.ts';
+import type { Toolbox } from './toolbox.ts';
 import type { UsageTotal } from './usage-total.ts';
 
 const FINAL_ANSWER = 'final_answer';
 
-/** What the model ends with when its answer has a form. Called as a tool, which is beside others, it refuses. */
+/** Offered when the answer must match a schema. `call` runs only when the model called it together with other tools, so it refuses. */
 const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
   name: FINAL_ANSWER,
   description:
-    'Gives the final answer and ends this conversation: its arguments are the answer. Call it once, when the results of everything else are here. It must be the only call of its turn; beside other calls it is refused.',
+    'Gives the final answer and ends the conversation: its arguments are the answer. Call it once, after you have the results of all other calls. It must be the only call of its turn; together with other calls it is refused.',
   inputSchema: outputSchema,
-  call: async () => saying(false, NOT_ALONE),
+  call: async () => textAnswer(false, NOT_ALONE),
 });
 
-const NOT_ALONE = `Not taken: ${FINAL_ANSWER} must be the only call of its turn. The results of the other calls are here; when you have read them, call it again, alone.`;
+const NOT_ALONE = `Refused: ${FINAL_ANSWER} must be the only call of its turn. Read the results of the other calls, then call it again, alone.`;
 
 /**
- * The call that ends it; null while the model goes on. Beside another call it ends nothing: what that brings was not known when the
- * answer was written, and of two answers nobody knows which is meant.
+ * The call that ends the conversation, or null. Together with another call it ends nothing: the model wrote the answer before it
+ * knew the other call's result, and of two answers it is unclear which one counts.
  */
 function onlyFinalCall(calls: readonly ModelCall[]): ModelCall | null {
   const [first, ...others] = calls;
   return first?.name === FINAL_ANSWER && others.length === 0 ? first : null;
 }
 
-/** Does what the model asked for. A call that cannot be made is answered with why, and the model goes on. */
+/** Runs one tool call. If the call is not possible, the answer says why, and the model continues. */
 async function runCall(
   { id, name, input, problem }: ModelCall,
   tools: readonly Tool[],
   signal: AbortSignal,
-  { say, trace }: Omit<CallTelling, 'id'>,
+  { emit, trace }: Omit<CallReporter, 'id'>,
 ): Promise<ToolAnswer> {
-  say({ type: 'tool', id, name, detail: typeof input === 'string' ? input : JSON.stringify(input) });
+  emit({ type: 'tool', id, name, detail: typeof input === 'string' ? input : JSON.stringify(input) });
   const answer = await answerOf();
-  say({ type: 'tool_end', id, name, ok: answer.ok, detail: answerText(answer) });
+  emit({ type: 'tool_end', id, name, ok: answer.ok, detail: answerText(answer) });
   return answer;
 
   async function answerOf(): Promise<ToolAnswer> {
     const tool = tools.find(offered => offered.name === name);
-    if (!tool) return saying(false, `There is no tool ${JSON.stringify(name)}. There is: ${namesOf(tools)}.`);
-    if (problem !== null) return saying(false, problem);
+    if (!tool)
+      return textAnswer(false, `Unknown tool ${JSON.stringify(name)}. Available: ${namesOf(tools)}.`);
+    if (problem !== null) return textAnswer(false, problem);
     try {
-      return await tool.call(input as Record<string, unknown>, signal, { id, say, trace });
+      return await tool.call(input as Record<string, unknown>, signal, { id, emit, trace });
     } catch (thrown) {
       signal.throwIfAborted();
-      return saying(false, thrown instanceof Error ? thrown.message : String(thrown));
+      return textAnswer(false, thrown instanceof Error ? thrown.message : String(thrown));
     }
   }
 }
 
 const namesOf = (tools: readonly Tool[]): string => tools.map(({ name }) => name).join(', ') || 'none';
 
-interface Talk {
+interface LoopOptions {
   request: AgentRequest;
   conversation: Conversation;
   toolbox: Pick<Toolbox, 'tools' | 'prepare'>;
   usage: UsageTotal;
-  /** Everything but the messages and the tools. */
-  question: Omit<ModelQuestion, 'messages' | 'tools'>;
-  /** Makes of what the model's side threw what is told. */
-  refusal(thrown: unknown): unknown;
-  say: Say;
+  question: Omit<ModelRequest, 'messages' | 'tools'>;
+  /** Turns what the SDK or the provider threw into the error to report. */
+  toError(thrown: unknown): unknown;
+  emit: Emit;
 }
 
 export interface Answer {
-  /** Empty where it is a value. */
+  /** Empty if the answer is `structured`. */
   answer: string;
   structured?: unknown;
 }
 
-/** Asks the model, does what it asks for, and asks again, until it is done or may not go on. */
-export async function converse(talk: Talk): Promise<Answer> {
-  const { request, conversation } = talk;
+/** Asks the model, runs the tools it calls and asks again, until it answers or reaches a limit. */
+export async function converse(options: LoopOptions): Promise<Answer> {
+  const { request, conversation } = options;
   for (let turn = 1; ; turn++) {
-    const tools = toolsOf(talk);
-    const asking = askOnce(talk, tools);
-    // What the last model turn calls for is not run.
-    if (turn < request.maxTurns) talk.toolbox.prepare();
+    const tools = toolsOf(options);
+    const asking = askOnce(options, tools);
+    // Calls of the last model turn are not run.
+    if (turn < request.maxTurns) options.toolbox.prepare();
     const { text, calls } = await asking;
     const final = request.outputSchema === null ? null : onlyFinalCall(calls);
-    if (final) return finish(talk, final);
+    if (final) return finish(options, final);
     if (calls.length === 0) {
       await conversation.save();
       if (request.outputSchema !== null)
-        throw new Ending('OUTPUT_MISMATCH', `The model ended without calling ${FINAL_ANSWER}`);
+        throw new AgentError(
+          'OUTPUT_MISMATCH',
+          `The model ended the conversation without calling ${FINAL_ANSWER}`,
+        );
       return { answer: text };
     }
     if (turn >= request.maxTurns) {
-      const answer = saying(false, 'Not run: the limit of model turns is reached.');
+      const answer = textAnswer(false, 'Not run: the model turn limit is reached.');
       conversation.tools(calls.map(call => ({ call, answer })));
       await conversation.save();
-      throw new Ending('TURN_LIMIT', tooMany(request.maxTurns));
+      throw new AgentError('TURN_LIMIT', tooMany(request.maxTurns));
     }
-    const { question, say } = talk;
-    const telling = { say, trace: (parts: TracePart[]) => conversation.program(parts) };
+    const { question, emit } = options;
+    const reporter = { emit, trace: (parts: TracePart[]) => conversation.program(parts) };
     const answers = await Promise.all(
       calls.map(async call => ({
         call,
-        answer: await runCall(call, tools, question.signal, telling),
+        answer: await runCall(call, tools, question.signal, reporter),
       })),
     );
     question.signal.throwIfAborted();
@@ -112,11 +115,11 @@ export async function converse(talk: Talk): Promise<Answer> {
   }
 }
 
-const toolsOf = ({ request: { outputSchema }, toolbox: { tools } }: Talk): readonly Tool[] =>
+const toolsOf = ({ request: { outputSchema }, toolbox: { tools } }: LoopOptions): readonly Tool[] =>
   outputSchema === null ? tools : [...tools, finalAnswerTool(outputSchema)];
 
 async function askOnce(
-  { conversation, question, usage, refusal, say }: Talk,
+  { conversation, question, usage, toError, emit }: LoopOptions,
   tools: readonly Tool[],
 ): Promise<ModelTurn> {
   try {
@@ -124,29 +127,29 @@ async function askOnce(
     conversation.assistant(said.message, said.calls);
     const wasPartial = usage.isPartial;
     usage.add(said.usage);
-    if (usage.isPartial && !wasPartial) say({ type: 'note', text: PARTIAL });
-    say({ type: 'usage', ...usage.figures });
+    if (usage.isPartial && !wasPartial) emit({ type: 'note', text: PARTIAL });
+    emit({ type: 'usage', ...usage.figures });
     return said;
   } catch (thrown) {
-    throw refusal(thrown);
+    throw toError(thrown);
   }
 }
 
-async function finish({ conversation }: Talk, final: ModelCall): Promise<Answer> {
+async function finish({ conversation }: LoopOptions, final: ModelCall): Promise<Answer> {
   const { problem, input } = final;
-  const answer = problem === null ? saying(true, 'Given as the answer.') : saying(false, problem);
+  const answer = problem === null ? textAnswer(true, 'Accepted as the answer.') : textAnswer(false, problem);
   conversation.tools([{ call: final, answer }]);
   await conversation.save();
   if (problem !== null)
-    throw new Ending(
+    throw new AgentError(
       'OUTPUT_MISMATCH',
-      `The model called ${FINAL_ANSWER} with something that is no answer: ${problem}`,
+      `The model called ${FINAL_ANSWER} with an invalid answer: ${problem}`,
     );
   return { answer: '', structured: input };
 }
 
 const PARTIAL =
-  'The provider said for some answers what they used and for others not: those figures of this run are not known.';
+  'The provider reported usage for some answers only, so the totals it left out are unknown for this run.';
 
 const tooMany = (most: number): string =>
-  `The model was asked ${most} ${most === 1 ? 'time' : 'times'}, which is the limit (maxTurns), and was not done`;
+  `The model did not finish within ${most} model ${most === 1 ? 'turn' : 'turns'}, which is the limit (maxTurns)`;

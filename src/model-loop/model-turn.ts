@@ -9,16 +9,16 @@ import {
 } from 'ai';
 import { isObject } from '../base/json.ts';
 import { formatBytes } from '../base/text.ts';
-import { CutOff, ModelFailure } from './ending.ts';
+import { ModelError, ResponseInterrupted } from './agent-error.ts';
 import type { Generation } from './generation.ts';
-import { MAX_TEXT_BYTES, type Say } from './output-lines.ts';
+import { type Emit, MAX_TEXT_BYTES } from './output-lines.ts';
 import type { MakeModel } from './providers/provider.ts';
 import type { OfferedTool } from './tool.ts';
 
-/** Enough to be read as it comes. A line that goes on is passed on by its words, so that none is parted. */
+/** From this length on, a line is passed on in parts, split between words. */
 const LONG = 64 * 1024;
 
-/** Gathers words as they come and passes them on a line, or several, at a time. */
+/** Collects streamed text and passes it on in whole lines. */
 export class TextPieces {
   readonly #pass: (text: string) => void;
   #held = '';
@@ -48,11 +48,11 @@ export class TextPieces {
   }
 }
 
-/** A call the model made. `problem`: why it is none that could be run. */
 export interface ModelCall {
   id: string;
   name: string;
   input: unknown;
+  /** Why the call cannot be run; null if it can. */
   problem: string | null;
 }
 
@@ -63,24 +63,24 @@ export interface ModelTurn {
   usage: LanguageModelUsage;
 }
 
-export interface ModelQuestion {
+export interface ModelRequest {
   model: ReturnType<MakeModel>;
   generation: Generation;
   instructions: string | null;
   messages: ModelMessage[];
   tools: readonly OfferedTool[];
   signal: AbortSignal;
-  say: Say;
-  /** What the provider's part of the SDK had to say so far. */
+  emit: Emit;
+  /** Warnings of the SDK that were reported already. */
   warned: Set<string>;
 }
 
-// Its warnings are ours to tell, and standard error is for what nobody expected.
+// The SDK would print its warnings to standard error; `warn` reports them instead.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-/** Asks the model once. What it says is passed on while it comes; its tools are run by the caller. */
-export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
-  const { generation, say, signal } = question;
+/** Asks the model once and passes its text on as it arrives. The caller runs the tools. */
+export async function modelTurn(question: ModelRequest): Promise<ModelTurn> {
+  const { generation, emit, signal } = question;
   const result = streamText({
     ...generation.settings,
     model: question.model,
@@ -90,21 +90,21 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
     providerOptions: generation.providerOptions,
     maxRetries: 0,
     abortSignal: signal,
-    // They come in the stream, too.
+    // Errors also arrive in the stream.
     onError: () => {},
   });
-  const words = new TextPieces(text => say({ type: 'text', text }));
+  const lines = new TextPieces(text => emit({ type: 'text', text }));
   const calls: ModelCall[] = [];
   let text = '';
-  let said = 0;
+  let bytes = 0;
   let usage: LanguageModelUsage | null = null;
   for await (const part of result.stream) {
-    said += lengthOf(part);
-    if (said > MAX_TEXT_BYTES) throw new ModelFailure('OUTPUT_LIMIT', TOO_MUCH);
+    bytes += lengthOf(part);
+    if (bytes > MAX_TEXT_BYTES) throw new ModelError('OUTPUT_LIMIT', TOO_MUCH);
     if (part.type === 'text-delta') {
       text += part.text;
-      words.add(part.text);
-    } else if (part.type === 'text-end') words.end();
+      lines.add(part.text);
+    } else if (part.type === 'text-end') lines.end();
     else if (part.type === 'tool-call') calls.push(callFrom(part));
     else if (part.type === 'start-step') warn(part.warnings, question);
     else if (part.type === 'error') throw part.error;
@@ -115,20 +115,20 @@ export async function modelTurn(question: ModelQuestion): Promise<ModelTurn> {
     }
   }
   signal.throwIfAborted();
-  if (usage === null) throw new CutOff();
+  if (usage === null) throw new ResponseInterrupted();
   const { messages } = await result.response;
-  const message = messages.find(said => said.role === 'assistant') ?? null;
+  const message = messages.find(message => message.role === 'assistant') ?? null;
   return { text, message, calls, usage };
 }
 
-/** A setting that the model does not take is left out; whoever set it should know, once. */
-function warn(warnings: readonly Warning[], { warned, say }: ModelQuestion): void {
+/** The SDK leaves out settings that a model does not support. The user is told once. */
+function warn(warnings: readonly Warning[], { warned, emit }: ModelRequest): void {
   for (const warning of warnings) {
     const text =
       'message' in warning
         ? warning.message
         : [`${warning.feature} is ${warning.type}`, warning.details].filter(Boolean).join(': ');
-    if (!warned.has(text)) say({ type: 'note', text });
+    if (!warned.has(text)) emit({ type: 'note', text });
     warned.add(text);
   }
 }
@@ -152,25 +152,24 @@ function callFrom({ toolCallId: id, toolName: name, input, invalid, error }: Cal
 
 type StreamPart = { type: string; text?: string; delta?: string };
 
-/** Of what the model says, whatever it says it for. */
+/** Counts text, reasoning and tool arguments alike. */
 const lengthOf = ({ type, text = '', delta = '' }: StreamPart): number =>
   type.endsWith('-delta') ? Buffer.byteLength(text) + Buffer.byteLength(delta) : 0;
 
-const TOO_MUCH = `was cut off: it said more than ${formatBytes(MAX_TEXT_BYTES)} in one answer, which is the limit. Ask for less at once, or let it write the result to a file with a tool.`;
+const TOO_MUCH = `was stopped: one answer was longer than the limit of ${formatBytes(MAX_TEXT_BYTES)}. Ask for less at once, or let it write the result to a file with a tool.`;
 
-/** An answer that is not whole is not passed off as one. */
 function refuseUnfinished(reason: string, raw: string | undefined, hasCalls: boolean): void {
   if (reason === 'stop' || reason === 'tool-calls') return;
   if (reason === 'length' && !hasCalls)
-    throw new ModelFailure(
+    throw new ModelError(
       'ENGINE_FAILED',
-      'reached its limit of output tokens in the middle of its answer. Allow it more (max_output in the file of a subagent), or ask for less.',
+      'reached its output token limit in the middle of its answer. Raise the limit (max_output in a subagent file), or ask for less.',
     );
   if (reason === 'content-filter')
-    throw new ModelFailure(
+    throw new ModelError(
       'ENGINE_FAILED',
-      `had its answer ended by its provider (${raw ?? 'content filter'})`,
+      `was stopped by its provider in the middle of its answer (${raw ?? 'content filter'})`,
     );
-  if (raw === undefined) throw new CutOff();
-  if (reason === 'error') throw new ModelFailure('ENGINE_FAILED', `ended its answer with an error (${raw})`);
+  if (raw === undefined) throw new ResponseInterrupted();
+  if (reason === 'error') throw new ModelError('ENGINE_FAILED', `ended its answer with an error (${raw})`);
 }

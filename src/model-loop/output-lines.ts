@@ -3,20 +3,20 @@ import type { Redactor } from '../redaction/redactor.ts';
 import { type AgentLine, MAX_AGENT_LINE_LENGTH } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 
-/** Stands where something of a conversation was not kept, whatever the reason. */
+/** Marks the place where text was cut. */
 const cutMark = (kept: number, all: number): string => `[${kept} of ${all} bytes kept]`;
 
-/** For what stands around the parts of a message. */
+/** Bytes reserved for the JSON around the parts of a message. */
 const FRAME = 1024;
 const SHORT = 64 * 1024;
 const STEP = 16 * 1024;
 
 const isTooLong = (line: string): boolean => Buffer.byteLength(line) > MAX_AGENT_LINE_LENGTH;
 
-/** What does not fit into a line is cut where it is longest, with a word on how much of it there was. */
+/** Cuts the longest parts until the line fits, and notes how much was cut. */
 function shortened(body: LineBody): LineBody {
   if (body.type === 'end') {
-    // Whole or not at all: a part of an answer would be taken for all of it.
+    // An answer is never cut: a part of it would be mistaken for the whole.
     const error = tooLong(Buffer.byteLength(JSON.stringify(body)));
     return { type: 'end', ok: false, answer: '', error, code: 'OUTPUT_LIMIT' };
   }
@@ -29,16 +29,16 @@ function shortened(body: LineBody): LineBody {
   );
   const short: LineBody = { type: 'message', message: { ...message, content } };
   if (!isTooLong(JSON.stringify({ at: 0, ...short }))) return short;
-  // Names and ids without end: nothing that means anything is lost.
+  // Only names and ids can be this long, and cutting them would make them meaningless.
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const text = cutMark(0, bytes);
   return { type: 'message', message: { ...message, content: [{ type: 'text', text }] } };
 }
 
 const tooLong = (bytes: number): string =>
-  `The answer is not passed on: it takes ${formatBytes(bytes)} as JSON, and the limit is ${formatBytes(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let it write the result to a file with a tool and answer with its name.`;
+  `The answer is too long: it takes ${formatBytes(bytes)} as JSON, and the limit is ${formatBytes(MAX_AGENT_LINE_LENGTH)}. Ask for less at once, or let the model write the result to a file with a tool and answer with the file's name.`;
 
-/** The most that each may have if all of them are to fit and those that need less leave the rest to the others. */
+/** The size limit per part at which all parts fit into `room`. Space that short parts leave goes to the longer ones. */
 function shareOf(sizes: readonly number[], room: number): number {
   let left = room;
   const rising = [...sizes].sort((a, b) => a - b);
@@ -67,7 +67,7 @@ const withShortTexts = (body: LineBody): LineBody =>
     ]),
   ) as LineBody;
 
-/** As much of the beginning as takes no more than that in JSON, together with the word on it. */
+/** As much of the beginning as fits into `most` bytes of JSON, including the mark. */
 function cut(text: string, most: number): string {
   if (inJson(text) <= most) return text;
   const all = Buffer.byteLength(text);
@@ -88,10 +88,9 @@ function cut(text: string, most: number): string {
 const QUOTES = 2;
 const inJson = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-/** Of what one call in a program was given, and of what it gave back: a program can move megabytes with each. */
+/** Recorded characters per input and per output of a program's call. A program can move megabytes with each call. */
 export const MAX_KEPT_LENGTH = 16_000;
 
-/** What is kept of a piece that a program called or got. */
 function truncatePart(part: TracePart): TracePart {
   if (part.type === 'tool_call') return { ...part, input: keptValue(part.input) };
   if (part.type === 'tool_result') return { ...part, output: keptValue(part.output) };
@@ -99,46 +98,45 @@ function truncatePart(part: TracePart): TracePart {
 }
 
 function keptValue(value: unknown): unknown {
-  const words = typeof value === 'string' ? value : JSON.stringify(value);
-  if (words.length <= MAX_KEPT_LENGTH) return value;
-  const kept = words.slice(0, MAX_KEPT_LENGTH).toWellFormed();
-  return `${kept}\n${cutMark(Buffer.byteLength(kept), Buffer.byteLength(words))}`;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (text.length <= MAX_KEPT_LENGTH) return value;
+  const kept = text.slice(0, MAX_KEPT_LENGTH).toWellFormed();
+  return `${kept}\n${cutMark(Buffer.byteLength(kept), Buffer.byteLength(text))}`;
 }
 
 type WithoutTime<Line> = Line extends { at: number } ? Omit<Line, 'at'> : never;
 export type LineBody = WithoutTime<AgentLine>;
 
-/** Says one event. Nothing else is ever on standard output, and no line is longer than whoever reads it takes. */
-export type Say = (body: LineBody) => void;
+/** Writes one event as a line. Standard output has nothing else, and no line longer than MAX_AGENT_LINE_LENGTH. */
+export type Emit = (body: LineBody) => void;
 
 export interface OutputWriter {
-  /** Returns what was told in the end: without secrets, and short enough. */
-  say(body: LineBody): LineBody;
-  /** From here on no line has these in it, whoever said them. */
-  hide(secrets: Redactor): void;
+  /** Returns what was written: without secrets, and short enough. */
+  emit(body: LineBody): LineBody;
+  /** Redacts these secrets in all lines from now on. */
+  hideSecrets(secrets: Redactor): void;
 }
 
-/** Of a call and of what came back, here: all of it is in the messages. */
+/** For `tool` and `tool_end` lines. `message` lines have all of it. */
 const MAX_DETAIL_LENGTH = 200;
 
 export function createOutputWriter(output: { write(text: string): unknown }): OutputWriter {
   let secrets: Redactor | null = null;
   return {
-    say(body) {
+    emit(body) {
       const at = Date.now();
       const clean = short(secrets ? without(secrets, body) : body);
       const line = JSON.stringify({ at, ...clean });
-      const told = isTooLong(line) ? shortened(clean) : clean;
-      output.write(`${told === clean ? line : JSON.stringify({ at, ...told })}\n`);
-      return told;
+      const written = isTooLong(line) ? shortened(clean) : clean;
+      output.write(`${written === clean ? line : JSON.stringify({ at, ...written })}\n`);
+      return written;
     },
-    hide(redactor) {
+    hideSecrets(redactor) {
       secrets = redactor;
     },
   };
 }
 
-/** Figures, and what kind of line it is, stay as they are. */
 function without({ text, deep }: Redactor, body: LineBody): LineBody {
   switch (body.type) {
     case 'text':
@@ -161,7 +159,7 @@ function without({ text, deep }: Redactor, body: LineBody): LineBody {
   }
 }
 
-/** Cut when nothing is in it any more that a cut could part. */
+/** Runs after redaction: a cut could split a secret, and its parts would not be recognised. */
 function short(body: LineBody): LineBody {
   if (body.type === 'message' && body.message.role === 'program')
     return { ...body, message: { ...body.message, content: body.message.content.map(truncatePart) } };
@@ -173,12 +171,12 @@ function short(body: LineBody): LineBody {
 
 const MIB = 1024 * 1024;
 
-/** What a model may say in one turn, thoughts and arguments of calls included: several times what the longest of today say. */
+/** Model output of one turn, including reasoning and tool arguments. Several times what today's models produce at most. */
 export const MAX_TEXT_BYTES = 4 * MIB;
-/** What an answer of a provider may take in all, and in how many events: they come for each word or two. */
-export const MAX_ANSWERED = 64 * MIB;
+/** Bytes and events of one provider response. Providers send an event for every word or two. */
+export const MAX_RESPONSE_BYTES = 64 * MIB;
 export const MAX_EVENTS = 250_000;
-/** One event. The largest are those at the end, in which some providers say everything once more. */
+/** Bytes of one event. The largest are final events in which some providers repeat the whole answer. */
 export const MAX_EVENT_LENGTH = 8 * MIB;
-/** What is read of an answer that is none: it is only quoted. */
-export const MAX_REFUSED = 64 * 1024;
+/** Bytes read of an error response, of which only a part is quoted. */
+export const MAX_ERROR_BODY_BYTES = 64 * 1024;

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import type { CallEnd, CodeTool } from '../code-mode/code-mode.ts';
 import type { TracePart } from '../schema/conversation.ts';
-import { KeptCalls, ProgramCalls } from './program-tool.ts';
+import { CallTotals, ProgramCalls } from './program-tool.ts';
 
 const tool = (name: string): CodeTool => ({ name, description: '', inputSchema: {}, call: async () => null });
 const got = (value: unknown): CallEnd => ({ ok: true, value, json: JSON.stringify(value) });
 const NOT: CallEnd = { ok: false, error: 'no such file' };
 
-function program(kept = new KeptCalls()) {
+function program(kept = new CallTotals()) {
   const messages: TracePart[][] = [];
   const lines: Record<string, unknown>[] = [];
   const trace = (parts: TracePart[]) => void messages.push(parts);
-  const calls = new ProgramCalls({ id: 'p', say: line => void lines.push(line), trace }, kept);
+  const calls = new ProgramCalls({ id: 'p', emit: line => void lines.push(line), trace }, kept);
   const call = (name: string, args: Record<string, unknown>, end: CallEnd) =>
     calls.watch(tool(name), args)(end);
   return { calls, call, messages, lines };
 }
 
-test('calls that come together are one message, each with what it was given and what came of it', () => {
+test('calls made at the same time are one message with their inputs and outputs', () => {
   const { calls, call, messages, lines } = program();
   const endFirst = calls.watch(tool('files__read'), { path: 'a' });
   call('files__stat', { path: 'b' }, NOT);
@@ -46,7 +46,7 @@ test('calls that come together are one message, each with what it was given and 
   ]);
 });
 
-test('what a program waits long for is written while it waits', async () => {
+test('a slow call is recorded while the program waits for it', async () => {
   const { calls, messages } = program();
   const end = calls.watch(tool('slow'), {});
   await expect
@@ -57,13 +57,13 @@ test('what a program waits long for is written while it waits', async () => {
   expect(messages.flat()).toMatchObject([{ id: 'p.1' }, { id: 'p.1', output: 'words' }]);
 });
 
-test('a program that calls nothing leaves nothing', () => {
+test('a program without calls leaves no record', () => {
   const { calls, messages, lines } = program();
   calls.over();
   expect([messages, lines]).toEqual([[], []]);
 });
 
-test('of thousands of calls the first are kept, and the others are counted', () => {
+test('the first calls are recorded, and the rest are counted', () => {
   const { calls, call, messages, lines } = program();
   for (let n = 0; n < 2_000; n++) call('echo', { n }, n % 1_000 === 999 ? NOT : got(n));
   calls.over();
@@ -75,7 +75,7 @@ test('of thousands of calls the first are kept, and the others are counted', () 
   expect(lines.at(-1)).toEqual({ type: 'more_tools', calls: 1_500, failed: 2 });
 });
 
-test('long pieces fill up what is kept of a program sooner, and are not held', () => {
+test('long inputs and outputs use up the limit sooner, and are not kept in memory', () => {
   const { calls, call, messages } = program();
   for (let n = 0; n < 500; n++) call('echo', { a: 'x'.repeat(300_000) }, got('y'.repeat(300_000)));
   calls.over();
@@ -84,8 +84,8 @@ test('long pieces fill up what is kept of a program sooner, and are not held', (
   expect(messages.flat().at(-1)).toMatchObject({ type: 'more_calls', failed: 0 });
 });
 
-test('many programs together are bounded as well', () => {
-  const kept = new KeptCalls();
+test('all programs together have a limit', () => {
+  const kept = new CallTotals();
   const counts = Array.from({ length: 12 }, () => {
     const { calls, call, messages } = program(kept);
     for (let n = 0; n < 500; n++) call('echo', { n }, got(n));

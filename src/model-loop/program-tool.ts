@@ -1,74 +1,73 @@
 import type { CallEnd, CallWatch, CodeResult, CodeRunner } from '../code-mode/code-mode.ts';
 import type { TracePart } from '../schema/conversation.ts';
 import { MAX_KEPT_LENGTH } from './output-lines.ts';
-import { answerText, type CallTelling, type PlainTool, saying, type Tool } from './tool.ts';
+import { answerText, type CallReporter, type PlainTool, type Tool, textAnswer } from './tool.ts';
 
-/** Of one program. A loop can call a tool without end, and what it is about shows in the first of them. */
+/** Recorded calls of one program. A loop can call a tool endlessly; the first calls show what it does. */
 const MAX_CALLS = 500;
 const MAX_CHARS = 2 * 1024 * 1024;
-/** Of all programs together. */
-const MAX_CALLS_IN_ALL = 5_000;
-const MAX_CHARS_IN_ALL = 16 * 1024 * 1024;
-/** What comes close together is written together: a call costs the program next to nothing. */
+/** Recorded calls of all programs of a turn. */
+const MAX_TOTAL_CALLS = 5_000;
+const MAX_TOTAL_CHARS = 16 * 1024 * 1024;
+/** Calls are recorded in batches, because a program can make thousands of them per second. */
 const GATHER_MS = 100;
 const GATHER_CHARS = 256 * 1024;
 
-/** How much of what programs called has been written down. */
-export class KeptCalls {
+export class CallTotals {
   calls = 0;
   chars = 0;
 }
 
-/** Tells of the calls that one program makes, as of any other call, and writes them down below it. */
+/** Reports the calls of one program like any other call, and records them under the program's own call. */
 export class ProgramCalls {
-  readonly #telling: CallTelling;
-  readonly #inAll: KeptCalls;
-  readonly #own = new KeptCalls();
+  readonly #reporter: CallReporter;
+  readonly #total: CallTotals;
+  readonly #own = new CallTotals();
   readonly #left = { calls: 0, failed: 0 };
   #parts: TracePart[] = [];
   #chars = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(telling: CallTelling, inAll: KeptCalls) {
-    this.#telling = telling;
-    this.#inAll = inAll;
+  constructor(reporter: CallReporter, total: CallTotals) {
+    this.#reporter = reporter;
+    this.#total = total;
   }
 
   readonly watch: CallWatch = ({ name }, args) => {
     if (!this.#hasRoom()) return this.#leaveOut();
-    const { id: within, say } = this.#telling;
+    const { id: within, emit } = this.#reporter;
     const id = `${within}.${++this.#own.calls}`;
-    this.#inAll.calls++;
+    this.#total.calls++;
     const given = JSON.stringify(args);
-    say({ type: 'tool', id, name, detail: given });
+    emit({ type: 'tool', id, name, detail: given });
     this.#add({ type: 'tool_call', id, name, input: args, within, at: Date.now() }, given.length);
     return end => {
-      const words = endText(end);
-      say({ type: 'tool_end', id, name, ok: end.ok, detail: words });
-      const output = end.ok ? (end.value ?? '') : words;
+      const text = endText(end);
+      emit({ type: 'tool_end', id, name, ok: end.ok, detail: text });
+      const output = end.ok ? (end.value ?? '') : text;
       const result = { type: 'tool_result' as const, id, name, output, isError: !end.ok };
-      this.#add({ ...result, within, at: Date.now() }, words.length);
+      this.#add({ ...result, within, at: Date.now() }, text.length);
     };
   };
 
-  /** The program has ended, and so has every call of it. */
+  /** Call this when the program and all its calls have ended. */
   over(): void {
     const { calls, failed } = this.#left;
-    const { id: within, say } = this.#telling;
+    const { id: within, emit } = this.#reporter;
     if (calls > 0) {
-      say({ type: 'more_tools', calls, failed });
+      emit({ type: 'more_tools', calls, failed });
       this.#parts.push({ type: 'more_calls', within, calls, failed });
     }
     this.#write();
   }
 
   #hasRoom(): boolean {
-    const [own, inAll] = [this.#own, this.#inAll];
+    const [own, total] = [this.#own, this.#total];
     return (
       own.calls < MAX_CALLS &&
       own.chars < MAX_CHARS &&
-      inAll.calls < MAX_CALLS_IN_ALL &&
-      inAll.chars < MAX_CHARS_IN_ALL
+      total.calls < MAX_TOTAL_CALLS &&
+      total.chars < MAX_TOTAL_CHARS
     );
   }
 
@@ -82,7 +81,7 @@ export class ProgramCalls {
   #add(part: TracePart, length: number): void {
     const kept = Math.min(length, MAX_KEPT_LENGTH);
     this.#own.chars += kept;
-    this.#inAll.chars += kept;
+    this.#total.chars += kept;
     this.#parts.push(part);
     this.#chars += length;
     if (this.#chars >= GATHER_CHARS) this.#write();
@@ -92,7 +91,7 @@ export class ProgramCalls {
   #write(): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#parts.length > 0) this.#telling.trace(this.#parts);
+    if (this.#parts.length > 0) this.#reporter.trace(this.#parts);
     this.#parts = [];
     this.#chars = 0;
   }
@@ -105,9 +104,9 @@ function endText(end: CallEnd): string {
 
 const RUN_PROGRAM = 'run_program';
 
-/** The one tool of code mode: a program of the model's, in which its other tools are functions. */
+/** The tool of code mode: runs a program of the model, in which the other tools are functions. */
 export function programTool(runner: CodeRunner): Tool {
-  const kept = new KeptCalls();
+  const kept = new CallTotals();
   return {
     name: RUN_PROGRAM,
     description: `${RULES}\n\n${runner.declarations}`,
@@ -117,13 +116,13 @@ export function programTool(runner: CodeRunner): Tool {
       required: ['program'],
       additionalProperties: false,
     },
-    async call({ program }, signal, telling) {
+    async call({ program }, signal, reporter) {
       if (typeof program !== 'string')
-        return saying(false, 'program is not a string: write the whole program into it');
-      const calls = new ProgramCalls(telling, kept);
+        return textAnswer(false, '"program" must be a string with the whole program');
+      const calls = new ProgramCalls(reporter, kept);
       try {
         const result = await runner.run(program, signal, calls.watch);
-        return saying(result.ok, resultText(result));
+        return textAnswer(result.ok, resultText(result));
       } finally {
         calls.over();
       }
@@ -146,7 +145,7 @@ function resultText({ output, returned, error }: CodeResult): string {
     .join('\n');
 }
 
-/** What a program gets from a tool: its value where it says one, else its words. */
+/** The value that a program gets from a tool: its structured result, or else its text. */
 export async function valueFrom(
   tool: PlainTool,
   args: Record<string, unknown>,

@@ -8,28 +8,28 @@ import {
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { formatBytes } from '../base/text.ts';
-import { ModelFailure, type Quote } from './ending.ts';
-import type { KeptFiles } from './kept-files.ts';
-import { MAX_ANSWERED, MAX_EVENT_LENGTH, MAX_EVENTS } from './output-lines.ts';
+import { ModelError, type Quote } from './agent-error.ts';
+import type { ChatFiles } from './chat-files.ts';
+import { MAX_EVENT_LENGTH, MAX_EVENTS, MAX_RESPONSE_BYTES } from './output-lines.ts';
 import { answerWithoutEvents, ResponseStart, readRest, refusedAnswer } from './provider-response.ts';
 
-/** An answer on its way to the SDK, as long as it keeps within bounds. The SDK itself would take in whatever comes. */
+/** Passes a response on to the SDK and enforces size limits, which the SDK does not have. */
 async function* watchedEvents(
   answer: IncomingMessage,
-  heard: ResponseStatus,
+  received: ResponseStatus,
   signal: AbortSignal | null,
   quote: Quote,
 ): AsyncGenerator<Buffer> {
   const events = new EventCount();
-  const { beginning } = heard;
-  // Some servers send events and call them something else.
+  const { beginning } = received;
+  // Some servers send events with another content type.
   let areEvents = isEventStream(answer);
   try {
     for await (const chunk of answer.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      heard.bytes += chunk.length;
+      received.bytes += chunk.length;
       beginning.add(chunk);
       events.take(chunk);
-      if (heard.bytes > MAX_ANSWERED) throw tooMuch(`more than ${formatBytes(MAX_ANSWERED)}`);
+      if (received.bytes > MAX_RESPONSE_BYTES) throw tooMuch(`more than ${formatBytes(MAX_RESPONSE_BYTES)}`);
       if (events.count > MAX_EVENTS) throw tooMuch(`more than ${MAX_EVENTS.toLocaleString('en')} events`);
       if (events.open > MAX_EVENT_LENGTH)
         throw tooMuch(`an event of more than ${formatBytes(MAX_EVENT_LENGTH)}`);
@@ -41,14 +41,14 @@ async function* watchedEvents(
       if (areEvents) yield beginning.bytes;
       else if (beginning.isFull || !mayBecomeField(beginning.text)) break;
     }
-    if (!areEvents || heard.bytes === 0)
+    if (!areEvents || received.bytes === 0)
       throw answerWithoutEvents(answer, await readRest(answer, beginning), quote);
   } catch (thrown) {
     signal?.throwIfAborted();
-    if (thrown instanceof ModelFailure) throw thrown;
-    throw new ModelFailure(
+    if (thrown instanceof ModelError) throw thrown;
+    throw new ModelError(
       'ENGINE_FAILED',
-      `answered ${heard.status} and broke off before the end of its answer, after ${formatBytes(heard.bytes)}: the connection was closed (${(thrown as Error).message}).`,
+      `answered ${received.status}, but the response ended early, after ${formatBytes(received.bytes)}: the connection was closed (${(thrown as Error).message}).`,
     );
   } finally {
     answer.destroy();
@@ -58,22 +58,22 @@ async function* watchedEvents(
 const isEventStream = ({ headers }: IncomingMessage): boolean =>
   /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
 
-/** With one of these every line of events begins. */
+/** Every line of an event stream starts with one of these. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
 const beginsWithField = (text: string): boolean => FIELDS.some(field => text.trimStart().startsWith(field));
 const mayBecomeField = (text: string): boolean => FIELDS.some(field => field.startsWith(text.trimStart()));
 
-const tooMuch = (what: string): ModelFailure =>
-  new ModelFailure(
+const tooMuch = (what: string): ModelError =>
+  new ModelError(
     'OUTPUT_LIMIT',
-    `was cut off: it sent ${what}, which is the limit of one answer. Ask for less at once; if it does so whatever it is asked, look at what answers at that address.`,
+    `was stopped: it sent ${what}, which is the limit for one answer. Ask for less at once. If this happens with every request, check the server at this address.`,
   );
 
 class EventCount {
   count = 0;
-  /** How long the one is that has not ended yet: whoever reads it keeps it until it does. */
+  /** Length of the event that has not ended yet. The SDK holds it in memory until it does. */
   open = 0;
-  /** What may be the beginning of an end. */
+  /** The last characters, which may be the start of an event end. */
   #tail = '';
 
   take(chunk: Buffer): void {
@@ -90,7 +90,7 @@ class EventCount {
 
 const EVENT_END = /\r?\n\r?\n|\r\r/g;
 
-/** A body that is made while it is sent. */
+/** A request body that is generated while it is sent. */
 export interface Pieces {
   bytes: number;
   pieces(): AsyncIterable<string>;
@@ -104,22 +104,21 @@ interface Outgoing {
 }
 
 /**
- * One request on a connection of its own, with no limit on how long an answer may take: a model may think, and a tool may
- * work, for an hour. A connection that is kept could be closed at the other end just as it is used again, and nothing is
- * asked twice here.
+ * Sends one request on its own connection, without a timeout: a model may think, and a tool may run, for an hour. The server may
+ * close a reused connection just as we send on it, and requests are never sent twice, so connections are not reused.
  */
 export function sendRequest(url: URL, { method, headers, body, signal }: Outgoing): Promise<IncomingMessage> {
   const isSecure = url.protocol === 'https:';
-  const isMade = typeof body === 'object' && body !== null;
+  const isGenerated = typeof body === 'object' && body !== null;
   const options = {
     ...{ method, agent: agentFor(isSecure), ...(signal && { signal }) },
-    // Not every server takes a body of unknown length.
-    headers: isMade ? { ...headers, 'content-length': String(body.bytes) } : headers,
+    // Some servers reject a body of unknown length.
+    headers: isGenerated ? { ...headers, 'content-length': String(body.bytes) } : headers,
   };
   return new Promise((resolve, reject) => {
     const request = isSecure ? secureRequest(url, options, resolve) : plainRequest(url, options, resolve);
     request.on('error', error => reject(signal?.aborted ? signal.reason : error));
-    if (isMade) sendPieces(request, body);
+    if (isGenerated) sendPieces(request, body);
     else request.end(body ?? undefined);
   });
 }
@@ -131,7 +130,7 @@ function sendPieces(request: ClientRequest, body: Pieces): void {
   pieces.pipe(request);
 }
 
-/** A proxy is used where Node itself would use one. */
+/** Uses a proxy under the same conditions as Node's own `fetch`. */
 function agentFor(isSecure: boolean): PlainAgent {
   const proxy = process.env.NODE_USE_ENV_PROXY === '1' ? { proxyEnv: process.env } : {};
   return isSecure
@@ -139,53 +138,50 @@ function agentFor(isSecure: boolean): PlainAgent {
     : new PlainAgent({ keepAlive: false, ...proxy });
 }
 
-export async function wholeText(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Stands for the key where none is to be sent: the providers insist on one. No header of anybody's is the same. */
+/** Placeholder key: the SDK's providers insist on one. Random, so that no real header is mistaken for it and removed. */
 export const NO_KEY = `no-key-${randomUUID()}`;
 
-/** What has come back so far. */
+/** The part of a response that has arrived so far. */
 export interface ResponseStatus {
   status: number;
   bytes: number;
   beginning: ResponseStart;
 }
 
-/** Where a model is asked, for one conversation. */
-export interface ProviderLine {
-  /** What stands behind the `?` of its address, or nothing: the providers know only a path. */
+/** State of the requests of one conversation. */
+export interface ProviderContext {
+  /** Query string of the model's address, added to every request: the SDK's providers drop it. */
   query: string;
-  files: KeptFiles;
+  files: ChatFiles;
   quote: Quote;
-  /** Of the latest request; null before there is an answer. */
-  heard: ResponseStatus | null;
+  /** For the latest request; null before a response arrives. */
+  received: ResponseStatus | null;
 }
 
 /**
- * `fetch` for the providers: without its own limits on how long a model may be silent, and with limits on what may come back.
- * What is no stream of events never gets to the SDK, whose words for it are for programmers.
+ * `fetch` for the SDK's providers, without the timeouts of the built-in `fetch` but with size limits. Responses that are not event
+ * streams never reach the SDK, whose messages about them are meant for programmers.
  */
 export const providerFetch =
-  (line: ProviderLine): typeof fetch =>
+  (context: ProviderContext): typeof fetch =>
   async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
-    url.search = [line.query, url.search.slice(1)].filter(Boolean).join('&');
+    url.search = [context.query, url.search.slice(1)].filter(Boolean).join('&');
     const { body = null, signal = null, method = 'GET' } = init ?? {};
-    if (body !== null && typeof body !== 'string') throw new Error('A request to a model has a body of text');
-    line.heard = null;
+    if (body !== null && typeof body !== 'string')
+      throw new Error('Requests to a model must have a text body');
+    context.received = null;
     const answer = await asked(url, {
       ...{ method, signal, headers: keysOf(init?.headers) },
-      body: body && line.files.filled(body),
+      body: body && context.files.withContents(body),
     });
     const { statusCode: status = 0 } = answer;
-    const heard: ResponseStatus = { status, bytes: 0, beginning: new ResponseStart() };
-    line.heard = heard;
-    if (status < 200 || status >= 300) throw await refusedAnswer(answer, line.quote);
-    const events = Readable.from(watchedEvents(answer, heard, signal, line.quote), { objectMode: false });
+    const received: ResponseStatus = { status, bytes: 0, beginning: new ResponseStart() };
+    context.received = received;
+    if (status < 200 || status >= 300) throw await refusedAnswer(answer, context.quote);
+    const events = Readable.from(watchedEvents(answer, received, signal, context.quote), {
+      objectMode: false,
+    });
     return new Response(Readable.toWeb(events) as ReadableStream<Uint8Array>);
   };
 
@@ -194,7 +190,7 @@ async function asked(url: URL, outgoing: Outgoing): Promise<IncomingMessage> {
     return await sendRequest(url, outgoing);
   } catch (thrown) {
     outgoing.signal?.throwIfAborted();
-    throw new ModelFailure('ENGINE_FAILED', `could not be asked: ${(thrown as Error).message}`);
+    throw new ModelError('ENGINE_FAILED', `could not be reached: ${(thrown as Error).message}`);
   }
 }
 

@@ -1,24 +1,24 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 import { plainAddress } from './address.ts';
-import { ModelFailure, type Quote } from './ending.ts';
-import { MAX_REFUSED } from './output-lines.ts';
+import { ModelError, type Quote } from './agent-error.ts';
+import { MAX_ERROR_BODY_BYTES } from './output-lines.ts';
 
 const MAX_MESSAGE_LENGTH = 1_000;
 
-/** What a body says: the message in it, where it is an error as all providers write one, else how it begins. Null: nothing. */
+/** The error message in a body, or else its beginning. Null if the body is empty. */
 function providerErrorText(body: string, quote: Quote): string | null {
   const message = messageIn(parsed(body));
   if (message !== null) return quote(message, MAX_MESSAGE_LENGTH);
   return body.trim() === '' ? null : `“${quote(body)}”`;
 }
 
-/** The words in an error, in the shape of whatever provider. */
+/** The message in an error object of any provider. */
 export function messageIn(value: unknown): string | null {
   if (Array.isArray(value)) return messageIn(value[0]);
   if (typeof value !== 'object' || value === null) return null;
   const { error, message, detail, response } = value as Record<string, unknown>;
-  for (const words of [error, message, detail]) if (typeof words === 'string' && words.trim()) return words;
+  for (const text of [error, message, detail]) if (typeof text === 'string' && text.trim()) return text;
   return messageIn(error ?? response);
 }
 
@@ -30,10 +30,10 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** For what is only quoted: some never say that they are done. */
+/** For bodies that are only quoted: some servers never end them. */
 const BODY_TIMEOUT_MS = 5_000;
 
-/** How an answer begins. Far more than is ever quoted of it: the cut must come when no secret is in it any more. */
+/** The beginning of a response. Much longer than any quote: secrets must be redacted before the text is cut. */
 export class ResponseStart {
   readonly #chunks: Buffer[] = [];
   #length = 0;
@@ -45,7 +45,7 @@ export class ResponseStart {
   }
 
   get isFull(): boolean {
-    return this.#length >= MAX_REFUSED;
+    return this.#length >= MAX_ERROR_BODY_BYTES;
   }
 
   get bytes(): Buffer {
@@ -53,13 +53,13 @@ export class ResponseStart {
   }
 
   get text(): string {
-    return this.bytes.toString('utf8', 0, MAX_REFUSED);
+    return this.bytes.toString('utf8', 0, MAX_ERROR_BODY_BYTES);
   }
 }
 
-/** Takes in more of it, until it is whole, or enough, or has had its time. What breaks off has said what it has. */
+/** Reads on until the body ends, is long enough or times out. A broken connection counts as the end. */
 export async function readRest(answer: IncomingMessage, beginning: ResponseStart): Promise<string> {
-  const patience = setTimeout(() => answer.destroy(), BODY_TIMEOUT_MS);
+  const timer = setTimeout(() => answer.destroy(), BODY_TIMEOUT_MS);
   try {
     if (isDone(beginning)) return beginning.text;
     for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -67,59 +67,58 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
       if (isDone(beginning)) break;
     }
   } catch {
-    // The status is what counts.
+    // The caller needs the status most; the body is only quoted.
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
     answer.destroy();
   }
   return beginning.text;
 }
 
-/** JSON says by itself where it ends. */
+/** Complete JSON needs no end of the body. */
 function isDone({ isFull, text }: ResponseStart): boolean {
   const last = text.trimEnd().at(-1);
   return isFull || ((last === '}' || last === ']') && parsed(text) !== null);
 }
 
-/** An answer with another status than success, in the words of whoever refused. */
-export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Promise<ModelFailure> {
+/** The error for a response without a success status. */
+export async function refusedAnswer(answer: IncomingMessage, quote: Quote): Promise<ModelError> {
   const { statusCode: status = 0, headers } = answer;
   const said =
     providerErrorText(await readRest(answer, new ResponseStart()), quote) ??
     STATUS_CODES[status] ??
-    'nothing more';
+    'no message';
   if (status >= 300 && status < 400)
-    return new ModelFailure(
+    return new ModelError(
       'ENGINE_FAILED',
-      `answered ${status}${placeIn(headers.location)}. ${NOT_FOLLOWED}`,
+      `answered ${status}${redirectText(headers.location)}. ${REDIRECT_ADVICE}`,
     );
   const code = /\boverloaded\b/i.test(said) ? 'ENGINE_RATE_LIMITED' : failureOf(status);
-  return new ModelFailure(code, `answered ${status}: ${said}${retryAfter(headers['retry-after'])}`);
+  return new ModelError(code, `answered ${status}: ${said}${retryAfter(headers['retry-after'])}`);
 }
 
-/** In seconds, or as a date. Nothing is asked again by itself here, so whoever reads it needs to know. */
+/** The header holds seconds or a date. Squad does not retry, so the user needs to know. */
 function retryAfter(header: string | undefined): string {
   const seconds = Number(header ?? '');
   const left = Number.isFinite(seconds) ? seconds : (Date.parse(header!) - Date.now()) / 1_000;
-  return left > 0 ? ` (it asks to wait ${Math.ceil(left)} s before the next try)` : '';
+  return left > 0 ? ` (retry after ${Math.ceil(left)} s)` : '';
 }
 
-/** One with success, and with something else than a model's events in it. */
+/** The error for a successful response that is not an event stream. */
 export function answerWithoutEvents(
   { statusCode, headers }: IncomingMessage,
   text: string,
   quote: Quote,
-): ModelFailure {
+): ModelError {
   if (text.trim() === '')
-    return new ModelFailure('ENGINE_FAILED', `answered ${statusCode} with nothing. ${LOOK}`);
-  const type = quote(headers['content-type']?.split(';')[0] ?? 'something of no type', 100);
-  return new ModelFailure(
+    return new ModelError('ENGINE_FAILED', `answered ${statusCode} with an empty body. ${CHECK_ADDRESS}`);
+  const type = quote(headers['content-type']?.split(';')[0] ?? 'no content type', 100);
+  return new ModelError(
     'ENGINE_FAILED',
-    `answered ${statusCode} with ${type} and no stream of events: ${providerErrorText(text, quote)}. ${LOOK}`,
+    `answered ${statusCode} with ${type} instead of an event stream: ${providerErrorText(text, quote)}. ${CHECK_ADDRESS}`,
   );
 }
 
-/** What kind of failure a status tells of. */
 export const failureOf = (status: number | undefined): AgentFailure =>
   (status !== undefined && CODES[status]) || 'ENGINE_FAILED';
 
@@ -130,9 +129,9 @@ const CODES: Record<number, AgentFailure> = {
   529: 'ENGINE_RATE_LIMITED',
 };
 
-export const LOOK = 'Look at the address (base_url) and the type of this model.';
-const NOT_FOLLOWED =
-  'Squad does not follow it, since the key would go along. If it is right, make it the address of this model (base_url).';
+export const CHECK_ADDRESS = 'Check the address (base_url) and the type of this model.';
+const REDIRECT_ADVICE =
+  'Squad does not follow redirects, because that would send the API key to another address. If the new address is right, use it as base_url.';
 
-const placeIn = (location: string | undefined): string =>
-  location === undefined ? ' and points nowhere' : ` and points to ${plainAddress(location)}`;
+const redirectText = (location: string | undefined): string =>
+  location === undefined ? ' without a location' : `, a redirect to ${plainAddress(location)}`;

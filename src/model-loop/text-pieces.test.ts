@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TextPieces } from './model-turn.ts';
 
-test('words are passed on by lines, and what is left at the end', () => {
+test('text is passed on in whole lines, and the rest at the end', () => {
   const passed: string[] = [];
   const words = new TextPieces(text => passed.push(text));
   for (const piece of ['One ', 'line\nand', ' another\nand a ', 'third\n\n', 'The ', 'end']) words.add(piece);
@@ -12,7 +12,7 @@ test('words are passed on by lines, and what is left at the end', () => {
   expect(passed).toHaveLength(4);
 });
 
-test('a line that goes on and on is passed on in pieces, between words', () => {
+test('a very long line is passed on in parts, split between words', () => {
   const passed: string[] = [];
   const words = new TextPieces(text => passed.push(text));
   for (let count = 0; count < 50_000; count++) words.add(count % 3 === 0 ? 'one ' : 'two');

@@ -1,13 +1,13 @@
 import type { TracePart } from '../schema/conversation.ts';
-import type { Say } from './output-lines.ts';
+import type { Emit } from './output-lines.ts';
 
-/** A piece of what a tool gave back; images in base64. */
+/** Part of a tool's answer. Image data is base64. */
 export type AnswerPart = { type: 'text'; text: string } | { type: 'image'; mediaType: string; data: string };
 
 export interface ToolAnswer {
   ok: boolean;
   parts: AnswerPart[];
-  /** The same as a value, from tools that say it so. */
+  /** `structuredContent` of the tool's result. */
   structured?: unknown;
 }
 
@@ -18,27 +18,30 @@ export interface OfferedTool {
   outputSchema?: Record<string, unknown>;
 }
 
-/** The call of the model's that a tool is called for, and ways to tell what comes of it meanwhile. */
-export interface CallTelling {
+/** The model's call, and how a tool reports on it while it runs. */
+export interface CallReporter {
   id: string;
-  say: Say;
-  /** Writes down what a program called, below the message that the call is in. */
+  emit: Emit;
+  /** Records the calls of a program under the message with this call. */
   trace(parts: TracePart[]): void;
 }
 
-/** What goes wrong in a tool is an answer; it throws only when it is aborted. */
+/** `call` returns failures as answers. It throws only when aborted. */
 export interface Tool extends OfferedTool {
-  call(args: Record<string, unknown>, signal: AbortSignal, telling: CallTelling): Promise<ToolAnswer>;
+  call(args: Record<string, unknown>, signal: AbortSignal, reporter: CallReporter): Promise<ToolAnswer>;
 }
 
-/** One that has nothing to tell but its answer. */
+/** A tool that reports nothing while it runs. */
 export interface PlainTool extends OfferedTool {
   call(args: Record<string, unknown>, signal: AbortSignal): Promise<ToolAnswer>;
 }
 
-export const saying = (ok: boolean, text: string): ToolAnswer => ({ ok, parts: [{ type: 'text', text }] });
+export const textAnswer = (ok: boolean, text: string): ToolAnswer => ({
+  ok,
+  parts: [{ type: 'text', text }],
+});
 
-/** What it says in words; an image is named. */
+/** Images are replaced by a short note. */
 export const answerText = ({ parts }: ToolAnswer): string =>
   parts.map(part => (part.type === 'text' ? part.text : imageNote(part))).join('\n');
 

@@ -10,7 +10,7 @@ const counted = (input?: number, output?: number, read?: number, written?: numbe
   outputTokenDetails: { textTokens: undefined, reasoningTokens: undefined },
 });
 
-test('turns add up; what nobody counted stays unknown', () => {
+test('turns are summed up; a figure that was never reported stays unknown', () => {
   const total = new UsageTotal(null);
   expect(total.figures).toEqual({ input: null, output: null, cached: null, costUsd: null });
   total.add(counted(100, 10, 0));
@@ -23,7 +23,7 @@ test('turns add up; what nobody counted stays unknown', () => {
   expect(silent.isPartial).toBe(false);
 });
 
-test('what was counted for some turns only is not known of all, whichever came first', () => {
+test('a figure that only some turns reported is unknown in the total, in any order', () => {
   const total = new UsageTotal({ input: 10, output: 100, cacheRead: null, cacheWrite: null });
   total.add(counted(100, 10));
   total.add(counted(undefined, 20, 50));
@@ -32,7 +32,7 @@ test('what was counted for some turns only is not known of all, whichever came f
   expect(total.isPartial).toBe(true);
 });
 
-test('money comes from the prices of the file, the cache at its own', () => {
+test('cost uses the prices of the file, with separate prices for the cache', () => {
   const total = new UsageTotal({ input: 10, output: 100, cacheRead: 1, cacheWrite: null });
   total.add(counted(1_000_000, 10_000, 400_000, 100_000));
   // 500 000 fresh and 100 000 written at 10, 400 000 read at 1, 10 000 out at 100, each for a million.

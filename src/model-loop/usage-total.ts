@@ -5,7 +5,7 @@ type Figure = number | null;
 const NAMES = ['input', 'output', 'cached', 'costUsd'] as const;
 type Figures = Record<(typeof NAMES)[number], Figure>;
 
-/** Every model turn so far, as its provider counted. */
+/** Sums up the usage of all model turns, as reported by the provider. */
 export class UsageTotal {
   readonly #prices: ModelSpec['prices'];
   readonly #turns: Figures[] = [];
@@ -23,12 +23,12 @@ export class UsageTotal {
     });
   }
 
-  /** Null: not said, or not of every turn. A part is not passed off as the whole. */
+  /** A figure is null unless every turn reported it: a partial sum would look like the total. */
   get figures(): Figures {
     return Object.fromEntries(NAMES.map(name => [name, sumOf(this.#of(name))])) as Figures;
   }
 
-  /** Something was said of some turns and not of others. */
+  /** Some turns reported a figure and others did not. */
   get isPartial(): boolean {
     return NAMES.some(name => new Set(this.#of(name).map(figure => figure === null)).size === 2);
   }

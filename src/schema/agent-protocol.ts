@@ -5,7 +5,7 @@ import { JsonSchema } from './run.ts';
 
 const tokens = z.number().nonnegative().nullable();
 
-/** What kind of failure ended a conversation, where it can be told. */
+/** Why a conversation failed. */
 export const AgentFailure = z.enum([
   'ENGINE_FAILED',
   'ENGINE_NOT_LOGGED_IN',
@@ -18,13 +18,13 @@ export const AgentFailure = z.enum([
 ]);
 export type AgentFailure = z.infer<typeof AgentFailure>;
 
-/** In bytes: what the hub reads as one line. */
+/** In bytes. The hub does not read longer lines. */
 export const MAX_AGENT_LINE_LENGTH = 8 * 1024 * 1024;
 
-/** What `squad agent` prints: JSON, one event a line, `at` in milliseconds. Nothing else is on its standard output. */
+/** Output of `squad agent`: one JSON event per line, `at` in milliseconds. Standard output has nothing else. */
 export const AgentLine = z.discriminatedUnion('type', [
   z.object({ at: z.number(), type: z.literal('start'), model: z.string() }),
-  /** Words of the model while they come: a line or a paragraph at a time. */
+  /** Text of the model while it is streamed, in whole lines. */
   z.object({ at: z.number(), type: z.literal('text'), text: z.string() }),
   z.object({ at: z.number(), type: z.literal('tool'), id: z.string(), name: z.string(), detail: z.string() }),
   z.object({
@@ -33,13 +33,13 @@ export const AgentLine = z.discriminatedUnion('type', [
     id: z.string(),
     name: z.string(),
     ok: z.boolean(),
-    /** The beginning of what came back. */
+    /** The beginning of the result. */
     detail: z.string(),
   }),
-  /** Calls that were not told one by one: a program can make thousands. */
+  /** Calls without lines of their own: a program can make thousands. */
   z.object({ at: z.number(), type: z.literal('more_tools'), calls: z.number(), failed: z.number() }),
   z.object({ at: z.number(), type: z.literal('note'), text: z.string() }),
-  /** All of this turn of the run so far. */
+  /** Totals of this turn of the run so far. */
   z.object({
     at: z.number(),
     type: z.literal('usage'),
@@ -48,15 +48,15 @@ export const AgentLine = z.discriminatedUnion('type', [
     cached: tokens,
     costUsd: tokens,
   }),
-  /** A message that is complete; what would make its line too long is cut, and says so. */
+  /** A complete message. Parts that would make the line too long are cut and marked. */
   z.object({ at: z.number(), type: z.literal('message'), message: TraceMessage }),
   z.object({
     at: z.number(),
     type: z.literal('end'),
     ok: z.boolean(),
-    /** Empty where it is a value. */
+    /** Empty if the answer is `structured`. */
     answer: z.string(),
-    /** What `final_answer` was called with. */
+    /** Arguments of `final_answer`. */
     structured: z.unknown().optional(),
     error: z.string().nullable(),
     code: AgentFailure.optional(),
@@ -66,23 +66,23 @@ export type AgentLine = z.infer<typeof AgentLine>;
 
 export const AGENT_REQUEST_FILE = 'agent-request.json';
 
-/** What `squad agent` is told beside its prompt, which it reads from standard input: a file that only its user can read. */
+/** Request file of `squad agent`, readable only for its user. The prompt comes on standard input. */
 export const AgentRequest = z.object({
   model: ModelSpec,
   systemPrompt: z.string().nullable(),
-  /** Files that join the prompt: absolute, or from the working folder. */
+  /** Input files of the prompt: absolute, or relative to the working folder. */
   inputs: z.array(z.string()),
-  /** The model ends with `final_answer`, which takes this; null: it ends with words. */
+  /** Schema of `final_answer`, which must end the conversation; null: it ends with a text. */
   outputSchema: JsonSchema.nullable(),
   codeMode: CodeMode.nullable(),
   maxTurns: z.number().int().positive(),
-  /** What only its provider is to see, and is in nothing it prints. */
+  /** Redacted in everything the agent prints. */
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),
-  /** Where its tools are; null: it has none. */
+  /** MCP endpoint with its tools; null if it has none. */
   endpoint: z.object({ url: z.string(), token: z.string() }).nullable(),
-  /** Its servers and whoever would hear its answer are gone with the hub: when that cannot be reached, it ends. */
+  /** End when the hub cannot be reached: its servers and the caller are gone then. */
   endsWithHub: z.boolean(),
-  /** The chat's messages so far, in the SDK's own form; added to after each model turn. Files of its prompts are kept beside it. */
+  /** The chat's messages in the SDK's format, extended after each model turn. Input files are stored next to it. */
   chatFile: z.string(),
   continues: z.boolean(),
 });
@@ -90,7 +90,7 @@ export type AgentRequest = z.infer<typeof AgentRequest>;
 
 const REVISION = '2026-07-28';
 
-/** A request of Squad's own agents to their run's endpoint, as it goes over HTTP. */
+/** HTTP request of Squad's own agents to the endpoint of their run. */
 interface AgentCall {
   headers: Record<string, string>;
   body: string;
@@ -120,7 +120,7 @@ export function agentCall(
   };
 }
 
-/** A body is the message itself, or a stream of events of which the last is; null when it is neither. */
+/** The message in a body, which is JSON or an event stream whose last event counts; null for other text. */
 export function lastMessage(body: string): unknown {
   const events = body
     .split(/\r?\n\r?\n/)
@@ -135,6 +135,6 @@ export function lastMessage(body: string): unknown {
   try {
     return JSON.parse(events.at(-1) ?? body);
   } catch {
-    return null; // a refusal in plain words
+    return null; // an error as plain text
   }
 }

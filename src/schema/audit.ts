@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** One line of the audit log. */
 export const AuditRecord = z.object({
-  /** 1, 2, 3 … over all files. */
+  /** 1, 2, 3 … across all files. */
   seq: z.number().int(),
   /** ISO 8601, UTC. */
   at: z.string(),
@@ -21,29 +21,29 @@ export const AuditRecord = z.object({
   resultHash: z.string().optional(),
   durationMs: z.number().optional(),
   count: z.number().int().optional(),
-  /** The hash of the line before. */
+  /** Hash of the previous line. */
   prev: z.string(),
   hash: z.string(),
 });
 export type AuditRecord = z.infer<typeof AuditRecord>;
 
-/** Where the log stops being what was written. */
+/** The first place where the log differs from what was written. */
 export const AuditBreak = z.object({
   file: z.string(),
-  /** Counted from 1. */
+  /** From 1. */
   line: z.number().int(),
-  /** The number that was due there. */
+  /** The expected number. */
   seq: z.number().int(),
   what: z.enum([
-    /** A line is not what was written. */
+    /** A line was changed. */
     'edited',
-    /** Lines that were written are not there. */
+    /** Lines are missing. */
     'missing',
-    /** A line stands where another should. */
+    /** A line is in the wrong place. */
     'reordered',
-    /** The end is not there. */
+    /** The end is missing. */
     'cut',
-    /** No line of ours at all. */
+    /** Not a line of the log. */
     'unreadable',
   ]),
   message: z.string(),
@@ -51,12 +51,12 @@ export const AuditBreak = z.object({
 export type AuditBreak = z.infer<typeof AuditBreak>;
 
 export const AuditVerdict = z.object({
-  /** Null: every line is what was written, where it was written. */
+  /** Null if the log is intact. */
   problem: AuditBreak.nullable(),
-  /** Lines that are in order, up to the break if there is one. */
+  /** Number of intact lines, up to the problem if there is one. */
   entries: z.number().int(),
   files: z.number().int(),
-  /** Of the last line in order: kept elsewhere, it proves that nothing up to there was rewritten. Null: there is none. */
+  /** Hash of the last intact line; null if there is none. A copy stored elsewhere proves that nothing before it was rewritten. */
   lastHash: z.string().nullable(),
 });
 export type AuditVerdict = z.infer<typeof AuditVerdict>;

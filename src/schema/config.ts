@@ -3,7 +3,7 @@ import { CLI_ALIASES, CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
 import { WorktreeSettings } from './worktree.ts';
 
-/** An engine of the user's own: a command, and whose event lines it prints. */
+/** A custom engine: a command, and the format of its event lines. */
 export const EngineBlock = z.strictObject({
   runTemplate: z.string(),
   createChatTemplate: z.string().optional(),
@@ -11,11 +11,11 @@ export const EngineBlock = z.strictObject({
 });
 export type EngineBlock = z.infer<typeof EngineBlock>;
 
-/** Not the name of a built-in one: whoever asks for `claude` means Claude Code. */
+/** Built-in names are reserved: `claude` always means Claude Code. */
 const EngineName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,30}$/)
-  .refine(name => !RESERVED.includes(name), 'is the name of a built-in engine: choose another');
+  .refine(name => !RESERVED.includes(name), 'is the name of a built-in engine; choose another name');
 const RESERVED: readonly string[] = [
   ...CLI_IDS,
   ...Object.keys(CLI_ALIASES),
@@ -31,7 +31,7 @@ export const ContextSettings = z.strictObject({
 export type ContextSettings = z.infer<typeof ContextSettings>;
 
 export const ReviewSettings = z.strictObject({
-  /** The role that reviews; otherwise the one of type review. */
+  /** The reviewer's role. Default: the role of type review. */
   role: z.string().optional(),
 });
 export type ReviewSettings = z.infer<typeof ReviewSettings>;
@@ -47,18 +47,18 @@ export const WorkspaceFile = z.strictObject({
   processTimeoutMs: z.number().int().positive().optional(),
   engines: z.record(EngineName, EngineBlock).optional(),
   context: ContextSettings.optional(),
-  /** A program and its arguments, run without a shell when a run has ended. */
+  /** Program and arguments to run without a shell when a run has ended. */
   onEnd: z.array(z.string()).min(1).optional(),
-  /** The same, when an agent asks something of the user. */
+  /** The same for when an agent asks the user something. */
   onAsk: z.array(z.string()).min(1).optional(),
   worktree: WorktreeSettings.optional(),
   review: ReviewSettings.optional(),
-  /** A program and its arguments, run on merged branches before they are let in. */
+  /** Program and arguments that must succeed before branches are merged. */
   check: z.array(z.string()).min(1).optional(),
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
-/** `$XDG_CONFIG_HOME/squad/config.json`: the same, and what only the user may grant. */
+/** `$XDG_CONFIG_HOME/squad/config.json`: the same, plus settings that only the user may change. */
 export const UserFile = WorkspaceFile.extend({
   allowedRoots: z.array(z.string()).optional(),
 });
@@ -66,11 +66,11 @@ export type UserFile = z.infer<typeof UserFile>;
 
 export type ConfigOrigin = 'environment' | 'workspace' | 'user' | 'default';
 
-/** A value and the one place it came from, for `squad config show` and for error messages. */
+/** A value and its origin, for `squad config show` and error messages. */
 export interface Setting<T> {
   value: T;
   origin: ConfigOrigin;
-  /** The variable or the file. */
+  /** Name of the variable or path of the file. */
   source: string;
 }
 
@@ -91,7 +91,7 @@ export interface Config {
   allowedRoots: Setting<string[]>;
 }
 
-/** The hub's own settings, in the database: one fuse for the user, whatever client asks. */
+/** Settings of the hub, stored in the database. They apply to all clients of a user. */
 export const HubSettings = z.object({
   'limits.concurrency': z.coerce.number().int().min(1).max(10_000).default(8),
   'limits.spawns_per_minute': z.coerce.number().int().min(1).max(100_000).default(30),
@@ -113,13 +113,13 @@ export const HubSettings = z.object({
     .positive()
     .max(24 * 365)
     .default(24),
-  /** How long a question of an agent is open, unless it says. 0: nobody is there, so every question has its default at once. */
+  /** How long a question stays open by default. 0: every question gets its default answer at once. */
   'inbox.timeout_minutes': z.coerce
     .number()
     .min(0)
     .max(60 * 24 * 365)
     .default(60),
-  /** Which runs have a window in tmux, where there is tmux. */
+  /** Which runs get a tmux window, if tmux is available. */
   'tmux.sessions': z.enum(['worktree', 'all', 'off']).default('worktree'),
   'prune.days': z.coerce.number().int().min(0).default(30),
 });

@@ -1,8 +1,8 @@
 import type { StoredMessage, TracePart } from './conversation.ts';
 
 /**
- * Which call of a conversation a piece of a message is about. Providers may number their calls anew in each turn of the model, so
- * an id alone does not say. What tools gave back, and what a program called, is right below the message that has the call.
+ * Identifies a call within a conversation. Providers may reuse call ids in every turn of the model, so the key includes the message.
+ * Tool results and calls of a program are children of the message with the call.
  */
 export const callKey = (
   { id, parentId, role }: Pick<StoredMessage, 'id' | 'parentId' | 'role'>,
@@ -12,21 +12,22 @@ export const callKey = (
 type Called<P> = Extract<P, { type: 'tool_call' }>;
 type Came<P> = Extract<P, { type: 'tool_result' }>;
 
-/** A call that a program made. `callIn`: the message that has it. */
+/** A call that a program made. */
 export interface MadeCall<P extends TracePart> {
   key: string;
   call: Called<P>;
+  /** Id of the message with the call. */
   callIn: string;
   result: Came<P> | null;
 }
 
-/** What one program called, in the order it did, and how much more that is not kept. */
+/** The calls of one program in order, and how many more were not recorded. */
 export interface MadeCalls<P extends TracePart> {
   calls: MadeCall<P>[];
   more: Extract<P, { type: 'more_calls' }> | null;
 }
 
-/** What programs called, by the keys of the model's calls that ran them. */
+/** Calls of programs, by the keys of the model's calls that ran the programs. */
 export function madeCalls<P extends TracePart>(
   messages: readonly (Pick<StoredMessage, 'id' | 'parentId' | 'role'> & { content: readonly P[] })[],
 ): Map<string, MadeCalls<P>> {
@@ -59,10 +60,9 @@ export function madeCalls<P extends TracePart>(
 const isOf = <P extends TracePart, T extends P['type']>(part: P, type: T): part is Extract<P, { type: T }> =>
   part.type === type;
 
-/** A run that the one whose conversation it is has started. */
+/** A run that was started from within the conversation. */
 export interface NestedRun {
   id: string;
-  /** Null: it is no subagent. */
   subagent: string | null;
   createdAt: number;
 }
@@ -72,16 +72,16 @@ type Said = Pick<StoredMessage, 'id' | 'parentId' | 'role' | 'at' | 'content'>;
 interface Call {
   key: string;
   name: string;
-  /** The key of the one whose program made it. */
+  /** Key of the call whose program made this call. */
   within: string | undefined;
   from: number;
   until: number;
 }
 
 /**
- * Which call of a tool, by its key, started which run, where that can be told: runs say who their parent is, not which of its calls it was. It
- * is the one call that was under way then, or the one of those whose tool is named as the subagent. Of calls in a program it is
- * the program's where nothing closer can be told.
+ * Maps tool calls, by key, to the runs they started, as far as that is clear: a run knows its parent, but not the call. It is the
+ * only call in progress at that time, or the only one of those whose tool has the name of the subagent. If several calls of a
+ * program were in progress, it is the call that ran the program.
  */
 export function runsByCall<R extends NestedRun>(
   messages: readonly Said[],
@@ -119,12 +119,11 @@ function callsIn(messages: readonly Said[]): Call[] {
 
 const only = <T>(all: readonly T[]): T | undefined => (all.length === 1 ? all[0] : undefined);
 
-/** Tools of other servers are known as `{server}__{tool}`. */
+/** Tools of other servers are named `{server}__{tool}`. */
 const isNamed = (tool: string, subagent: string | null): boolean =>
   subagent !== null && (tool === subagent || tool.endsWith(`__${subagent}`));
 
-/** Says in words how many calls of a program are not told one by one. */
 export function moreCalls({ calls, failed }: { calls: number; failed: number }): string {
-  const words = calls === 1 ? '1 more call' : `${calls} more calls`;
-  return failed === 0 ? words : `${words}, ${failed} failed`;
+  const text = calls === 1 ? '1 more call' : `${calls} more calls`;
+  return failed === 0 ? text : `${text}, ${failed} failed`;
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { RunId } from './ids.ts';
 
-/** Only of what a program called: which call of the model's ran the program, and when it was. */
+/** Only for calls of a program: the model's call that ran the program, and the time. */
 const inProgram = { within: z.string().optional(), at: z.number().optional() };
 
-/** A piece of what was said in a conversation with a model. Files are named, never held: they are where they were. */
+/** Part of a message. Files are only named; their content is not stored here. */
 export const TracePart = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('reasoning'), text: z.string() }),
@@ -13,7 +13,7 @@ export const TracePart = z.discriminatedUnion('type', [
     name: z.string(),
     mediaType: z.string(),
     bytes: z.number(),
-    /** Which content it had then: the file may be another by now. */
+    /** Hash of the content at that time. The file may have changed since. */
     sha256: z.string().optional(),
   }),
   z.object({
@@ -31,20 +31,20 @@ export const TracePart = z.discriminatedUnion('type', [
     isError: z.boolean(),
     ...inProgram,
   }),
-  /** What the program called beyond what is kept of one. */
+  /** Calls of a program beyond the recorded ones. */
   z.object({ type: z.literal('more_calls'), within: z.string(), calls: z.number(), failed: z.number() }),
 ]);
 export type TracePart = z.infer<typeof TracePart>;
 
-/** `program`: what a program of the model's called and got. The model is not told of it but by the program. */
+/** `program`: calls and results of a program. The model sees only what the program prints and returns. */
 export const TraceRole = z.enum(['system', 'user', 'assistant', 'tool', 'program']);
 export type TraceRole = z.infer<typeof TraceRole>;
 
-/** One message of a conversation, as the agent that holds it writes it down. */
+/** One message of a conversation, as recorded by its agent. */
 export const TraceMessage = z.object({
-  /** Unique everywhere: `msg_` and ten letters. */
+  /** Globally unique: `msg_` and ten letters. */
   id: z.string(),
-  /** The message before it; null for the first of a chat. Of a program, the message that called for it: nothing comes after it. */
+  /** The previous message; null for the first one. For role `program` the message that ran the program; such messages are no parents. */
   parentId: z.string().nullable(),
   role: TraceRole,
   content: z.array(TracePart),
@@ -52,20 +52,19 @@ export const TraceMessage = z.object({
 });
 export type TraceMessage = z.infer<typeof TraceMessage>;
 
-/** The same as it is kept: of which run, and under what label. */
 export const StoredMessage = TraceMessage.extend({
   runId: RunId,
-  /** `subagent:<name>:<run id>`, or `run:<run id>` for a run of the native engine that is no subagent. */
+  /** `subagent:<name>:<run id>`, or `run:<run id>` for a run of the native engine without a subagent. */
   label: z.string(),
 });
 export type StoredMessage = z.infer<typeof StoredMessage>;
 
-/** The engine whose runs are conversations. */
+/** Id of the engine whose runs have conversations. */
 export const NATIVE = 'native';
 
 export const traceLabel = (runId: string, subagent: string | null): string =>
   subagent === null ? `run:${runId}` : `subagent:${subagent}:${runId}`;
 
-/** The subagent that such a label names. Names have no colon in them. */
+/** The subagent in a label. Names have no colon. */
 export const subagentOfLabel = (label: string): string | null =>
   /^subagent:([^:]+):/.exec(label)?.[1] ?? null;

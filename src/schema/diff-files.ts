@@ -1,4 +1,4 @@
-/** The files of a unified diff of git, by the names in its headers. */
+/** Splits a unified diff of git into files. */
 export function diffFiles(text: string): { path: string; body: string }[] {
   return text
     .split(/^(?=diff --git )/m)
@@ -6,7 +6,7 @@ export function diffFiles(text: string): { path: string; body: string }[] {
     .map(body => ({ path: pathOf(body), body }));
 }
 
-/** A header names a file twice, the second time as it is now. Git puts names with control characters in quotes. */
+/** A header has the old and the new name of a file. Git quotes names with control characters. */
 function pathOf(body: string): string {
   const header = body.slice(0, body.indexOf('\n'));
   return / "?b\/(.*?)"?$/.exec(header)?.[1] ?? header.replace('diff --git ', '');

@@ -1,7 +1,7 @@
 /**
- * Every error Squad can give, in one table: code → exit code of the CLI, kind for tools and routes.
- * usage: the caller asked for something that cannot be; state: not now; external: the machine or a program refused;
- * database: the store; internal: a bug of ours.
+ * All errors of Squad: code → exit code of the CLI, and kind for tools and routes.
+ * usage: the request is wrong. state: the request is not possible now. external: the machine or another program refused.
+ * database: the store failed. internal: a bug in Squad.
  */
 const ERRORS = {
   INVALID_INPUT: { kind: 'usage', exit: 2 },
@@ -122,11 +122,11 @@ export interface ErrorShape {
   kind: ErrorKind;
   message: string;
   suggestions?: string[];
-  /** Figures and names that belong to this one kind of error. */
+  /** Data that only this kind of error has. */
   details?: Readonly<Record<string, unknown>>;
 }
 
-/** What happened, to what, and (in `suggestions`) what to do next. A failing agent is not one of these: it is a run's end. */
+/** The message says what happened, `suggestions` what to do next. A failing agent is not an error but the end of its run. */
 export class SquadError extends Error {
   readonly code: ErrorCode;
   readonly suggestions: string[];
@@ -159,7 +159,7 @@ export class SquadError extends Error {
   }
 }
 
-/** Anything thrown, as something we can show: a bug keeps its message but never its stack. */
+/** Converts anything thrown. A bug keeps its message, but its stack is never shown. */
 export function asSquadError(thrown: unknown): SquadError {
   if (thrown instanceof SquadError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -179,7 +179,7 @@ export function asSquadError(thrown: unknown): SquadError {
       cause: thrown,
       suggestions: ['Check the disk and the system log, then try again.'],
     });
-  // From folders that import nothing of ours.
+  // Folders that import nothing of ours throw plain errors with a code.
   if (isErrorCode(system)) {
     const { suggestions } = thrown as { suggestions?: string[] };
     return new SquadError(system, message, { suggestions, cause: thrown });
@@ -190,7 +190,7 @@ export function asSquadError(thrown: unknown): SquadError {
   });
 }
 
-/** An error as a tool answers it: with the tool's name and, if an agent called it, the agent's run. */
+/** An error as the answer of a tool, with the tool's name and, if an agent called it, the agent's run. */
 export function toolError(
   error: ErrorShape,
   tool: string,
@@ -199,7 +199,7 @@ export function toolError(
   return { error: { ...error, ...origin(tool, instance) } };
 }
 
-/** The same for tools that only agents have: one level, with everything that belongs to the error. */
+/** The same for tools that only agents have: not nested, and with the error's details. */
 export function flatError(
   { code, message, suggestions, details }: ErrorShape,
   tool: string,

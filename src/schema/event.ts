@@ -4,7 +4,7 @@ import { InboxItem } from './inbox.ts';
 import { ReviewOutcome } from './review.ts';
 import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
 
-/** Everything that can happen, once each. The page, the terminal and the log read this stream and nothing else. */
+/** All events. The web UI, the terminal and the log use only this stream. */
 export const EventBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('hub.started'), version: z.string(), pid: z.number() }),
   z.object({ type: z.literal('hub.stopped'), reason: z.string() }),
@@ -15,15 +15,17 @@ export const EventBody = z.discriminatedUnion('type', [
     requeued: z.number(),
     lost: z.number(),
   }),
-  /** The database had lost commits, or was damaged; runs were restored from their folders. */
+  /** The database had lost commits or was damaged, and runs were restored from their folders. */
   z.object({
     type: z.literal('database.restored'),
     why: z.string(),
-    /** Runs that were missing; runs that were out of date; runs whose folder has no record of them. */
+    /** Number of runs that were missing. */
     restored: z.number(),
+    /** Number of runs that were out of date. */
     updated: z.number(),
+    /** Number of missing runs without a record in their folder. */
     unrecorded: z.number(),
-    /** The damaged file, moved aside. */
+    /** New name of the damaged file. */
     kept: z.string().nullable(),
   }),
   z.object({ type: z.literal('squad.created'), members: z.number() }),
@@ -31,21 +33,20 @@ export const EventBody = z.discriminatedUnion('type', [
     type: z.literal('run.queued'),
     roleId: z.string().nullable(),
     engine: z.string(),
-    /** The one it is a call of. */
     subagent: z.string().optional(),
-    /** Not its first. */
+    /** Absent for the first turn. */
     turn: z.number().optional(),
   }),
-  /** No pid: it had ended when the hub that found it looked. */
+  /** No pid: the turn had already ended when a new hub found it. */
   z.object({ type: z.literal('run.started'), turn: z.number(), pid: z.number().nullable() }),
   z.object({
     type: z.literal('run.activity'),
     kind: z.enum(['text', 'tool', 'note']),
     text: z.string(),
-    /** Steps before it that came too fast to be told one by one. */
+    /** Number of earlier steps without an event, because they came too fast. */
     skipped: z.number().optional(),
   }),
-  /** How quiet it is, from its own signs and its processes; null: it gave a sign again. */
+  /** The run shows no activity. `state` is null when it is active again. */
   z.object({
     type: z.literal('run.quiet'),
     state: z.enum(['slow_start', 'silent', 'stalled', 'dead']).nullable(),
@@ -60,16 +61,16 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('run.stopping'),
     reason: StopReason,
-    /** Who wanted it, where somebody did: a client by its name, a run by its id. */
+    /** Who requested it: the name of a client or the id of a run. */
     by: z.string().optional(),
   }),
-  /** An agent wants something of a person, or of the run that started it. */
+  /** An agent asks a person, or the run that started it. */
   z.object({ type: z.literal('inbox.asked'), item: InboxItem }),
   /** Answered, expired or withdrawn. */
   z.object({ type: z.literal('inbox.settled'), item: InboxItem }),
-  /** A turn is over and its run is not: it waits for a review. */
+  /** A turn has ended, but its run waits for a review. */
   z.object({ type: z.literal('run.turn_ended'), turn: z.number(), exitCode: z.number().nullable() }),
-  /** Of the coder's run, like all that follow about reviews. */
+  /** Review events belong to the coder's run. */
   z.object({
     type: z.literal('review.requested'),
     reviewId: ReviewId,
@@ -86,14 +87,14 @@ export const EventBody = z.discriminatedUnion('type', [
     reason: z.string().nullable(),
     feedbackCommit: z.string().nullable(),
   }),
-  /** Null: the setting counts again. */
+  /** Null: back to the setting. */
   z.object({ type: z.literal('review.limit_changed'), lineageId: RunId, limit: z.number().nullable() }),
   z.object({ type: z.literal('worktree.made'), path: z.string(), branch: z.string() }),
   z.object({
     type: z.literal('worktree.removed'),
     path: z.string(),
     branch: z.string(),
-    /** Where what was not committed is kept; null: there was nothing. */
+    /** Ref with the uncommitted work; null if there was none. */
     savedRef: z.string().nullable(),
     branchIsGone: z.boolean(),
   }),
@@ -103,7 +104,7 @@ export const EventBody = z.discriminatedUnion('type', [
     number: z.number(),
     url: z.string(),
     branch: z.string(),
-    /** It had been opened before. */
+    /** The pull request was already open. */
     existed: z.boolean(),
   }),
   z.object({
@@ -132,7 +133,7 @@ export const EventBody = z.discriminatedUnion('type', [
     ok: z.boolean(),
     code: z.string().nullable(),
     durationMs: z.number(),
-    /** Calls alike that were denied and are told as one. */
+    /** Number of identical denied calls in this event. */
     count: z.number().int().optional(),
   }),
   z.object({ type: z.literal('setting.changed'), key: z.string(), value: z.string().nullable() }),
@@ -147,7 +148,7 @@ export interface NewEvent {
   body: EventBody;
 }
 
-/** `seq` is one rising sequence for the whole hub: "everything after 1234" means one thing. */
+/** `seq` is one increasing sequence for the whole hub, so that "everything after 1234" is unambiguous. */
 export interface Event extends NewEvent {
   seq: number;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Ten letters of base 32: 50 random bits, short enough to read out, no i/l/o/u to confuse. */
+/** Ten characters of base 32: 50 random bits, short enough to read aloud, without the ambiguous i, l, o and u. */
 function letters(): string {
   return Array.from(randomBytes(10), byte => LETTERS[byte & 31]).join('');
 }
@@ -37,5 +37,5 @@ export const newSquadId = (): SquadId => `squad_${letters()}` as SquadId;
 export const newReviewId = (): ReviewId => `review_${letters()}` as ReviewId;
 export const newInboxId = (): InboxId => `ask_${letters()}` as InboxId;
 export const newMessageId = (): string => `msg_${letters()}`;
-/** A chat's id belongs to its engine; this is for engines that let us choose it. */
+/** For engines that let us choose the id of a chat. */
 export const newChatId = (): string => `chat_${letters()}`;

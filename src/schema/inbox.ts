@@ -2,29 +2,28 @@ import { z } from 'zod';
 import { InboxId, RunId, SquadId } from './ids.ts';
 
 /**
- * What an agent wants of a person: an answer in words or one of some choices; a yes or no before it does something; or leave for
- * one use of a tool, asked by its engine and not by the model.
+ * `question`: the agent wants an answer, in text or as a choice. `approval`: it wants a yes or no before it does something.
+ * `permission`: its engine, not the model, wants permission for one use of a tool.
  */
 export const InboxKind = z.enum(['question', 'approval', 'permission']);
 export type InboxKind = z.infer<typeof InboxKind>;
 
-/** `declined`: a person was asked and will not answer. `expired`: its time was up. `withdrawn`: whoever asked is gone. */
+/** `declined`: a person refused to answer. `expired`: the deadline passed. `withdrawn`: nobody waits for the answer any more. */
 export const InboxState = z.enum(['open', 'answered', 'declined', 'expired', 'withdrawn']);
 export type InboxState = z.infer<typeof InboxState>;
 
-/** Who answered, and over what: a person at the page, in a terminal or by a client; a lead that started the asker. */
+/** `run`: the run that started the one that asked. */
 export const AnsweredBy = z.object({
   who: z.enum(['user', 'run', 'default']),
-  /** `page`, `terminal`, or the client's name; of a run its id; null for a default. */
+  /** `page` (the web UI), `terminal` or the client's name; for a run its id; null for a default. */
   via: z.string().nullable(),
 });
 export type AnsweredBy = z.infer<typeof AnsweredBy>;
 
-/** Why nobody waits for an answer any more. */
 export const WithdrawnBecause = z.enum(['run_ended', 'call_ended', 'server_gone', 'hub_ended']);
 export type WithdrawnBecause = z.infer<typeof WithdrawnBecause>;
 
-/** One field of a form, as far as a person can be asked for it. */
+/** One field of a form that a person can fill in. */
 export const InboxField = z.object({
   name: z.string(),
   title: z.string(),
@@ -32,15 +31,14 @@ export const InboxField = z.object({
   type: z.enum(['text', 'number', 'boolean', 'choice', 'choices']),
   choices: z.array(z.string()),
   isRequired: z.boolean(),
-  /** A number without a fraction. */
   isInteger: z.boolean().optional(),
   minimum: z.number().optional(),
   maximum: z.number().optional(),
   minLength: z.number().optional(),
   maxLength: z.number().optional(),
-  /** A regular expression that the text must match somewhere. */
+  /** Regular expression, not anchored. */
   pattern: z.string().optional(),
-  /** What kind of text: `email`, `uri`, `date`, `date-time`. */
+  /** `email`, `uri`, `date` or `date-time`. */
   format: z.string().optional(),
 });
 export type InboxField = z.infer<typeof InboxField>;
@@ -50,46 +48,46 @@ export const InboxItem = z.object({
   runId: RunId,
   squadId: SquadId,
   kind: InboxKind,
-  /** Who asks, beside the run: the MCP server or the engine's tool; null: the agent itself. */
+  /** The MCP server or the engine's tool that asks; null if it is the agent itself. */
   source: z.string().nullable(),
   question: z.string(),
-  /** What to know before answering: the command or the arguments an approval is for. */
+  /** What to know before answering, for example the command to approve. */
   details: z.string().nullable(),
-  /** Empty: any words will do. */
+  /** Empty: free text. */
   choices: z.array(z.string()),
-  /** Of a server's form; empty: a plain answer. */
+  /** Form fields of a server; empty for a plain answer. */
   fields: z.array(InboxField),
-  /** The user, or the run that started the asker. */
+  /** Who answers: the user, or the run that started the one that asks. */
   owner: z.union([z.literal('user'), RunId]),
-  /** What counts as the answer when the time is up; null: that nobody answered. */
+  /** The answer at the deadline; null: the item expires without an answer. */
   default: z.string().nullable(),
   createdAt: z.number(),
   deadlineAt: z.number(),
   state: InboxState,
-  /** Of a form: JSON. */
+  /** JSON for a form. */
   answer: z.string().nullable(),
   answeredBy: AnsweredBy.nullable(),
   answeredAt: z.number().nullable(),
-  /** When it was certain that the asker has been told; null: it may still have to be. */
+  /** When the answer was delivered; null: it may still have to be. */
   heardAt: z.number().nullable(),
-  /** Of what is asked for one use of a tool: which. Another use is another question, however alike they look. */
+  /** Identifies the use of a tool that permission is asked for. Another use is another question, even if it looks the same. */
   useKey: z.string().optional(),
   withdrawnBecause: WithdrawnBecause.optional(),
 });
 export type InboxItem = z.infer<typeof InboxItem>;
 
-/** What an approval or a permission is answered with. */
+/** Answers to an approval or a permission. */
 export const YES = 'yes';
 export const NO = 'no';
-/** What a form is refused with: a no may be a value of it. */
+/** Refuses a form, where "no" may be a value. */
 export const DECLINE = 'decline';
 
 export function whyWithdrawn(because: WithdrawnBecause | undefined): string {
   if (because === 'run_ended') return 'the run that asked has ended';
-  if (because === 'call_ended') return 'the call it was asked in is over, or its server took it back';
+  if (because === 'call_ended') return 'the call that asked is over, or its server withdrew the question';
   if (because === 'server_gone') return 'the server that asked went away';
-  if (because === 'hub_ended') return 'the call it was asked in broke off with the hub';
-  return 'whoever asked is gone';
+  if (because === 'hub_ended') return 'the call that asked was interrupted by the end of the hub';
+  return 'nobody waits for the answer any more';
 }
 
 export function whoAnswered(by: AnsweredBy | null): string {

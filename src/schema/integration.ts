@@ -4,48 +4,48 @@ import { RunStatus } from './run.ts';
 
 export const CheckOutcome = z.enum(['passed', 'failed', 'timeout', 'not_started', 'not_run']);
 
-/** One branch in a plan, in the order in which they are merged. */
+/** One branch of a plan. Branches are in the order of merging. */
 export const PlannedBranch = z.object({
   runId: RunId,
   name: z.string(),
   summary: z.string(),
   status: RunStatus,
   branch: z.string(),
-  /** `nothing`: it is in the target already, or never had anything. `refused`: its work cannot be committed. */
+  /** `nothing`: there is nothing to merge, or it is merged already. `refused`: its work cannot be committed. */
   outcome: z.enum(['merges', 'conflict', 'nothing', 'refused']),
-  /** The commit that merges it. */
+  /** The merge commit. */
   commit: z.string().nullable(),
-  /** How many files that changes. */
+  /** Number of files that the merge changes. */
   files: z.number().nullable(),
   conflicts: z.array(z.string()),
   messages: z.array(z.string()),
-  /** Work that the run left uncommitted is committed to its branch first. */
+  /** Uncommitted work of the run is committed to its branch first. */
   commitsWork: z.boolean(),
-  /** Other runs of the plan that have changed files that this one has. */
+  /** Other runs of the plan that changed some of the same files. */
   overlaps: z.array(RunId),
-  /** It began at an older commit of the target. */
+  /** It started from an older commit of the target. */
   isBehind: z.boolean(),
 });
 export type PlannedBranch = z.infer<typeof PlannedBranch>;
 
 export const ChecklistItem = z.object({
   what: z.string(),
-  /** `open`: nobody can say. */
+  /** `open`: unknown. */
   state: z.enum(['ok', 'bad', 'open']),
   note: z.string().nullable(),
 });
 export type ChecklistItem = z.infer<typeof ChecklistItem>;
 
 export const IntegrationPlan = z.object({
-  /** What to approve; null: there is nothing to, for the reason `blocked` gives or because nothing is left to merge. */
+  /** Id to approve; null if the plan is `blocked` or has nothing to merge. */
   planId: z.string().nullable(),
-  /** Null, with all that follows from it, where no run is ready. */
+  /** This and the fields that depend on it are null if no run is ready. */
   repository: z.string().nullable(),
   target: z.string().nullable(),
-  /** The target's commit, and the one it goes to. */
+  /** The target's commit before and after. */
   from: z.string().nullable(),
   to: z.string().nullable(),
-  /** The work tree that has the target checked out, whose files follow. */
+  /** The work tree that has the target checked out. Its files are updated. */
   folder: z.string().nullable(),
   branches: z.array(PlannedBranch),
   leftOut: z.array(z.object({ runId: RunId, why: z.string() })),

@@ -4,27 +4,27 @@ import { RunId } from './ids.ts';
 import type { InboxItem } from './inbox.ts';
 import type { RunCard } from './run-card.ts';
 
-/** What the hub says on a page's one WebSocket, each a JSON text message. */
+/** Messages of the hub on the WebSocket of the web UI, as JSON text. */
 export type LiveMessage =
   | { type: 'hello'; version: string; hubStartedAt: number; last: number }
-  /** What happened, and everything that is different since, whole: nothing has to be worked out from events. */
+  /** New events and all changed cards and items as a whole, so that the web UI derives nothing from events. */
   | { type: 'changes'; events: Event[]; runs: RunCard[]; inbox: InboxItem[]; last: number }
-  /** Too much happened to be told one by one: ask for everything anew, it goes on after `last`. */
+  /** Too many changes: the web UI must load everything again. The feed continues after `last`. */
   | { type: 'reset'; last: number; why: string }
-  /** A watched output has grown, or a message in it was stored; both are asked for by range. */
+  /** A watched output has grown, or one of its messages was stored. The web UI fetches both by range. */
   | {
       type: 'grew';
       runId: RunId;
       turn: number;
       stream: 'stdout' | 'stderr';
       size: number;
-      /** Of the conversation of the run at work, stored so far. */
+      /** Stored messages of the running run's conversation. */
       messages: number;
       isOver: boolean;
     }
   | { type: 'beat'; at: number };
 
-/** What a page may say. */
+/** Messages of the web UI to the hub. */
 export const ClientMessage = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('watch'),

@@ -1,22 +1,22 @@
 import { z } from 'zod';
 
-/** Squad's own connection, which every run has. A server of this id in a file is that connection and nothing else. */
+/** Id of Squad's own MCP server, which every run has. Config files cannot define another server with this id. */
 export const SQUAD_ITSELF = 'squad';
 
-/** The id of another MCP server: short, because it begins the name of each of its tools. */
+/** Id of an MCP server. Short, because it is the prefix of its tools' names. */
 export const ServerId = z
   .string()
-  // No object can have `__proto__` as an ordinary key.
+  // `__proto__` cannot be an ordinary key of an object.
   .regex(/^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/, 'must be 1 to 40 letters, digits, - and _')
   .refine(id => id !== SQUAD_ITSELF, '"squad" is Squad itself');
 
-/** Wherever a file refers to a server. Whether there is one is for the linter: a wrong name must not take the file with it. */
+/** A reference to a server. The linter checks that it exists: a wrong name must not make the whole file invalid. */
 const serverName = z.string().min(1);
 
 /** `["*"]` is all, `[]` none. */
 const names = z.array(z.string().min(1));
 
-// Descriptions are for whoever edits the file: the published JSON Schema has them.
+// The descriptions are in the published JSON Schema, for people who edit the file.
 const anyServer = {
   tools: names.describe(
     'Tools that may be used at all: the server\'s own names, or {server}__{tool}. ["*"] is all, [] none.',
@@ -29,19 +29,19 @@ const anyServer = {
     .min(100)
     .max(1_800_000)
     .default(60_000)
-    .describe('Milliseconds for one request; progress begins them anew, for half an hour at most.'),
+    .describe('Timeout of one request in milliseconds. Progress restarts it, for half an hour at most.'),
   cooldown: z
     .number()
     .int()
     .min(1_000)
     .max(3_600_000)
     .default(60_000)
-    .describe('Milliseconds before a server that failed a call, or keeps failing, is tried once more.'),
+    .describe('Milliseconds before Squad tries a failed server again.'),
   instance: z
     .enum(['shared', 'per-agent'])
     .default('shared')
     .describe(
-      'One for all runs that may use it, or one for each run: for servers that remember who they talk to.',
+      'shared: one for all runs. per-agent: one for each run, for servers that keep state about their client.',
     ),
 };
 
@@ -49,12 +49,12 @@ export const LocalServer = z
   .strictObject({
     type: z.enum(['local', 'stdio']).default('stdio').describe('A program that Squad starts.'),
     command: z.string().min(1).describe(`The program. \${NAME} stands for a variable, here and below.`),
-    args: z.array(z.string()).default([]).describe('Its arguments, as they are: no shell sees them.'),
+    args: z.array(z.string()).default([]).describe('Its arguments. No shell is used.'),
     env: z
       .record(z.string(), z.string())
       .default({})
-      .describe('Its own variables, beside a few every program needs.'),
-    cwd: z.string().min(1).optional().describe('Its folder; the workspace unless it says so.'),
+      .describe('Its environment variables, in addition to a few that every program needs.'),
+    cwd: z.string().min(1).optional().describe('Its folder (default: the workspace).'),
     ...anyServer,
   })
   .meta({ title: 'a local server' });
@@ -85,30 +85,32 @@ const oneOrMore = z.union([
 ]);
 
 /**
- * Looks at one argument of a call. `allow`: the argument must be there and match one of the patterns. `deny`: it must match
- * none. `under`: it is a path, and stays below one of these folders when every `..` is followed. `*` stands for anything.
+ * Checks one argument of a call. `allow`: the argument must be present and match one of the patterns. `deny`: it must match none.
+ * `under`: it must be a path below one of these folders after resolving every `..`. `*` matches anything.
  */
 export const ArgumentRule = z
   .strictObject({
-    role: oneOrMore.default(['*']).describe('Role ids; * is everybody.'),
+    role: oneOrMore.default(['*']).describe('Role ids; * is all.'),
     server: serverName,
     tool: oneOrMore.default(['*']).describe("The server's own names; * is every tool."),
     argument: z
       .string()
       .min(1)
-      .describe('path, or options.target for one inside another; of a list every element counts.'),
+      .describe(
+        'Name of the argument, or options.target for a nested one. Every element of a list is checked.',
+      ),
     allow: z
       .array(z.string())
       .min(1)
       .optional()
-      .describe('It must be there and match one of these. * stands for anything.'),
-    deny: z.array(z.string()).min(1).optional().describe('It must match none of these.'),
+      .describe('The argument must be present and match one of these. * matches anything.'),
+    deny: z.array(z.string()).min(1).optional().describe('The argument must match none of these.'),
     under: z
       .array(z.string().min(1))
       .min(1)
       .optional()
-      .describe('It is a path and stays below one of these folders when every .. is followed.'),
-    maxLength: z.number().int().positive().optional().describe('At most this many characters.'),
+      .describe('The argument must be a path below one of these folders, after resolving every "..".'),
+    maxLength: z.number().int().positive().optional().describe('Maximum number of characters.'),
   })
   .refine(
     rule => [rule.allow, rule.deny, rule.under, rule.maxLength].some(check => check !== undefined),
@@ -116,37 +118,37 @@ export const ArgumentRule = z
   );
 export type ArgumentRule = z.infer<typeof ArgumentRule>;
 
-/** `.squad/mcp-config.json`: which other MCP servers there are, and which role has what of them. */
+/** `.squad/mcp-config.json`: MCP servers of the gateway, and which role has which. */
 export const McpConfig = z.strictObject({
   $schema: z.string().optional(),
-  servers: z.record(ServerId, Server).describe('Id → server. The id begins the name of each of its tools.'),
-  agentServers: z.record(z.string(), z.array(serverName)).default({}).describe('Role id → servers it has.'),
-  shared: z.array(serverName).default([]).describe('Servers that every run has, also one without a role.'),
+  servers: z.record(ServerId, Server).describe('Id → server. The id is the prefix of its tool names.'),
+  agentServers: z.record(z.string(), z.array(serverName)).default({}).describe('Role id → its servers.'),
+  shared: z.array(serverName).default([]).describe('Servers for every run, also without a role.'),
   toolRestrictions: z
     .record(z.string(), z.record(serverName, Restriction))
     .default({})
     .describe(
-      'Role id → server → tools; * is everybody. It takes away from what the server offers and never adds.',
+      'Role id → server → tools; * is all roles. Restrictions only remove tools, they never add any.',
     ),
   argumentRules: z
     .array(ArgumentRule)
     .default([])
-    .describe('Calls are refused whose arguments break one of these.'),
+    .describe('Calls whose arguments violate one of these rules are refused.'),
 });
 export type McpConfig = z.infer<typeof McpConfig> & {
-  /** Servers of the file that are wrong there, by id. They are not among `servers`. */
+  /** Invalid servers of the file, by id. They are not in `servers`. */
   disabled?: Readonly<Record<string, DisabledServer>>;
 };
 
 export interface DisabledServer {
   type: 'stdio' | 'http' | 'sse';
-  /** What is wrong, in a clause. */
+  /** What is wrong, as a clause. */
   fault: string;
 }
 
-/** Servers that one run has to itself, as the file of a subagent names them. */
+/** Servers from a subagent file. Only one run uses them. */
 export const OwnServers = McpConfig.extend({
-  /** Milliseconds for the start of those whose time the file gives; by server. */
+  /** Start timeouts in milliseconds by server, for servers whose timeout is in the file. */
   startTimeouts: z.record(ServerId, z.number().int().positive()).optional(),
 });
 export type OwnServers = z.infer<typeof OwnServers>;

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 
 /**
- * Whose wire format a model speaks. `openai`: chat completions, of OpenAI or anybody compatible. `responses`: OpenAI's own
- * newer one.
+ * API format of a model. `openai`: chat completions, of OpenAI or compatible servers. `responses`: OpenAI's newer API.
  */
 export const ModelType = z.enum(['anthropic', 'openai', 'responses', 'google']);
 export type ModelType = z.infer<typeof ModelType>;
 
-/** How a model is asked; what is left out is the provider's own choice. */
+/** Options that are left out have the provider's default. */
 export const GenerationOptions = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -16,22 +15,22 @@ export const GenerationOptions = z.object({
   presencePenalty: z.number().optional(),
   maxOutputTokens: z.number().int().positive().optional(),
   stopSequences: z.array(z.string()).optional(),
-  /** Tokens a model may think for, or a word for how hard: `low`, `medium`, `high`. */
+  /** Reasoning budget in tokens, or a level: `low`, `medium`, `high`. */
   thinking: z.union([z.number().int().positive(), z.string()]).optional(),
 });
 export type GenerationOptions = z.infer<typeof GenerationOptions>;
 
-/** A model and where it is. The key itself is never here: only the variable that holds it. */
+/** A model and its address. Never holds the key itself, only the variable that does. */
 export const ModelSpec = z.object({
   type: ModelType,
   id: z.string(),
-  /** Null: the provider's own address, or what its variable says. */
+  /** Null: the address of the provider's environment variable, or its default. */
   baseUrl: z.string().nullable(),
-  /** Null: none is sent, for servers that want none. */
+  /** Null: no key is sent. */
   apiKeyEnv: z.string().nullable(),
   headers: z.record(z.string(), z.string()).default({}),
   generation: GenerationOptions.default({}),
-  /** USD for a million tokens, where the configuration says it. */
+  /** USD per million tokens; null if not configured. */
   prices: z
     .object({
       input: z.number(),
@@ -44,17 +43,17 @@ export const ModelSpec = z.object({
 });
 export type ModelSpec = z.infer<typeof ModelSpec>;
 
-/** What bounds a program a model wrote. */
+/** Limits of a program that a model wrote. */
 export const CodeModeLimits = z.object({
   timeoutMs: z.number().int().positive(),
   memoryMb: z.number().int().positive(),
-  /** Of what it prints and returns, for the model. */
+  /** For output and return value together. */
   outputChars: z.number().int().positive(),
 });
 export type CodeModeLimits = z.infer<typeof CodeModeLimits>;
 
 export const CodeMode = CodeModeLimits.extend({
-  /** Tools, by their exposed names, that stay ordinary tools beside it. */
+  /** Exposed names of tools that stay ordinary tools. */
   excludedTools: z.array(z.string()),
 });
 export type CodeMode = z.infer<typeof CodeMode>;

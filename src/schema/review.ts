@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ReviewId, RunId } from './ids.ts';
 import { Worktree } from './worktree.ts';
 
-/** What a role is for in a review loop. */
+/** The part of a role in a review loop. */
 export const AgentType = z.enum(['planning', 'coding', 'review']);
 export type AgentType = z.infer<typeof AgentType>;
 
@@ -10,8 +10,8 @@ export const FeedbackType = z.enum(['needs_work', 'suggestions', 'clarification'
 export type FeedbackType = z.infer<typeof FeedbackType>;
 
 /**
- * How a review ended: with feedback, with a pull request, or failed: its reviewer said nothing, broke, or took too long.
- * `cancelled`: somebody ended it, or the run it was for ended first.
+ * How a review ended: with feedback, with a pull request, or unsuccessfully because its reviewer sent nothing, failed or took too
+ * long. `cancelled`: a person cancelled it, or the reviewed run ended first.
  */
 export const ReviewOutcome = z.enum([
   ...FeedbackType.options,
@@ -23,28 +23,28 @@ export const ReviewOutcome = z.enum([
 ]);
 export type ReviewOutcome = z.infer<typeof ReviewOutcome>;
 
-/** Whose words a feedback is: the reviewer's, or those of a person in its place. */
+/** Who wrote the feedback: the reviewer, or a person in its place. */
 export const FeedbackBy = z.enum(['reviewer', 'user']);
 export type FeedbackBy = z.infer<typeof FeedbackBy>;
 
-/** One round: a coder asked, a reviewer was started. */
+/** One review round: a coder requested it, and a reviewer was started. */
 export const Review = z.object({
   id: ReviewId,
-  /** The task it belongs to: rounds are counted in it. */
+  /** Rounds are counted per lineage. */
   lineageId: RunId,
   coderId: RunId,
   reviewerId: RunId,
   /** From 1, within the lineage. */
   iteration: z.number(),
-  /** What was to be reviewed. */
+  /** The reviewed commit. */
   commit: z.string(),
   completionMessage: z.string().nullable(),
-  /** Null while it is open. */
+  /** Null while the review is open. */
   outcome: ReviewOutcome.nullable(),
-  /** Why, where the outcome is a failure. */
+  /** Why the review was unsuccessful. */
   reason: z.string().nullable(),
   feedback: z.string().nullable(),
-  /** Null while there is none. */
+  /** Null without feedback. */
   feedbackBy: FeedbackBy.nullable(),
   priority: z.string().nullable(),
   actionableItems: z.array(z.string()),
@@ -53,23 +53,23 @@ export const Review = z.object({
   requestedAt: z.number(),
   deadlineAt: z.number(),
   closedAt: z.number().nullable(),
-  /** The coder's turn that began with its outcome; null: not yet, or there was nobody to tell. */
+  /** The coder's turn that started with the outcome; null if it was not delivered, or not yet. */
   toldInTurn: z.number().nullable(),
 });
 export type Review = z.infer<typeof Review>;
 
-/** The name under which a reviewer's words are put on the coder's branch. */
+/** File on the coder's branch with the reviewer's feedback. */
 export const FEEDBACK_FILE = 'REVIEW_FEEDBACK.md';
 
-/** A branch that is to go from one commit to another. */
+/** Moves a branch from one commit to another. */
 export const BranchMove = z.object({ from: z.string(), to: z.string() });
 export type BranchMove = z.infer<typeof BranchMove>;
 
 const base = { id: z.string(), at: z.number() };
 
 /**
- * What is about to be changed in several places: in git and in the database, or in many runs. Written down before the first
- * and taken out with the last, so that whoever finds one knows what was under way.
+ * A change in several places: in git and the database, or in many runs. The intent is stored before the first step and deleted with
+ * the last one, so that the next hub can finish or undo an interrupted change.
  */
 export const Intent = z.discriminatedUnion('kind', [
   z.object({
@@ -79,7 +79,7 @@ export const Intent = z.discriminatedUnion('kind', [
     reviewerId: RunId,
     coderTree: Worktree,
     reviewerTree: Worktree,
-    /** Null: there was nothing to commit. */
+    /** Null if there was nothing to commit. */
     move: BranchMove.nullable(),
   }),
   z.object({
@@ -98,18 +98,18 @@ export const Intent = z.discriminatedUnion('kind', [
   z.object({
     ...base,
     kind: z.literal('abandon'),
-    /** Everybody at work on this task is to be stopped. */
+    /** All runs of this task are stopped. */
     lineageId: RunId,
     why: z.string(),
   }),
   z.object({
     ...base,
     kind: z.literal('create_pull_request'),
-    /** Who asked, and whose branch it is: a reviewer asks for the run it reviews. */
+    /** The run that asked, and the run that owns the branch. A reviewer asks for the run it reviews. */
     runId: RunId,
     ofRunId: RunId,
     tree: Worktree,
-    /** The feedback file goes first; null: there was none. */
+    /** Removes the feedback file from the branch; null if there was none. */
     move: BranchMove.nullable(),
   }),
   z.object({
@@ -119,14 +119,14 @@ export const Intent = z.discriminatedUnion('kind', [
     target: z.string(),
     from: z.string(),
     to: z.string(),
-    /** The work tree that has the target checked out and follows it; null: none has. */
+    /** The work tree that has the target checked out and is updated with it; null if there is none. */
     folder: z.string().nullable(),
     merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
   }),
   z.object({
     ...base,
     kind: z.literal('check'),
-    /** Where a merged result is tried out: nobody's work is in it. */
+    /** Temporary work tree for the check of a merged result. */
     tree: Worktree,
   }),
 ]);

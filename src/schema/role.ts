@@ -9,10 +9,10 @@ const names = z.union([
 ]);
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-/** Timers cannot be set further ahead. */
+/** Limit of Node's timers. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** Minutes and hours are easier to read in a role than milliseconds: `90s`, `15m`, `2h`; a bare number is seconds. */
+/** `90s`, `15m`, `2h`; a number without a unit is seconds. Result in milliseconds. */
 const duration = z
   .union([z.number(), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)?$/)])
   .transform(value => {
@@ -23,7 +23,7 @@ const duration = z
   .refine(ms => ms >= 1 && ms <= MAX_MS, 'must be from 1ms to 24 days')
   .transform(Math.round);
 
-/** The whole list of keys a role file may carry. */
+/** All keys of a role file. */
 export const RoleMeta = z.object({
   name: z.string().optional(),
   description: z.string().optional(),
@@ -40,7 +40,7 @@ export const RoleMeta = z.object({
   context: z.union([z.boolean(), names]).optional(),
   isolation: RoleIsolation.optional(),
   env: names.optional(),
-  // Yes or no and nothing else: whatever cannot be read must not grant.
+  // Strictly boolean: an unreadable value must not grant anything.
   spawn: z.boolean().optional(),
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
@@ -52,23 +52,23 @@ export interface Role {
   id: string;
   name: string;
   description: string;
-  /** The prompt: the file without its frontmatter. */
+  /** The prompt: the file's content after the frontmatter. */
   body: string;
   meta: RoleMeta;
   file: string;
-  /** Why the role cannot be run; its listing goes on under its id. */
+  /** Why the role cannot be run; it is still listed by its id. */
   fault: string | null;
-  /** Keys Squad does not know: other tools' role files carry some, but a misspelt limit must not go unseen. */
+  /** For example unknown keys: role files of other tools have some, but a misspelt limit must be noticed. */
   warnings: string[];
-  /** Keys that grant something and have no effect, because nobody has trusted the file they came in. */
+  /** Granting keys without effect, because the file is not trusted. */
   ungranted: (keyof RoleMeta)[];
-  /** What its file names under `mcp`, whether or not it has an effect. */
+  /** The file's `mcp` entries, whether or not they have an effect. */
   wantedMcp: string[];
 }
 
-/** Keys with which a file that came with a repository could reach beyond its prompt. */
+/** Keys that give a role more than a prompt. They need trust if the file came with a repository. */
 export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
-  // Reviews cost money, and pull requests speak in the user's name.
+  // Reviews cost money, and pull requests are made in the user's name.
   'type',
   'engine',
   'tools',
@@ -80,9 +80,9 @@ export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'approvals',
 ];
 
-/** Names that every engine and client takes for a tool and for a field. */
+/** Names that every engine and client accepts for tools and fields. */
 export const TEMPLATE_NAME = /^[a-z][a-z0-9_]{0,40}$/;
-/** Prompts are typed by people, who write them with dashes. */
+/** Prompt names may have dashes, because people type them. */
 export const PROMPT_NAME = /^[a-z][a-z0-9_-]{0,40}$/;
 
 const argument = z
@@ -91,10 +91,9 @@ const argument = z
     required: z.boolean().optional(),
     default: z.union([z.string(), z.number(), z.boolean()]).transform(String).optional(),
   })
-  // What must be given needs no value for when it is not.
+  // A required argument cannot have a default.
   .refine(({ required, default: value }) => !(required && value !== undefined));
 
-/** The keys of a prompt file. */
 export const PromptMeta = z.object({
   name: z.string().optional(),
   description: z.string().trim().min(1),
@@ -102,7 +101,7 @@ export const PromptMeta = z.object({
 });
 export type PromptMeta = z.infer<typeof PromptMeta>;
 
-/** The keys of a template file: those of a prompt, and those of a role that say how it is run. */
+/** Keys of a template file: those of a prompt, and the keys of a role that configure how it runs. */
 export const AgentTemplateMeta = PromptMeta.extend(
   RoleMeta.pick({
     engine: true,
@@ -123,24 +122,24 @@ export interface TemplateArgument {
   name: string;
   description: string;
   required: boolean;
-  /** What stands in its place when it is not given. */
+  /** Used if the argument is not given. */
   default: string;
 }
 
-/** A Markdown file that is a tool (it is run) or a prompt (it is handed to the client). */
+/** A Markdown file that is a tool (Squad runs it) or a prompt (the client gets its text). */
 export interface AgentTemplate {
   name: string;
   description: string;
   arguments: TemplateArgument[];
-  /** With `{{argument}}` where its value goes. */
+  /** Contains `{{argument}}` placeholders. */
   body: string;
-  /** How to run it; empty for a prompt. */
+  /** Empty for a prompt. */
   meta: RoleMeta;
   file: string;
   from: 'workspace' | 'user' | 'shipped';
   /** Why it cannot be used; it is still listed. */
   fault: string | null;
-  /** The fault is only that nobody has trusted the file it came in. */
+  /** The only fault is that the file is not trusted. */
   needsTrust: boolean;
   warnings: string[];
 }

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { RunId, SquadId } from './ids.ts';
 import { RunError, RunStatus, Usage } from './run.ts';
 
-/** How much a run wants somebody to look at it, most first: the order of every list of runs for people. */
+/** How much attention a run needs, most first. Lists of runs for people have this order. */
 export const Need = z.enum(['needs_you', 'failed', 'running', 'queued', 'done']);
 export type Need = z.infer<typeof Need>;
 
-/** A run at work that gives no sign, and since when. */
+/** A running run without activity. */
 export const Quiet = z.object({
   state: z.enum(['slow_start', 'silent', 'stalled', 'dead']),
   since: z.number(),
@@ -14,7 +14,7 @@ export const Quiet = z.object({
 });
 export type Quiet = z.infer<typeof Quiet>;
 
-/** A run in a list: small enough to be sent whole whenever anything of it changes. */
+/** A run in a list. Small enough to be sent as a whole whenever anything changes. */
 export const RunCard = z.object({
   id: RunId,
   squadId: SquadId,
@@ -22,38 +22,36 @@ export const RunCard = z.object({
   reviewOf: RunId.nullable(),
   lineageId: RunId,
   roleId: z.string().nullable(),
-  /** The one it is a call of. */
   subagent: z.string().nullable(),
   engine: z.string(),
   model: z.string().nullable(),
-  /** On one short line. */
+  /** One short line. */
   title: z.string(),
   workspace: z.string(),
   branch: z.string().nullable(),
   status: RunStatus,
   need: Need,
-  /** Open items of the inbox. */
+  /** Number of open inbox items. */
   asks: z.number(),
-  /** The oldest of those, on one line. */
+  /** The oldest open item, on one line. */
   asking: z
     .object({
       id: z.string(),
       kind: z.string(),
       question: z.string(),
-      /** There is more to read before an answer is given. */
+      /** There is more to read before answering. */
       hasDetails: z.boolean(),
       choices: z.array(z.string()),
     })
     .nullable(),
   quiet: Quiet.nullable(),
-  /** It is being stopped. */
   isStopping: z.boolean(),
   error: RunError.nullable(),
-  /** What it did last, while it is at work. */
+  /** The last activity of a running run. */
   activity: z.object({ text: z.string(), at: z.number() }).nullable(),
   turn: z.number(),
   usage: Usage.nullable(),
-  /** Lines of its work; null until its end, or where it cannot be told. */
+  /** Changed lines; null until the end, or if unknown. */
   lines: z.object({ insertions: z.number(), deletions: z.number() }).nullable(),
   verdict: z.enum(['verified', 'claimed', 'empty', 'contradicted']).nullable(),
   createdAt: z.number(),

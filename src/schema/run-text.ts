@@ -2,33 +2,33 @@ import { visibleLine } from '../base/text.ts';
 import type { EventBody } from './event.ts';
 import { shownStatus } from './shown-status.ts';
 
-/** What is to be known of a run to call it something: a row has its subagent among its options, what is made of rows beside its role. */
+/** Fields that name a run. A run has its subagent in its options; cards and summaries have it next to the role. */
 export type NamedRun = { roleId: string | null; engine: string } & (
   | { subagent: string | null }
   | { options: { subagent: string | null } }
 );
 
-/** Who a run is, wherever runs are shown: its role, the subagent it is a call of, or just its engine. */
+/** The name of a run wherever runs are shown: its role, its subagent or its engine. */
 export const runName = (run: NamedRun): string =>
   run.roleId ?? ('options' in run ? run.options : run).subagent ?? run.engine;
 
-/** How a face writes figures everywhere else. */
-interface FigureWords {
+/** How the terminal or the web UI formats figures. */
+interface FigureFormat {
   duration(ms: number): string;
   money(usd: number): string;
 }
 
-/** What an event says beside its type. An event that this build does not know yet says nothing. */
-export function describeEvent(body: EventBody, { duration, money }: FigureWords): string {
+/** The content of an event as text. Empty for an event of a newer version. */
+export function describeEvent(body: EventBody, { duration, money }: FigureFormat): string {
   switch (body.type) {
     case 'hub.started':
       return `version ${body.version}, pid ${body.pid}`;
     case 'hub.stopped':
       return body.reason;
     case 'hub.recovered':
-      return `${body.watched} at work, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
+      return `${body.watched} running, ${body.ended} ended, ${body.requeued} queued again, ${body.lost} lost`;
     case 'database.restored':
-      return restoredWords(body);
+      return describeRestored(body);
     case 'squad.created':
       return body.members === 1 ? '1 member' : `${body.members} members`;
     case 'run.queued':
@@ -38,9 +38,9 @@ export function describeEvent(body: EventBody, { duration, money }: FigureWords)
     case 'run.activity':
       return body.skipped === undefined
         ? body.text
-        : `${body.text} (before it ${body.skipped} more, too fast to be listed)`;
+        : `${body.text} (${body.skipped} earlier steps not listed)`;
     case 'run.quiet':
-      return body.state === null ? 'gives signs again' : `${body.state.replaceAll('_', ' ')}: ${body.text}`;
+      return body.state === null ? 'active again' : `${body.state.replaceAll('_', ' ')}: ${body.text}`;
     case 'run.budget':
       return `${money(body.spentUsd)} of ${money(body.budgetUsd)} for the ${body.scope}`;
     case 'run.stopping':
@@ -62,7 +62,7 @@ export function describeEvent(body: EventBody, { duration, money }: FigureWords)
     case 'review.closed':
       return `round ${body.iteration}: ${body.outcome.replaceAll('_', ' ')}${body.reason === null ? '' : `: ${body.reason}`}`;
     case 'review.limit_changed':
-      return body.limit === null ? 'as the setting says' : `${body.limit} rounds`;
+      return body.limit === null ? 'default' : `${body.limit} rounds`;
     case 'worktree.made':
       return `${body.branch} in ${body.path}`;
     case 'worktree.removed':
@@ -92,8 +92,7 @@ const queuedAs = ({ roleId, subagent }: { roleId: string | null; subagent?: stri
 
 const exit = (code: number | null) => (code === null ? '' : `, exit code ${code}`);
 
-/** The database's fault and the outcome for its runs, in one sentence. */
-export function restoredWords({
+export function describeRestored({
   why,
   restored,
   updated,
@@ -104,11 +103,11 @@ export function restoredWords({
   return [
     `${why}.`,
     `Restored from run folders: ${runs(restored)}; brought up to date: ${runs(updated)}.`,
-    ...(unrecorded > 0 ? [`Of ${runs(unrecorded)} little more than the output is known.`] : []),
+    ...(unrecorded > 0 ? [`For ${runs(unrecorded)} only the output could be recovered.`] : []),
     ...(kept === null ? [] : [`The damaged file is kept as ${kept}.`]),
   ].join(' ');
 }
 
-/** What a tool was given or gave back, as text for a reader: words as they are, values indented. */
+/** Input or output of a tool as text: strings unchanged, other values as indented JSON. */
 export const valueText = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');

@@ -1,16 +1,16 @@
 /**
- * A text as one word of a command that somebody may paste into a shell. Every command that is suggested quotes what it
- * inserts with this: names of files, branches and roles come from elsewhere, and `$(…)` in one must not run.
+ * Quotes a text as one word of a shell command. All suggested commands use this for what they insert: names of files, branches and
+ * roles are not under our control, and `$(…)` in one must not run when a user pastes the command.
  */
 export function shellWord(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (!CONTROL.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
-  // A line feed would end the command where it is shown, and other control characters are not shown as they are.
+  // A line feed would end the command, and other control characters are not displayed as they are.
   const escaped = word.replace(/[\\']/g, '\\$&').replace(new RegExp(CONTROL, 'gu'), bytesOf);
   return `$'${escaped}'`;
 }
 
-/** As bytes: what a code point beyond ASCII becomes depends on the locale. */
+/** As bytes, because the meaning of `\u` escapes beyond ASCII depends on the locale. */
 const bytesOf = (sign: string): string =>
   [...new TextEncoder().encode(sign)].map(byte => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 

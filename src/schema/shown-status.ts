@@ -2,7 +2,7 @@ import type { RunError, RunStatus, ShownStatus } from './run.ts';
 
 export type { ShownStatus };
 
-/** The error of such a run, which is otherwise `completed`. */
+/** Error of a completed run that reached its review limit. */
 export const REVIEW_LIMIT = 'REVIEW_LIMIT_EXCEEDED';
 
 interface Ended {

@@ -1,22 +1,22 @@
 import type { ModelType } from './model-spec.ts';
 
-/** Who makes a model, or whose format its server speaks, in a subagent's file. */
+/** Values of a model's `type` in a subagent file: its provider, or the API format of its server. */
 export const SUBAGENT_MODEL_TYPES = [
   ...(['anthropic', 'openai', 'responses', 'gemini', 'google'] as const),
   ...(['groq', 'cerebras', 'openrouter', 'zai'] as const),
 ] as const;
 export type SubagentModelType = (typeof SUBAGENT_MODEL_TYPES)[number];
 
-/** What clients take as the name of a tool. */
+/** Tool names that clients accept. */
 export const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Who makes the models of a wire format, and where the makers' own tools look for key and address. */
+/** Default address of an API format, and the variables in which the provider's own tools look for key and address. */
 interface ModelProvider {
   address: string;
-  /** Any of them will do; the first is the usual one. */
+  /** The first one is the default. */
   keyVariables: readonly [string, ...string[]];
   addressVariables: readonly string[];
-  /** People leave the version out of its address even after a path: the makers' tools add it themselves. */
+  /** Add the API version to an address without one, even after a path, as the provider's own tools do. */
   addsVersion: boolean;
 }
 
@@ -44,7 +44,7 @@ export const MODEL_PROVIDERS: Readonly<Record<ModelType, ModelProvider>> = {
   },
 };
 
-/** The variable that holds its key; where none is set, the usual one. */
+/** The variable that holds the key, or the default variable if none is set. */
 export function keyVariable(type: ModelType, env: Readonly<Record<string, string | undefined>>): string {
   const { keyVariables } = MODEL_PROVIDERS[type];
   return keyVariables.find(name => env[name]) ?? keyVariables[0];

@@ -1,10 +1,10 @@
 import { SquadError } from './error.ts';
 
-/** Tools come in sets, because every client pays for each of them in its context. */
+/** Tools are grouped into sets, because every tool takes space in the context of every client. */
 export const TOOLSETS = ['core', 'team', 'templates'] as const;
 export type Toolset = (typeof TOOLSETS)[number];
 
-/** `core,templates` as somebody wrote it; null when no set is named. Throws INVALID_INPUT. */
+/** Parses `core,templates`. Null if no set is named. Throws INVALID_INPUT. */
 export function toolsetsIn(text: string | undefined): readonly Toolset[] | null {
   const names = (text ?? '')
     .split(',')
@@ -19,6 +19,6 @@ function known(name: string): Toolset {
   if (found) return found;
   const shown = name.length > 40 ? `${name.slice(0, 40).toWellFormed()}…` : name;
   throw new SquadError('INVALID_INPUT', `There is no toolset "${shown}"`, {
-    suggestions: [`Toolsets are ${TOOLSETS.join(', ')}; several with commas between them.`],
+    suggestions: [`Use one or more of ${TOOLSETS.join(', ')}, separated by commas.`],
   });
 }

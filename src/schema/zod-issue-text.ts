@@ -1,16 +1,16 @@
 import type { z } from 'zod';
 
-/** What a value must be, in words that are read after its name: for `safeParse(value, { error: problemWords })`. */
+/** Describes an issue as a clause that follows the value's name: for `safeParse(value, { error: describeZodIssue })`. */
 export const describeZodIssue: z.core.$ZodErrorMap = issue => {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined
-        ? `is missing; it must be ${kindWord(issue.expected)}`
-        : `must be ${kindWord(issue.expected)}${unlike(issue.input)}`;
+        ? `is missing; it must be ${kindText(issue.expected)}`
+        : `must be ${kindText(issue.expected)}${butNot(issue.input)}`;
     case 'invalid_value':
       return `${issue.input === undefined ? 'is missing; it ' : ''}must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`;
     case 'too_small':
-      return smallWords(issue);
+      return describeTooSmall(issue);
     case 'too_big':
       return `must ${amount(issue.origin, issue.inclusive === false ? 'fewer than' : 'at most', issue.maximum)}`;
     case 'not_multiple_of':
@@ -22,15 +22,15 @@ export const describeZodIssue: z.core.$ZodErrorMap = issue => {
     case 'unrecognized_keys':
       return `must not have ${issue.keys.map(key => JSON.stringify(key)).join(', ')}`;
     case 'invalid_key':
-      return 'has a name that it cannot have';
+      return 'has an invalid name';
     case 'invalid_union':
-      return unionWords(issue.errors, issue.input);
+      return describeUnion(issue.errors, issue.input);
     default:
       return undefined;
   }
 };
 
-function smallWords({
+function describeTooSmall({
   origin,
   minimum,
   inclusive,
@@ -46,16 +46,16 @@ function amount(origin: string, bound: string, count: number | bigint): string {
   return `be ${bound} ${count}`;
 }
 
-/** Of several forms, the kinds they are of; a form of the right kind says what is the matter itself. */
-function unionWords(forms: readonly (readonly z.core.$ZodIssue[])[], input: unknown): string {
+/** Lists the kinds of all variants, or describes the problem with the first variant of the right kind. */
+function describeUnion(forms: readonly (readonly z.core.$ZodIssue[])[], input: unknown): string {
   const isOfKind = (issue: z.core.$ZodIssue) => issue.path.length === 0 && issue.code === 'invalid_type';
   const fitting = forms.find(issues => !issues.some(isOfKind));
   if (fitting?.[0]) return fitting[0].message;
   const kinds = forms
     .flat()
-    .flatMap(issue => (issue.code === 'invalid_type' ? kindWord(issue.expected) : []));
+    .flatMap(issue => (issue.code === 'invalid_type' ? kindText(issue.expected) : []));
   const wanted = `must be ${[...new Set(kinds)].join(' or ')}`;
-  return input === undefined ? `is missing; it ${wanted}` : `${wanted}${unlike(input)}`;
+  return input === undefined ? `is missing; it ${wanted}` : `${wanted}${butNot(input)}`;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -64,17 +64,17 @@ const KINDS: Readonly<Record<string, string>> = {
   int: 'a whole number',
   boolean: 'true or false',
   array: 'a list',
-  object: 'an object with names and values',
-  record: 'an object with names and values',
+  object: 'an object',
+  record: 'an object',
   null: 'null',
 };
 
-const kindWord = (kind: string): string => (Object.hasOwn(KINDS, kind) ? KINDS[kind]! : kind);
+const kindText = (kind: string): string => (Object.hasOwn(KINDS, kind) ? KINDS[kind]! : kind);
 
-/** The value itself is not repeated: it may be a secret. */
-function unlike(input: unknown): string {
+/** Does not quote the value, which may be a secret. */
+function butNot(input: unknown): string {
   if (input === null) return ', not null';
   if (Array.isArray(input)) return ', not a list';
   if (typeof input === 'number' && !Number.isInteger(input)) return ', not a fraction';
-  return typeof input === 'boolean' ? ', not true or false' : `, not ${kindWord(typeof input)}`;
+  return typeof input === 'boolean' ? ', not true or false' : `, not ${kindText(typeof input)}`;
 }

@@ -1,34 +1,25 @@
-import type { ColumnDefinitionBuilder, Kysely, Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { SquadError } from '../schema/error.ts';
 import type { NewEventRow, Tables } from './tables.ts';
 
-/** Everything that differs from one database to the other. What is not here is written once, in Kysely. */
+/** What Kysely cannot express. Everything else uses `db`. */
 export interface Backend {
   db: Kysely<Tables>;
-  words: ColumnTypes;
-  /** Appends inside the open transaction and returns the numbers given, which hold only once it has committed. */
+  /** Appends inside the open transaction. The returned numbers are valid only after it has committed. */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
-  /** The number of the last event that was ever appended, pruned ones included. */
+  /** The number of the last event ever appended, including pruned ones. */
   lastSequence(): number;
-  /** Numbers up to this one are not given again. */
+  /** Numbers up to this one are not used again. */
   skipTo(trx: Transaction<Tables>, seq: number): Promise<void>;
-  /** Checks the whole file, which takes seconds for a large one. Returns the fault; null: there is none. */
+  /** Checks the whole file, which takes seconds for a large one. Returns the fault, or null. */
   fault(): string | null;
   failureOf(thrown: unknown): Failure;
   close(): Promise<void>;
 }
 
-/** The few words of a table definition the databases do not share. */
-export interface ColumnTypes {
-  sequenceType: 'integer' | 'bigserial';
-  sequence(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder;
-  /** SQL for a field of a column that holds a JSON object. */
-  jsonField(column: string, field: string): string;
-}
-
 /**
- * locked: another process is writing; full: no room on the disk; both may pass by themselves.
- * refused: this one change is at fault. broken: nothing can be written or read now.
+ * locked: another process is writing. full: the disk is full. Retrying may help with both.
+ * refused: this one change is at fault. broken: the database cannot be used now.
  */
 export interface Failure {
   kind: 'locked' | 'full' | 'refused' | 'broken';

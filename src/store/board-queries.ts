@@ -10,8 +10,8 @@ import type { Tables } from './tables.ts';
 type Db = Kysely<Tables>;
 type Runs = ExpressionBuilder<Tables, 'runs'>;
 
-const MAX_TEXT_LENGTH = 16;
-/** More than databases take as values of one statement is never asked for; this is well below. */
+const MAX_SEARCH_TERMS = 16;
+/** SQLite limits the number of values in one statement. */
 const AT_ONCE = 500;
 
 export async function endedRuns(db: Db, filter: EndedFilter): Promise<Run[]> {
@@ -149,7 +149,7 @@ function inPart(eb: Runs, part: EndedFilter['part'], at: number): Expression<Sql
   }
 }
 
-/** What came of the task while the run was at work does not take it up again. */
+/** A later run of the same task. Runs that were created while this one was running do not count. */
 function laterOfTask(eb: Runs, until?: number): Expression<SqlBool> {
   let later = eb
     .selectFrom('runs as later')
@@ -162,15 +162,15 @@ function laterOfTask(eb: Runs, until?: number): Expression<SqlBool> {
 }
 
 function matching(eb: Runs, { workspace, squadId, q = '' }: BoardFilter): Expression<SqlBool>[] {
-  const words = q
+  const terms = q
     .split(/\s+/)
-    .filter(word => word !== '')
-    .slice(0, MAX_TEXT_LENGTH);
+    .filter(term => term !== '')
+    .slice(0, MAX_SEARCH_TERMS);
   return [
     ...(workspace === undefined ? [] : [eb('workspace', '=', workspace)]),
     ...(squadId === undefined ? [] : [eb('squad_id', '=', squadId)]),
-    ...words.map(word => {
-      const pattern = `%${word.replace(/[\\%_]/g, '\\$&')}%`;
+    ...terms.map(term => {
+      const pattern = `%${term.replace(/[\\%_]/g, '\\$&')}%`;
       return eb.or(SEARCHED.map(column => sql<SqlBool>`${column} like ${pattern} escape '\\'`));
     }),
   ];

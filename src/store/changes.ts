@@ -1,40 +1,28 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
-import { itemToRow } from './inbox-queries.ts';
-import { intentToRow, reviewToRow } from './review-queries.ts';
-import { chatToRow, eventToRow, runToRow, squadToRow, turnToRow } from './rows.ts';
-import type {
-  ChatRow,
-  InboxRow,
-  IntentRow,
-  NewEventRow,
-  ReviewRow,
-  RunRow,
-  SquadRow,
-  Tables,
-  TurnRow,
-} from './tables.ts';
+import { intentToRow } from './review-queries.ts';
+import {
+  type ChatRow,
+  chatToRow,
+  eventToRow,
+  itemToRow,
+  reviewToRow,
+  runToRow,
+  squadToRow,
+  type TurnRow,
+  turnToRow,
+} from './rows.ts';
+import type { Tables } from './tables.ts';
 
 type Trx = Transaction<Tables>;
 
 type ReviewLimit = NonNullable<Change['reviewLimits']>[number];
 
-interface Rows {
-  squads: SquadRow[];
-  runs: RunRow[];
-  turns: TurnRow[];
-  chats: ChatRow[];
-  reviews: ReviewRow[];
-  inbox: InboxRow[];
-  intents: IntentRow[];
-  intentsDone: string[];
-  reviewLimits: ReviewLimit[];
-  events: NewEventRow[];
-}
+type Rows = ReturnType<typeof toRows>;
 
-/** Taken when the change is given: it is written a moment later, and must be written as it was. */
-export const toRows = (change: Change): Rows => ({
+/** Copies the change when it is given. It is written a moment later, and the caller may change its objects until then. */
+export const toRows = (change: Change) => ({
   squads: change.squads?.map(squadToRow) ?? [],
   runs: change.runs?.map(runToRow) ?? [],
   turns: change.turns?.map(turnToRow) ?? [],
@@ -48,17 +36,17 @@ export const toRows = (change: Change): Rows => ({
 });
 
 /**
- * Squads before runs before turns and reviews, because each names one of those before. One row a statement: its text is then always
- * the same and stays prepared. Returns the numbers of the events.
+ * Writes squads before runs before turns and reviews, because each refers to an earlier one. One row per statement: the SQL text is
+ * then always the same and stays prepared. Returns the numbers of the events.
  */
 export async function putRows(trx: Trx, backend: Backend, rows: Rows): Promise<number[]> {
-  for (const row of rows.squads) await putSquad(trx, row);
-  for (const row of rows.runs) await putRun(trx, row);
+  await putById(trx, 'squads', rows.squads);
+  await putById(trx, 'runs', rows.runs);
   for (const row of rows.turns) await putTurn(trx, row);
   for (const row of rows.chats) await putChat(trx, row);
-  for (const row of rows.reviews) await putReview(trx, row);
-  for (const row of rows.inbox) await putItem(trx, row);
-  for (const row of rows.intents) await putIntent(trx, row);
+  await putById(trx, 'reviews', rows.reviews);
+  await putById(trx, 'inbox', rows.inbox);
+  await putById(trx, 'intents', rows.intents);
   for (const id of rows.intentsDone) await trx.deleteFrom('intents').where('id', '=', id).execute();
   for (const limit of rows.reviewLimits) await putReviewLimit(trx, limit);
   return rows.events.length > 0 ? backend.append(trx, rows.events) : [];
@@ -76,19 +64,23 @@ export async function putSetting(trx: Trx, key: string, value: string | null): P
     .execute();
 }
 
-const putSquad = (trx: Trx, { id, ...rest }: SquadRow) =>
-  trx
-    .insertInto('squads')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
-    .execute();
+/** Tables with the primary key `id` whose rows are replaced as a whole. */
+type TableById = 'squads' | 'runs' | 'reviews' | 'inbox' | 'intents';
 
-const putRun = (trx: Trx, { id, ...rest }: RunRow) =>
-  trx
-    .insertInto('runs')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
-    .execute();
+async function putById<Table extends TableById>(
+  trx: Trx,
+  table: Table,
+  rows: readonly Tables[Table][],
+): Promise<void> {
+  for (const row of rows) {
+    const { id, ...rest } = row as Tables['intents'];
+    await trx
+      .insertInto(table as 'intents')
+      .values({ id, ...rest })
+      .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
+      .execute();
+  }
+}
 
 const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
   trx
@@ -97,7 +89,7 @@ const putTurn = (trx: Trx, { run_id, number, ...rest }: TurnRow) =>
     .onConflict(conflict => conflict.columns(['run_id', 'number']).doUpdateSet(rest))
     .execute();
 
-/** A chat begins once, and a turn that reported nothing says nothing about what the chat has used. */
+/** `created_at` stays as it was. A turn without reported usage does not clear the totals of the chat. */
 const putChat = (trx: Trx, row: ChatRow) =>
   trx
     .insertInto('chats')
@@ -109,27 +101,6 @@ const putChat = (trx: Trx, row: ChatRow) =>
         totals: fn.coalesce('excluded.totals', 'chats.totals'),
       })),
     )
-    .execute();
-
-const putReview = (trx: Trx, { id, ...rest }: ReviewRow) =>
-  trx
-    .insertInto('reviews')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
-    .execute();
-
-const putItem = (trx: Trx, { id, ...rest }: InboxRow) =>
-  trx
-    .insertInto('inbox')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
-    .execute();
-
-const putIntent = (trx: Trx, { id, ...rest }: IntentRow) =>
-  trx
-    .insertInto('intents')
-    .values({ id, ...rest })
-    .onConflict(conflict => conflict.column('id').doUpdateSet(rest))
     .execute();
 
 async function putReviewLimit(trx: Trx, { lineageId, limit }: ReviewLimit): Promise<void> {

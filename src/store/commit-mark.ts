@@ -2,25 +2,25 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync
 import { dirname } from 'node:path';
 import { z } from 'zod';
 
-/** What the database must hold. It is kept outside the database, with the run folders. */
+/** What the database must contain. Stored outside the database, with the run folders. */
 const Mark = z.object({
-  /** The last event that was committed, and its time. */
+  /** Number and time of the last committed event. */
   seq: z.number(),
   at: z.number(),
-  /** The file they were committed to. */
+  /** Path of the database file. */
   database: z.string(),
-  /** Why the database must be rebuilt before it is used again; null: it need not. */
+  /** Why the database must be rebuilt before it is used again; null if it need not. */
   damage: z.string().nullable(),
   settings: z.record(z.string(), z.string()),
 });
 export type Mark = z.infer<typeof Mark>;
 
-/** Numbers are padded to this width, so that they can be overwritten in place. */
+/** Numbers are padded to this width to overwrite them in place. */
 const WIDTH = 16;
 
 /**
- * A small file that is a step ahead of a database that lost commits. It is overwritten in place, without a sync, because
- * it is written for every commit: a killed hub leaves it exact, and after a power failure it may be older than the database.
+ * A small file that shows when a database has lost commits. It is overwritten in place, without a sync, because it is written for
+ * every commit. After a killed hub it is exact; after a power failure it may be older than the database.
  */
 export class CommitMark {
   readonly file: string;
@@ -31,16 +31,16 @@ export class CommitMark {
     this.file = file;
   }
 
-  /** Null when there is none, or it cannot be read. */
+  /** Null if there is no readable mark. */
   read(): Mark | null {
     try {
       return Mark.safeParse(JSON.parse(readFileSync(this.file, 'utf8'))).data ?? null;
     } catch {
-      return null; // no mark means that every run folder is compared, which is slower and as safe
+      return null; // without a mark every run folder is compared, which is slower and as safe
     }
   }
 
-  /** From here on the mark is this one. Throws when it cannot be written. */
+  /** Throws if the file cannot be written. */
   replace(mark: Mark): void {
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
     const { seq, at, ...rest } = mark;
@@ -58,7 +58,7 @@ export class CommitMark {
     try {
       writeSync(this.#fd, head(seq, at), 0);
     } catch {
-      // An older mark notices less; the commit itself is safe.
+      // An outdated mark detects fewer lost commits. The commit itself is safe.
     }
   }
 

@@ -44,7 +44,6 @@ const Content = z.array(TracePart);
 type Db = Kysely<Tables>;
 type Trx = Transaction<Tables>;
 
-/** Rows that are ready, because they are written a moment later and must be written as they were. */
 export async function putMessages(trx: Trx, rows: MessageRow[], ofRuns: ConversationRow[]): Promise<void> {
   for (const row of ofRuns)
     await trx
@@ -60,7 +59,7 @@ export async function putMessages(trx: Trx, rows: MessageRow[], ofRuns: Conversa
       .execute();
 }
 
-/** One for each run that these are of. */
+/** One row for each run that has messages here. */
 export function conversationsOf(messages: readonly PlacedMessage[]): ConversationRow[] {
   const first = new Map<RunId, PlacedMessage>();
   for (const message of messages) if (!first.has(message.runId)) first.set(message.runId, message);

@@ -1,16 +1,16 @@
 import { type Kysely, sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
-import type { Backend, ColumnTypes } from './backend.ts';
+import type { Backend } from './backend.ts';
 import type { Tables } from './tables.ts';
 
-/** The tables under the names that programs written for an MCP coordination server query. Read-only; see docs/guides/runs/watching.md. */
-async function coordinationViews(db: Kysely<Tables>, { jsonField }: ColumnTypes): Promise<void> {
+/** Read-only views with the table names of MCP coordination servers, for programs that query those; see docs/guides/runs/watching.md. */
+async function coordinationViews(db: Kysely<Tables>): Promise<void> {
   const view = (name: string, select: string) => sql.raw(`create view ${name} as ${select}`).execute(db);
 
   await view(
     'instances',
     `select id, type, status, role_id, engine, model, task, workspace, directory,
-       ${jsonField('worktree', 'path')} as worktree_path, ${jsonField('worktree', 'branch')} as branch_name,
+       json_extract(worktree, '$.path') as worktree_path, json_extract(worktree, '$.branch') as branch_name,
        parent_id as parent_instance, lineage_id, squad_id, client, cost_usd, created_at, started_at, ended_at
      from runs`,
   );
@@ -28,12 +28,12 @@ async function coordinationViews(db: Kysely<Tables>, { jsonField }: ColumnTypes)
   await view(
     'mcp_events',
     `select seq as id, at as created_at, run_id as instance_id, type as event_type,
-       ${jsonField('data', 'tool')} as tool_name, ${jsonField('data', 'ok')} as success,
-       ${jsonField('data', 'code')} as error_code, data
+       json_extract(data, '$.tool') as tool_name, json_extract(data, '$.ok') as success,
+       json_extract(data, '$.code') as error_code, data
      from events`,
   );
 
-  // The settings table holds only what somebody changed; the limits of reviews are read from here, so they are always there.
+  // The settings table holds only changed settings. Programs read the review limits here, so their defaults are included.
   await view(
     'user_config',
     `select key, value, 0 as is_encrypted from settings
@@ -182,7 +182,7 @@ async function reviews(db: Kysely<Tables>): Promise<void> {
     .execute();
 }
 
-export async function runsAndEvents(db: Kysely<Tables>, words: ColumnTypes): Promise<void> {
+export async function runsAndEvents(db: Kysely<Tables>): Promise<void> {
   await db.schema
     .createTable('squads')
     .addColumn('id', 'text', column => column.primaryKey().notNull())
@@ -255,7 +255,7 @@ export async function runsAndEvents(db: Kysely<Tables>, words: ColumnTypes): Pro
 
   await db.schema
     .createTable('events')
-    .addColumn('seq', words.sequenceType, words.sequence)
+    .addColumn('seq', 'integer', column => column.primaryKey().autoIncrement())
     .addColumn('at', 'bigint', column => column.notNull())
     .addColumn('run_id', 'text')
     .addColumn('squad_id', 'text')
@@ -309,10 +309,10 @@ export async function toolPins(db: Kysely<Tables>): Promise<void> {
 
 interface Migration {
   name: string;
-  up(db: Kysely<Tables>, words: ColumnTypes): Promise<void>;
+  up(db: Kysely<Tables>): Promise<void>;
 }
 
-/** In the order they are applied. A name that was ever released stays, and what it does stays the same. */
+/** In order of application. A released migration never changes its name or content. */
 const MIGRATIONS: Migration[] = [
   { name: '001-runs-and-events', up: runsAndEvents },
   { name: '002-tool-pins', up: toolPins },
@@ -323,7 +323,7 @@ const MIGRATIONS: Migration[] = [
   { name: '007-coordination-views', up: coordinationViews },
 ];
 
-/** Brings the database to this build's shape, all at once or not at all. */
+/** Applies all missing migrations in one transaction. */
 export async function migrate(backend: Backend, file: string, version: string): Promise<void> {
   await backend.db.transaction().execute(async trx => {
     await makeRecord(trx);
@@ -333,7 +333,7 @@ export async function migrate(backend: Backend, file: string, version: string): 
 
     for (const migration of MIGRATIONS) {
       if (applied.some(({ name }) => name === migration.name)) continue;
-      await migration.up(trx, backend.words);
+      await migration.up(trx);
       await trx
         .insertInto('migrations')
         .values({ name: migration.name, applied_at: Date.now(), version })
@@ -359,8 +359,8 @@ function tooNew(file: string, ours: string, theirs: string): SquadError {
     {
       suggestions: [
         `Upgrade Squad to ${theirs} or later.`,
-        'If the newer one is still running, stop its hub with `squad hub stop`.',
-        'To keep both, give this one its own SQUAD_HOME or MCP_DATABASE_PATH.',
+        'If the newer version is still running, stop its hub with `squad hub stop`.',
+        'To use both versions, give this one its own SQUAD_HOME or MCP_DATABASE_PATH.',
       ],
     },
   );

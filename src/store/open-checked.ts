@@ -14,18 +14,18 @@ import { storeOn } from './store.ts';
 export interface CheckedOptions extends Omit<StoreOptions, 'busyRetryMs'> {
   mark: CommitMark;
   source: RunSource;
-  /** Runs are about to be restored, which takes a while where there are many. */
+  /** Called before runs are restored, which takes a while if there are many. */
   onRestore(why: string): void;
-  /** Damage shows while the database is in use: nothing more should be done with it, and the next start rebuilds it. */
+  /** Called when damage is found in use. The database should not be used any more; the next start rebuilds it. */
   onDamage(error: SquadError): void;
 }
 
-/** Ended runs are compared when their folder changed this long before the last event that is left, or later: clocks differ and are set. */
+/** Ended runs are compared if their folder changed less than this before the last remaining event: clocks differ and are adjusted. */
 const MARGIN_MS = 60_000;
 
 /**
- * Opens the database and compares it with the mark beside the run folders. Commits that were lost with it (a lost -wal file,
- * an older copy, no file at all) are restored from the run folders; a damaged file is rebuilt.
+ * Opens the database and compares it with the mark in the home folder. Lost commits (a missing -wal file, an older copy, no file at
+ * all) are restored from the run folders. A damaged file is rebuilt.
  */
 export async function openCheckedStore({
   mark,
@@ -64,7 +64,7 @@ export async function openCheckedStore({
   return { store: await markedStore(backend, path, mark, onDamage), restored };
 }
 
-/** A file is checked as a whole only when it is known to be out of date: that reads all of it. */
+/** Checks the whole file only if it is out of date, because that reads all of it. */
 async function openUndamaged(
   open: () => Promise<Backend>,
   expected: Mark | null,
@@ -85,7 +85,7 @@ async function openUndamaged(
   }
 }
 
-/** The database ends before the mark, or has another event in the mark's place. */
+/** The database ends before the mark, or has another event with the mark's number. */
 async function isBehind({ db, lastSequence }: Backend, expected: Mark | null): Promise<boolean> {
   if (!expected) return false;
   if (lastSequence() < expected.seq) return true;
@@ -99,11 +99,11 @@ interface Loss {
   since: number;
 }
 
-/** Null: it holds all that it must hold. */
+/** Null if nothing was lost. */
 async function lossOf(backend: Backend, path: string, expected: Mark | null): Promise<Loss | null> {
   if (!expected)
     return {
-      why: `The database ${path} did not have every run of this home`,
+      why: `The database ${path} did not have all runs of this home`,
       ...{ isBehind: false, since: Number.POSITIVE_INFINITY },
     };
   if (!(await isBehind(backend, expected))) return null;

@@ -78,7 +78,7 @@ describe('a damaged file', () => {
     await expect(openStore({ file, version: '1.2.3' })).rejects.toMatchObject({
       code: 'DATABASE_CORRUPT',
       message: expect.stringContaining(file),
-      suggestions: expect.arrayContaining([expect.stringContaining('aside')]),
+      suggestions: expect.arrayContaining([expect.stringContaining('renamed and kept')]),
     });
     expect(readFileSync(file).equals(before)).toBe(true);
   });

@@ -13,9 +13,9 @@ export const BUSY_RETRY_MS = 10_000;
 
 export interface StoreOptions {
   file: string;
-  /** Of this Squad, recorded with each migration it applies. */
+  /** Version of Squad, recorded with each migration. */
   version: string;
-  /** How long a locked database or a full disk is waited out before it is an error. */
+  /** How long to retry on a locked database or a full disk. */
   busyRetryMs?: number;
 }
 
@@ -27,7 +27,7 @@ export async function openStore({
   return storeOn(await openBackend(resolve(file), version, busyRetryMs), busyRetryMs);
 }
 
-/** With its tables in place. */
+/** Opens and migrates. */
 export function openBackend(path: string, version: string, windowMs: number): Promise<Backend> {
   const open = async () => {
     const backend = openSqlite(path);

@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts';
 
 export const LIVE = RunStatus.options.filter(status => !isEnd(status));
 
-/** The subagent that a run is a call of: it is among the options of its row. */
+/** Name of the subagent, for a run that is a call of one. */
 export const subagentColumn = sql<string | null>`json_extract(runs.options, '$.subagent')`;
 
 type Db = Kysely<Tables>;
@@ -54,7 +54,7 @@ export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
 
 export async function liveRuns(db: Db): Promise<Run[]> {
   const query = db.selectFrom('runs').selectAll().where('status', 'in', LIVE);
-  // Members of a squad have one moment in common; they wait, and start, in the order they were asked for.
+  // Members of a squad have the same creation time. They wait and start in the order of the request.
   const inOrder = query.orderBy('created_at').orderBy('squad_id').orderBy('position');
   return (await inOrder.execute()).map(rowToRun);
 }

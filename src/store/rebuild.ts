@@ -26,8 +26,8 @@ interface Damage {
 }
 
 /**
- * Makes a new database of what can be read of the damaged one and of the run folders, and puts it in its place. The damaged
- * files are moved aside. Killed at any point, it is begun again or finished at the next start.
+ * Builds a new database from the readable parts of the damaged one and the run folders, and replaces the damaged one, which is
+ * renamed. If the process is killed at any point, the next start begins again or finishes the swap.
  */
 export async function rebuild(path: string, source: RunSource, damage: Damage): Promise<Restored | null> {
   const building = `${path}.building`;
@@ -55,7 +55,7 @@ async function build(
   removeParts(building);
   const empty = openSqlite(building);
   await migrate(empty, building, version).finally(() => empty.close());
-  // SQLite would take an empty file for a new database and remove the log beside it.
+  // SQLite would treat an empty file as a new database and delete its -wal file.
   if (statSync(path, { throwIfNoEntry: false })?.size) salvage(path, building);
   const backend = openSqlite(building);
   try {
@@ -66,7 +66,7 @@ async function build(
   }
 }
 
-/** Puts a database that was rebuilt in its place, whichever of these steps were done before. */
+/** Replaces the database by the rebuilt one, whichever of these steps were done before a kill. */
 export function finishSwap(path: string): void {
   const rebuilt = rebuiltName(path);
   const at = statSync(rebuilt, { throwIfNoEntry: false })?.mtimeMs;

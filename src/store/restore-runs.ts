@@ -11,21 +11,21 @@ import type { Tables } from './tables.ts';
 
 type Trx = Transaction<Tables>;
 
-/** How the database was found, and what was done about it. */
+/** What was wrong with the database, and what was restored. */
 export type Restored = Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>;
 
 interface Found extends Pick<Restored, 'why' | 'kept'> {
-  /** What the database must hold; null: that is not known. */
+  /** Null if it is unknown what the database must contain. */
   mark: Mark | null;
-  /** It lost commits: its unfinished intents and its settings are out of date. */
+  /** The database lost commits, so its unfinished intents and its settings are out of date. */
   isBehind: boolean;
-  /** Ended runs are compared with their records too, where the folder changed after this time. */
+  /** Ended runs are also compared with their records if their folder changed after this time. */
   since: number;
 }
 
 /**
- * Brings the database up to what the run folders say: one transaction, which also says so in an event. Null when nothing was
- * missing and nothing was known to be.
+ * Restores missing rows from the run folders, in one transaction that also records an event. Returns null if nothing was missing
+ * and the database was not known to be damaged or behind.
  */
 export function restoreRuns(
   backend: Backend,
@@ -43,7 +43,7 @@ export function restoreRuns(
       if (status !== undefined && isEnd(status) && changedAt < since) continue;
       const record = await source.record(runId);
       if (record) {
-        // The rows of a run and its events go together, unless single pages were damaged.
+        // A run and its events are lost together, unless single pages were damaged.
         const isWholeMissing = status === undefined && kept === null;
         const missing = isWholeMissing ? record.events : await missingEvents(trx, runId, record);
         const isOlder = status !== undefined && isEnd(status) && !isEnd(record.run.status);
@@ -60,7 +60,7 @@ export function restoreRuns(
     }
     const isNothing = Object.values(counts).every(count => count === 0);
     if (isBehind || (!mark && !isNothing)) {
-      // An intent of an older state may have been carried out since; to take it back now could undo work.
+      // An intent of an older state may have been carried out since. Rolling it back now could undo work.
       await trx.deleteFrom('intents').execute();
       if (mark) await replaceSettings(trx, mark.settings);
     }
@@ -79,7 +79,7 @@ async function put(
   why: string,
 ): Promise<void> {
   const { squad, turns, reviews } = record;
-  const note = `Restored from its folder: ${why}. What it asked, its activity and its tool calls until then may be missing.`;
+  const note = `Restored from its folder: ${why}. Earlier questions, activity and tool calls may be missing.`;
   const run = { ...record.run, notes: [...record.run.notes, note] };
   const chats: RunRecord['chats'] = [];
   for (const chat of record.chats) if (await mayTake(trx, chat, run.id)) chats.push(chat);
@@ -87,7 +87,7 @@ async function put(
   await putRows(trx, backend, toRows({ squads: [squad], runs: [run], turns, chats, reviews, events: ofRun }));
 }
 
-/** For a run whose own row could be read: adds rows about it that could not. True when there were any. */
+/** Adds missing turns, chats and reviews of a run whose own row is intact. Returns whether there were any. */
 async function fillIn(trx: Trx, { turns, chats, reviews }: RunRecord): Promise<boolean> {
   const rows = toRows({ turns, chats, reviews, events: [] });
   const results = [];
@@ -102,7 +102,7 @@ async function fillIn(trx: Trx, { turns, chats, reviews }: RunRecord): Promise<b
 
 const ignore = <T extends { doNothing(): R }, R>(conflict: T): R => conflict.doNothing();
 
-/** A run that let go of a chat must not take it from the run that holds it since. */
+/** A run that has released a chat must not take it from the run that holds it now. */
 async function mayTake(trx: Trx, { id, runId }: RunRecord['chats'][number], ofRun: RunId): Promise<boolean> {
   const chat = await trx.selectFrom('chats').select('run_id').where('id', '=', id).executeTakeFirst();
   return !chat || runId !== null || chat.run_id === null || chat.run_id === ofRun;

@@ -1,155 +1,116 @@
 import { z } from 'zod';
 import type { Pin, PinKey } from '../core/ports/gateway.ts';
 import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
-import { Evidence } from '../schema/evidence.ts';
-import {
-  type Chat,
-  ChatTotals,
-  Leftover,
-  PolicyRule,
-  type Run,
-  RunError,
-  RunOptions,
-  Squad,
-  type Turn,
-  Usage,
-} from '../schema/run.ts';
-import { Worktree } from '../schema/worktree.ts';
-import type { ChatRow, EventRow, NewEventRow, PinRow, RunRow, SquadRow, TurnRow } from './tables.ts';
+import { InboxItem } from '../schema/inbox.ts';
+import { Review } from '../schema/review.ts';
+import { Chat, Run, Squad, Turn } from '../schema/run.ts';
+import type { EventRow, NewEventRow, PinRow } from './tables.ts';
 
-export const squadToRow = (squad: Squad): SquadRow => ({
-  id: squad.id,
-  workspace: squad.workspace,
-  client: squad.client,
-  metadata: toJson(squad.metadata),
-  created_at: squad.createdAt,
+type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Text;
+
+/** The row of a record: snake_case columns, JSON as text, booleans as 0 and 1, and null where an optional field is absent. */
+type RowOf<Entity, JsonField, FlagField> = {
+  [Field in keyof Entity & string as SnakeCase<Field>]-?: Field extends JsonField
+    ? string | Extract<Entity[Field], null>
+    : Field extends FlagField
+      ? 0 | 1
+      : undefined extends Entity[Field]
+        ? Exclude<Entity[Field], undefined> | null
+        : Entity[Field];
+};
+
+interface CodecOptions<JsonField, FlagField> {
+  /** Fields stored as JSON. Every read checks them with their schema. */
+  json?: readonly JsonField[];
+  flags?: readonly FlagField[];
+  /** Names a row in an error message. */
+  nameOf?(row: Record<string, unknown>): string;
+}
+
+/** Converts records of a schema to rows and back. */
+function rowCodec<
+  Schema extends z.ZodObject,
+  const JsonField extends keyof z.infer<Schema> & string = never,
+  const FlagField extends keyof z.infer<Schema> & string = never,
+>({ shape }: Schema, options: CodecOptions<JsonField, FlagField>) {
+  type Entity = z.infer<Schema>;
+  type Row = RowOf<Entity, JsonField, FlagField>;
+  const { json = [], flags = [], nameOf = ({ id }) => String(id) } = options;
+  const fields = Object.keys(shape).map(name => ({
+    name,
+    column: name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+    schema: shape[name] as z.ZodType,
+    isJson: (json as readonly string[]).includes(name),
+    isFlag: (flags as readonly string[]).includes(name),
+    isOptional: shape[name] instanceof z.ZodOptional,
+  }));
+  return {
+    toRow(entity: Entity): Row {
+      const row: Record<string, unknown> = {};
+      for (const { name, column, isJson, isFlag, isOptional } of fields) {
+        const value = entity[name];
+        if (isJson) row[column] = value === null ? null : JSON.stringify(value);
+        else if (isFlag) row[column] = value ? 1 : 0;
+        else row[column] = isOptional ? (value ?? null) : value;
+      }
+      return row as Row;
+    },
+    toEntity(row: Row): Entity {
+      const columns: Record<string, unknown> = row;
+      const entity: Record<string, unknown> = {};
+      for (const { name, column, schema, isJson, isFlag, isOptional } of fields) {
+        const value = columns[column];
+        if (isJson)
+          entity[name] = fromJson(schema, value as string | null, `${column} of ${nameOf(columns)}`);
+        else if (isFlag) entity[name] = value === 1;
+        else if (!isOptional || value !== null) entity[name] = value;
+      }
+      return entity as Entity;
+    },
+  };
+}
+
+const squads = rowCodec(Squad, { json: ['metadata'] });
+const runs = rowCodec(Run, {
+  json: ['worktree', 'options', 'policy', 'error', 'usage', 'notes', 'evidence'],
+  flags: ['outputIsEvents', 'chatIsNew', 'keepLeftovers'],
 });
-
-export const rowToSquad = (row: SquadRow): Squad => ({
-  id: row.id,
-  workspace: row.workspace,
-  client: row.client,
-  metadata: fromJson(Squad.shape.metadata, row.metadata, `metadata of ${row.id}`),
-  createdAt: row.created_at,
+const turns = rowCodec(Turn, {
+  json: ['leftovers'],
+  nameOf: ({ number, run_id }) => `turn ${number} of ${run_id}`,
 });
+const chats = rowCodec(Chat, { json: ['totals'], nameOf: ({ id }) => `chat ${id}` });
+const reviews = rowCodec(Review, { json: ['actionableItems'] });
+const inboxItems = rowCodec(InboxItem.omit({ default: true }), { json: ['choices', 'fields', 'answeredBy'] });
 
-export const runToRow = (run: Run): RunRow => ({
-  id: run.id,
-  squad_id: run.squadId,
-  position: run.position,
-  lineage_id: run.lineageId,
-  role_id: run.roleId,
-  type: run.type,
-  review_of: run.reviewOf,
-  task: run.task,
-  title: run.title,
-  cwd: run.cwd,
-  directory: run.directory,
-  workspace: run.workspace,
-  worktree: toJson(run.worktree),
-  engine: run.engine,
-  output_is_events: run.outputIsEvents ? 1 : 0,
-  model: run.model,
-  state_mode: run.stateMode,
-  chat_id: run.chatId,
-  chat_is_new: run.chatIsNew ? 1 : 0,
-  parent_id: run.parentId,
-  depth: run.depth,
-  client: run.client,
-  timeout_ms: run.timeoutMs,
-  keep_leftovers: run.keepLeftovers ? 1 : 0,
-  options: JSON.stringify(run.options),
-  policy: JSON.stringify(run.policy),
-  token_hash: run.tokenHash,
-  status: run.status,
-  turn: run.turn,
-  error: toJson(run.error),
-  usage: toJson(run.usage),
-  notes: JSON.stringify(run.notes),
-  evidence: toJson(run.evidence),
-  cost_usd: run.usage?.costUsd ?? null,
-  created_at: run.createdAt,
-  started_at: run.startedAt,
-  ended_at: run.endedAt,
+export const { toRow: squadToRow, toEntity: rowToSquad } = squads;
+export type SquadRow = ReturnType<typeof squadToRow>;
+
+/** `cost_usd` repeats a figure of `usage`, so that SQL can sum it up. */
+export type RunRow = ReturnType<typeof runs.toRow> & { cost_usd: number | null };
+export const runToRow = (run: Run): RunRow => ({ ...runs.toRow(run), cost_usd: run.usage?.costUsd ?? null });
+export const rowToRun: (row: RunRow) => Run = runs.toEntity;
+
+export const { toRow: turnToRow, toEntity: rowToTurn } = turns;
+export type TurnRow = ReturnType<typeof turnToRow>;
+
+export const { toRow: chatToRow, toEntity: rowToChat } = chats;
+export type ChatRow = ReturnType<typeof chatToRow>;
+
+export const { toRow: reviewToRow, toEntity: rowToReview } = reviews;
+export type ReviewRow = ReturnType<typeof reviewToRow>;
+
+/** `default` is a keyword of SQL, so its column has another name. */
+export type InboxRow = ReturnType<typeof inboxItems.toRow> & { default_answer: string | null };
+export const itemToRow = (item: InboxItem): InboxRow => ({
+  ...inboxItems.toRow(item),
+  default_answer: item.default,
 });
-
-export const rowToRun = (row: RunRow): Run => ({
-  id: row.id,
-  squadId: row.squad_id,
-  position: row.position,
-  lineageId: row.lineage_id,
-  roleId: row.role_id,
-  type: row.type,
-  reviewOf: row.review_of,
-  task: row.task,
-  title: row.title,
-  cwd: row.cwd,
-  directory: row.directory,
-  workspace: row.workspace,
-  worktree: fromJson(Worktree.nullable(), row.worktree, `work tree of ${row.id}`),
-  engine: row.engine,
-  outputIsEvents: row.output_is_events === 1,
-  model: row.model,
-  stateMode: row.state_mode,
-  chatId: row.chat_id,
-  chatIsNew: row.chat_is_new === 1,
-  parentId: row.parent_id,
-  depth: row.depth,
-  client: row.client,
-  timeoutMs: row.timeout_ms,
-  keepLeftovers: row.keep_leftovers === 1,
-  options: fromJson(RunOptions, row.options, `options of ${row.id}`),
-  policy: fromJson(Policy, row.policy, `policy of ${row.id}`),
-  tokenHash: row.token_hash,
-  status: row.status,
-  turn: row.turn,
-  error: fromJson(RunError.nullable(), row.error, `error of ${row.id}`),
-  usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
-  notes: fromJson(Notes, row.notes, `notes of ${row.id}`),
-  evidence: fromJson(Evidence.nullable(), row.evidence, `evidence of ${row.id}`),
-  createdAt: row.created_at,
-  startedAt: row.started_at,
-  endedAt: row.ended_at,
-});
-
-export const turnToRow = (turn: Turn): TurnRow => ({
-  run_id: turn.runId,
-  number: turn.number,
-  pid: turn.pid,
-  started_at: turn.startedAt,
-  deadline_at: turn.deadlineAt,
-  stop: turn.stop,
-  ended_at: turn.endedAt,
-  exit_code: turn.exitCode,
-  leftovers: JSON.stringify(turn.leftovers),
-});
-
-export const rowToTurn = (row: TurnRow): Turn => ({
-  runId: row.run_id,
-  number: row.number,
-  pid: row.pid,
-  startedAt: row.started_at,
-  deadlineAt: row.deadline_at,
-  stop: row.stop,
-  endedAt: row.ended_at,
-  exitCode: row.exit_code,
-  leftovers: fromJson(Leftovers, row.leftovers, `leftovers of turn ${row.number} of ${row.run_id}`),
-});
-
-export const chatToRow = (chat: Chat): ChatRow => ({
-  id: chat.id,
-  engine: chat.engine,
-  run_id: chat.runId,
-  totals: toJson(chat.totals),
-  created_at: chat.createdAt,
-});
-
-export const rowToChat = (row: ChatRow): Chat => ({
-  id: row.id,
-  engine: row.engine,
-  runId: row.run_id,
-  totals: fromJson(ChatTotals.nullable(), row.totals, `totals of chat ${row.id}`),
-  createdAt: row.created_at,
+export const rowToItem = (row: InboxRow): InboxItem => ({
+  ...inboxItems.toEntity(row),
+  default: row.default_answer,
 });
 
 export function eventToRow(event: NewEvent): NewEventRow {
@@ -184,18 +145,13 @@ export const rowToPin = (row: PinRow): Pin => ({
   seenAt: row.seen_at,
 });
 
-/** A row whose JSON is not what its schema says: somebody else wrote it, or the file is damaged. */
+/** JSON in a row does not match its schema: another program wrote it, or the file is damaged. */
 export class UnreadableRow extends Error {}
 
-const Leftovers = z.array(Leftover);
-const Policy = z.array(PolicyRule);
-const Notes = z.array(z.string());
 const PinnedDefinition = z.looseObject({ name: z.string() });
 
-const toJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
-
 export function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
-  // Nothing stored for a nullable column is the common case: no schema is needed to know what it means.
+  // Most nullable columns are null, which needs no schema.
   if (text === null) return null as T;
   try {
     const value: unknown = JSON.parse(text);

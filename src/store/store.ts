@@ -17,13 +17,13 @@ import { pinToRow, rowToPin } from './rows.ts';
 import type { PinRow, Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
-/** Databases limit the values of one statement. */
+/** SQLite limits the number of values in one statement. */
 const IDS_AT_ONCE = 500;
 
 /**
- * Inside one transaction: the runs with their turns, events, questions and conversations, then squads and chats of theirs that nothing refers to, and
- * the reviews and limits of tasks of which no run is left. As long as one is, the rounds its task has had are counted. What
- * nobody can close any more goes at once.
+ * Deletes runs with their turns, events, questions and conversations. Then deletes squads and chats that nothing refers to any
+ * more, and the reviews and limits of tasks without any run left: as long as a task has a run, its review rounds count. Open
+ * reviews of a deleted coder are deleted at once, because nobody could close them.
  */
 async function forgetRuns(trx: Transaction<Tables>, runIds: RunId[]): Promise<void> {
   for (let at = 0; at < runIds.length; at += IDS_AT_ONCE)
@@ -49,62 +49,55 @@ async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('reviews').where('coder_id', 'in', ids).where('outcome', 'is', null).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
   await trx.updateTable('chats').set({ run_id: null }).where('run_id', 'in', ids).execute();
-  for (const id of squads) await forgetSquadWithoutRuns(trx, id);
-  for (const id of chats) await forgetChatWithoutRuns(trx, id);
-  for (const id of lineages) await forgetLineageWithoutRuns(trx, id);
+  for (const id of squads) {
+    if (await hasRuns(trx, 'squad_id', id)) continue;
+    await trx.deleteFrom('events').where('squad_id', '=', id).execute();
+    await trx.deleteFrom('squads').where('id', '=', id).execute();
+  }
+  for (const id of chats)
+    if (!(await hasRuns(trx, 'chat_id', id)))
+      await trx.deleteFrom('chats').where('id', '=', id).where('run_id', 'is', null).execute();
+  for (const id of lineages) {
+    if (await hasRuns(trx, 'lineage_id', id)) continue;
+    await trx.deleteFrom('reviews').where('lineage_id', '=', id).execute();
+    await trx.deleteFrom('review_limits').where('lineage_id', '=', id).execute();
+  }
 }
 
-async function forgetSquadWithoutRuns(trx: Transaction<Tables>, id: Tables['squads']['id']): Promise<void> {
-  const left = await trx.selectFrom('runs').select('id').where('squad_id', '=', id).limit(1).execute();
-  if (left.length > 0) return;
-  await trx.deleteFrom('events').where('squad_id', '=', id).execute();
-  await trx.deleteFrom('squads').where('id', '=', id).execute();
+async function hasRuns(
+  trx: Transaction<Tables>,
+  column: 'squad_id' | 'chat_id' | 'lineage_id',
+  id: string,
+): Promise<boolean> {
+  const ref = trx.dynamic.ref<typeof column>(column);
+  const run = await trx.selectFrom('runs').select('id').where(ref, '=', id).limit(1).executeTakeFirst();
+  return run !== undefined;
 }
 
-async function forgetChatWithoutRuns(trx: Transaction<Tables>, id: string): Promise<void> {
-  const left = await trx.selectFrom('runs').select('id').where('chat_id', '=', id).limit(1).execute();
-  if (left.length > 0) return;
-  await trx.deleteFrom('chats').where('id', '=', id).where('run_id', 'is', null).execute();
-}
-
-async function forgetLineageWithoutRuns(trx: Transaction<Tables>, lineageId: RunId): Promise<void> {
-  const left = await trx
-    .selectFrom('runs')
-    .select('id')
-    .where('lineage_id', '=', lineageId)
-    .limit(1)
-    .execute();
-  if (left.length > 0) return;
-  await trx.deleteFrom('reviews').where('lineage_id', '=', lineageId).execute();
-  await trx.deleteFrom('review_limits').where('lineage_id', '=', lineageId).execute();
-}
-
-/** By name, an approved definition before the one that waits. Null: the server was never listed. */
+/** Sorted by name, an approved definition before a pending one. Null if the server was never listed. */
 async function pinsOf(db: Kysely<Tables>, key: PinKey): Promise<Pin[] | null> {
   const { workspace, server, source } = key;
   const rows = await db
     .selectFrom('tool_pins')
     .selectAll()
-    .where('workspace', '=', workspace)
-    .where('server', '=', server)
-    .where('source', '=', source)
+    .where(eb => eb.and({ workspace, server, source }))
     .orderBy('name')
     .orderBy('state')
     .execute();
   if (rows.length > 0) return rows.map(rowToPin);
-  return (await wasListed(db, key)) ? [] : null;
+  const listed = await db
+    .selectFrom('listed_servers')
+    .select('server')
+    .where(eb => eb.and({ workspace, server, source }))
+    .executeTakeFirst();
+  return listed === undefined ? null : [];
 }
 
-const pinRows = (key: PinKey, pins: Pin[]): PinRow[] => pins.map(pin => pinToRow(key, pin));
-
-/** Inside one transaction: what was kept goes, what is given stays. */
 async function replacePins(trx: Transaction<Tables>, key: PinKey, rows: PinRow[]): Promise<void> {
   const { workspace, server, source } = key;
   await trx
     .deleteFrom('tool_pins')
-    .where('workspace', '=', workspace)
-    .where('server', '=', server)
-    .where('source', '=', source)
+    .where(eb => eb.and({ workspace, server, source }))
     .execute();
   await trx
     .insertInto('listed_servers')
@@ -114,18 +107,7 @@ async function replacePins(trx: Transaction<Tables>, key: PinKey, rows: PinRow[]
   for (const row of rows) await trx.insertInto('tool_pins').values(row).execute();
 }
 
-async function wasListed(db: Kysely<Tables>, { workspace, server, source }: PinKey): Promise<boolean> {
-  const row = await db
-    .selectFrom('listed_servers')
-    .select('server')
-    .where('workspace', '=', workspace)
-    .where('server', '=', server)
-    .where('source', '=', source)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-/** The ports, on any backend whose tables are in place. */
+/** Implements the store ports on a migrated backend. */
 export function storeOn(backend: Backend, retryMs: number): Store & PinStore & MessageStore {
   const writer = new Writer(backend, retryMs);
   const reading = new Set<Promise<unknown>>();
@@ -158,9 +140,8 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
   function savePins(key: PinKey, pins: Pin[]): Promise<void> {
     try {
-      const rows = pinRows(key, pins);
-      const { ...kept } = key;
-      return write(trx => replacePins(trx, kept, rows));
+      const rows = pins.map(pin => pinToRow(key, pin));
+      return write(trx => replacePins(trx, { ...key }, rows));
     } catch (thrown) {
       return Promise.reject(backend.failureOf(thrown).error);
     }
@@ -237,7 +218,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   };
 }
 
-/** News of what an agent is doing, and nothing anybody waits for. */
+/** Activity of an agent, for which nobody waits. */
 const isOnlyActivity = ({ events, ...rows }: Change): boolean =>
   events.length > 0 &&
   Object.values(rows).every(some => !some?.length) &&

@@ -5,13 +5,13 @@ import type { Backend } from './backend.ts';
 import { withRetry } from './retry.ts';
 import type { Tables } from './tables.ts';
 
-/** How long a write that may wait lets others join its transaction. */
+/** A write that may wait lets others join its transaction for this long. */
 const SHARE_MS = 30;
-/** A transaction holds up the event loop, so it has an upper size. */
+/** A transaction blocks the event loop, so its size is limited. */
 const MAX_AT_ONCE = 500;
 
 export interface Write {
-  /** Runs inside the shared transaction, and again in another one if that was rolled back. Returns the numbers of its events. */
+  /** Runs inside the shared transaction, and again in another one if that is rolled back. Returns the numbers of its events. */
   apply(trx: Transaction<Tables>): Promise<number[]>;
   events: NewEvent[];
   mayWait: boolean;
@@ -25,15 +25,15 @@ interface Queued extends Write {
 }
 
 /**
- * One queue, one transaction at a time. The rule when writing fails:
- * - One change is at fault (a constraint, a value that cannot be stored): only that change is rejected, the rest of
- *   its transaction is written without it.
- * - The database is locked or the disk is full: everything stays queued, in order, and is tried again with pauses
- *   until it works or the retry window is over.
- * - The window is over, or the failure will not pass: everything queued at that moment is rejected, in order. So no
- *   change is ever lost without its caller knowing, and none is written after an earlier one that waited with it was
- *   not. What comes later starts with an empty queue and a window of its own.
- * - The file is damaged: that too, and nothing more is written to it.
+ * One queue, one transaction at a time. When writing fails:
+ * - One change is at fault (a constraint, a value that cannot be stored): only that change is rejected. The rest of its
+ *   transaction is written without it.
+ * - The database is locked or the disk is full: everything stays queued in order. The writer retries with pauses until it works
+ *   or the retry window is over.
+ * - The window is over, or retrying cannot help: everything queued at that moment is rejected in order. So every caller learns of
+ *   a lost change, and no change is written after an earlier one in the same queue was not. Later changes start with an empty
+ *   queue and a new window.
+ * - The file is damaged: the same, and nothing more is written to it.
  */
 export class Writer {
   readonly #backend: Backend;
@@ -58,7 +58,7 @@ export class Writer {
   }
 
   onEvents(listener: (events: Event[]) => void): () => void {
-    // Wrapped, so that one function registered twice is two listeners with two ways to stop.
+    // Wrapped, so that a function registered twice is two listeners that can be removed separately.
     const entry = (events: Event[]) => listener(events);
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -71,7 +71,7 @@ export class Writer {
   async close(): Promise<void> {
     const flushed = this.flush();
     this.#refuseAll ??= closed();
-    // Whoever queued a change that fails now is told by that change.
+    // The caller of a change that fails now gets the error from that change.
     await flushed.catch(() => {});
   }
 
@@ -110,7 +110,7 @@ export class Writer {
     }
   }
 
-  /** Returns the write that was refused, if one was; then nothing of this attempt is stored. */
+  /** Returns the write that was refused, if any. Nothing of this attempt is stored then. */
   async #tryTogether(batch: Queued[]): Promise<Queued | null> {
     let applying: Queued | undefined;
     try {
@@ -158,5 +158,5 @@ export class Writer {
 
 export const closed = (): SquadError =>
   new SquadError('DATABASE_FAILED', 'The database is closed: the hub is stopping.', {
-    suggestions: ['Try again: a new hub is started on first use.'],
+    suggestions: ['Try again. A new hub starts on first use.'],
   });

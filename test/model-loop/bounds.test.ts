@@ -38,7 +38,7 @@ const ENDLESS: [string, string, RegExp, number, (r: ServerResponse, p: StrangePr
   [
     'a page',
     'ENGINE_FAILED',
-    /answered 200 with text\/html and no stream of events/,
+    /answered 200 with text\/html instead of an event stream/,
     0,
     (response, provider) =>
       writeForEver(begin(response, 200, { 'content-type': 'text/html' }), provider, '<p>'.repeat(20_000)),
@@ -69,14 +69,14 @@ const ENDLESS: [string, string, RegExp, number, (r: ServerResponse, p: StrangePr
   [
     'an answer',
     'OUTPUT_LIMIT',
-    /said more than 4\.0 MiB in one answer, which is the limit\. Ask for less/,
+    /longer than the limit of 4\.0 MiB\. Ask for less/,
     4 * MIB,
     (response, provider) =>
       writeForEver(begin(response, 200, EVENTS, STARTED), provider, delta('word '.repeat(10_000))),
   ],
 ];
 
-test.each(ENDLESS)('%s that does not end is cut off', async (_, code, told, most, answer) => {
+test.each(ENDLESS)('%s that does not end is stopped', async (_, code, told, most, answer) => {
   await using agent = await TalkingAgent.start();
   await using provider = await startStrangeProvider(answer);
   const { end } = await agent.ask('anthropic', 'hello', { model: { baseUrl: provider.url } });
@@ -88,7 +88,7 @@ test.each(ENDLESS)('%s that does not end is cut off', async (_, code, told, most
 const longestLine = (stdout: string): number =>
   Math.max(...stdout.split('\n').map(line => Buffer.byteLength(line)));
 
-test('a prompt that is longer than a line gets to the model whole, and into the conversation as far as it fits', async () => {
+test('a prompt longer than a line reaches the model whole and is cut in the conversation', async () => {
   await using agent = await TalkingAgent.start();
   const prompt = `${'words "and" ö\n'.repeat(850_000)}${mock([{ text: 'read' }])}`;
   const { end, messages, stdout } = await agent.ask('openai', prompt);
@@ -104,7 +104,7 @@ test('a prompt that is longer than a line gets to the model whole, and into the 
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
 });
 
-test('what a tool gives back and is longer than a line is cut there alone', async () => {
+test('a tool result longer than a line is cut only in the conversation', async () => {
   await using agent = await TalkingAgent.start();
   const long = 'y'.repeat(9 * MIB);
   await using endpoint = await startToolEndpoint([
@@ -134,12 +134,12 @@ test.each(WIRES)(
     expect(above.end).toMatchObject({
       ok: false,
       code: 'OUTPUT_LIMIT',
-      error: expect.stringContaining('more than 4.0 MiB in one answer, which is the limit. Ask for less'),
+      error: expect.stringContaining('longer than the limit of 4.0 MiB. Ask for less'),
     });
   },
 );
 
-test('an answer that would not fit into its line is refused, not cut', async () => {
+test('an answer that does not fit into a line is refused, not cut', async () => {
   await using agent = await TalkingAgent.start();
   // Each takes six bytes in JSON.
   const { end, exit, stdout } = await agent.ask('google', mock([{ text: '\u0001'.repeat(2 * MIB) }]));
@@ -153,7 +153,7 @@ test('an answer that would not fit into its line is refused, not cut', async () 
   expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
 });
 
-test('an answer that fits only with the secrets in it is refused, also by its exit', async () => {
+test('an answer that is too long after redaction is refused, also by exit code', async () => {
   await using agent = await TalkingAgent.start();
   // Each is a thousand bytes then.
   const secrets = [{ name: 'N'.repeat(1000), value: 'abcdef' }];
@@ -164,7 +164,7 @@ test('an answer that fits only with the secrets in it is refused, also by its ex
   expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
 });
 
-test('a chat is added to, and what was being written when its agent was killed is not missed', async () => {
+test('a chat file is appended to, and a line that was being written at a kill is dropped', async () => {
   await using agent = await TalkingAgent.start();
   await agent.ask('anthropic', `First ${mock([{ text: 'one' }])}`);
   const before = readFileSync(agent.chatFile, 'utf8');

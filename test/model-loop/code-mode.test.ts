@@ -147,7 +147,7 @@ test.runIf(HAS_SANDBOX)('told to stop while a program runs, it stops with it', a
   await expect.poll(() => endpoint.dropped).toEqual(['slow']);
 });
 
-test('without a sandbox it says what to install, and asks nobody', async () => {
+test('without a sandbox the error says what to install, and the model is not asked', async () => {
   await using agent = await TalkingAgent.start();
   const { end } = await agent.ask('anthropic', 'hello', { codeMode: CODE_MODE, env: { PATH: '/nowhere' } });
   expect(end).toMatchObject({
@@ -159,7 +159,7 @@ test('without a sandbox it says what to install, and asks nobody', async () => {
 });
 
 describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is waited for', () => {
-  test('is there before the model answers, and ended when the agent is told to stop', async () => {
+  test('starts before the model answers, and ends when the agent is stopped', async () => {
     await using agent = await TalkingAgent.start();
     const sandbox = tellingSandbox(agent);
     const { child, ended } = agent.begin('anthropic', mock([{ hang: 'headers' }]), {
@@ -180,7 +180,7 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
     ['an answer', { text: 'no program was needed' }, true],
     ['a refusal of the provider', { status: 401 }, false],
     ['an answer that breaks off', { cut: 'connection' }, false],
-  ] as const)('is gone before the agent is, after %s', async (_, step, ok) => {
+  ] as const)('ends before the agent, after %s', async (_, step, ok) => {
     await using agent = await TalkingAgent.start();
     const sandbox = tellingSandbox(agent);
     const { end } = await agent.ask('anthropic', mock([step]), { codeMode: CODE_MODE, env: sandbox.env });
@@ -188,7 +188,7 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
     expect(sandbox.left()).toEqual([]);
   });
 
-  test('is not started where the model may not call any more', async () => {
+  test('is not started for the last model turn', async () => {
     await using agent = await TalkingAgent.start();
     const sandbox = tellingSandbox(agent);
     const { child, ended } = agent.begin('anthropic', mock([{ hang: 'headers' }]), {

@@ -11,7 +11,7 @@ async function answerOf(answer: EndpointTool['answer']): Promise<ToolAnswer> {
   return await tool!.call({ a: 1 }, never);
 }
 
-test('an answer may come as a stream of events, after news of how it goes', async () => {
+test('an answer may be an event stream with progress messages before it', async () => {
   const answer = await answerOf((_call, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(': hello\n\n');
@@ -24,7 +24,7 @@ test('an answer may come as a stream of events, after news of how it goes', asyn
   expect(answer).toEqual({ ok: true, parts: [{ type: 'text', text: 'at last' }] });
 });
 
-test('images are kept, and what cannot be shown is named', async () => {
+test('images are kept, and unsupported content becomes a note', async () => {
   const content = [
     { type: 'text', text: 'see' },
     { type: 'image', data: 'AAAA', mimeType: 'image/png' },
@@ -42,7 +42,7 @@ test('images are kept, and what cannot be shown is named', async () => {
   ]);
 });
 
-test('a value is kept beside the words, and stands for them where there are none', async () => {
+test('structured content is kept with the text, and replaces missing text', async () => {
   expect(await answerOf(() => ({ content: [], structuredContent: { sum: 3 } }))).toEqual({
     ok: true,
     parts: [{ type: 'text', text: '{"sum":3}' }],
@@ -50,7 +50,7 @@ test('a value is kept beside the words, and stands for them where there are none
   });
 });
 
-test('what goes wrong is an answer, in the words of whoever says so', async () => {
+test('failures are answers with the original message', async () => {
   const refused = await answerOf((_call, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"There is no such tool"}}');
@@ -59,10 +59,10 @@ test('what goes wrong is an answer, in the words of whoever says so', async () =
   const stopping = await answerOf((_call, response) => void response.writeHead(503).end('stopping'));
   expect(stopping).toEqual({ ok: false, parts: [{ type: 'text', text: 'HTTP 503: stopping' }] });
   const gone = await answerOf((_call, response) => void response.destroy());
-  expect(gone).toMatchObject({ ok: false, parts: [{ text: expect.stringContaining('cannot be reached') }] });
+  expect(gone).toMatchObject({ ok: false, parts: [{ text: expect.stringContaining('Cannot reach Squad') }] });
 });
 
-test('a call is given up when it is aborted', async () => {
+test('an aborted call ends at once', async () => {
   const stop = new AbortController();
   await using endpoint = await startToolEndpoint([
     { name: 'slow', answer: () => void stop.abort(new Error('enough')) },

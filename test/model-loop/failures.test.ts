@@ -13,7 +13,7 @@ describe.each(WIRES)('%s', type => {
     [403, 'ENGINE_NOT_LOGGED_IN'],
     [429, 'ENGINE_RATE_LIMITED'],
     [500, 'ENGINE_FAILED'],
-  ] as const)('a refusal with %d is passed on as it is, at once', async (status, code) => {
+  ] as const)('an error %d is reported at once, unchanged', async (status, code) => {
     await using agent = await TalkingAgent.start();
     const { end, exit, stdout, stderr } = await agent.ask(type, mock([{ status }]));
     expect(end).toMatchObject({ ok: false, code });
@@ -26,36 +26,30 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
-  test('an overloaded provider is one that limits, and how long it asks to wait is said', async () => {
+  test('an overloaded provider counts as rate limited, and the error names its retry delay', async () => {
     await using agent = await TalkingAgent.start();
     const overloaded = { status: 503, message: 'The model is overloaded.', retryAfter: 3600 };
     const { end } = await agent.ask(type, mock([overloaded]));
     expect(end).toMatchObject({ ok: false, code: 'ENGINE_RATE_LIMITED' });
     expect(end!.error).toContain('answered 503: The model is overloaded.');
-    expect(end!.error).toContain('(it asks to wait 3600 s before the next try)');
+    expect(end!.error).toContain('(retry after 3600 s)');
     const { end: other } = await agent.ask(type, mock([{ status: 529 }]));
     expect(other).toMatchObject({ ok: false, code: 'ENGINE_RATE_LIMITED' });
   });
 
-  test.each(['filtered', 'refused'] as const)(
-    'an answer that was %s is not passed off as one',
-    async stop => {
-      await using agent = await TalkingAgent.start();
-      const { end } = await agent.ask(type, mock([{ text: 'I cannot help with that.', stop }]));
-      expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
-    },
-  );
+  test.each(['filtered', 'refused'] as const)('an answer that was %s is a failure', async stop => {
+    await using agent = await TalkingAgent.start();
+    const { end } = await agent.ask(type, mock([{ text: 'I cannot help with that.', stop }]));
+    expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
+  });
 
-  test('an answer that breaks off, and one that nobody can read, are no answers', async () => {
+  test('an interrupted or unreadable answer is a failure', async () => {
     await using agent = await TalkingAgent.start();
     const text = 'word '.repeat(200);
     const steps: [Step, RegExp][] = [
-      [
-        { text, cut: 'connection' },
-        /answered 200 and broke off before the end of its answer, after .* was closed/,
-      ],
-      [{ text, cut: 'answer' }, /answered 200 and broke off before the end of its answer, after \d/],
-      [{ garbage: true }, /answered 200 with events that are not of its type: “.*"half": tru/],
+      [{ text, cut: 'connection' }, /answered 200, but the response ended early, after .* was closed/],
+      [{ text, cut: 'answer' }, /answered 200, but the response ended early, after \d/],
+      [{ garbage: true }, /answered 200 with events of another API type: “.*"half": tru/],
     ];
     for (const [step, why] of steps) {
       const { end } = await agent.ask(type, mock([step]));
@@ -65,7 +59,7 @@ describe.each(WIRES)('%s', type => {
     expect(agent.model.requests).toHaveLength(3);
   });
 
-  test('an answer that its limit cut off is not passed off as one', async () => {
+  test('an answer cut by the output token limit is a failure', async () => {
     await using agent = await TalkingAgent.start();
     const { end } = await agent.ask(type, mock([{ text: 'In short, the ans', stop: 'full' }]));
     expect(end).toMatchObject({
@@ -89,7 +83,7 @@ describe.each(WIRES)('%s', type => {
   );
 });
 
-test('told to stop while a tool works, it gives the call up and stops', async () => {
+test('stopped while a tool runs, the agent aborts the call and ends', async () => {
   await using agent = await TalkingAgent.start();
   let called: (() => void) | undefined;
   const calling = new Promise<void>(resolve => {
@@ -103,18 +97,18 @@ test('told to stop while a tool works, it gives the call up and stops', async ()
   expect(end).toMatchObject({ ok: false, error: 'Stopped by SIGINT' });
   expect(exit).toBe(143);
   await expect.poll(() => endpoint.dropped).toEqual(['slow']);
-  // What is on disk can be gone on with: no call without its answer.
+  // What is on disk can be continued: no call without its answer.
   expect(agent.chat().messages).toHaveLength(1);
 });
 
-test('a provider that is not there is named', async () => {
+test('the error names a provider that Cannot reach Squad', async () => {
   await using agent = await TalkingAgent.start();
   const { end } = await agent.ask('openai', 'hello', { model: { baseUrl: 'http://127.0.0.1:9/v1' } });
   expect(end).toMatchObject({ code: 'ENGINE_FAILED', error: expect.stringContaining('127.0.0.1:9') });
   expect(end!.error).toContain('ECONNREFUSED');
 });
 
-test('a key that the provider repeats does not come out', async () => {
+test('a key that the provider repeats is redacted', async () => {
   await using agent = await TalkingAgent.start();
   const server = createServer(({ headers }, response) => {
     response.writeHead(401, { 'content-type': 'application/json' });
@@ -132,7 +126,7 @@ test('a key that the provider repeats does not come out', async () => {
   expect(stdout).not.toContain(KEY);
 });
 
-test('nor does one that the model says, calls with or answers with', async () => {
+test("a key in the model's text, calls or answer is redacted", async () => {
   await using agent = await TalkingAgent.start();
   await using endpoint = await startToolEndpoint([{ name: 'say', answer: () => said('said') }]);
   const spelt = [KEY, encodeURIComponent(KEY), Buffer.from(`so: ${KEY}`).toString('base64')];
@@ -159,10 +153,10 @@ test.each([
   {
     endsWithHub: true,
     asked: 1,
-    end: { ok: false, error: expect.stringMatching(/^Its tools are gone\. Squad cannot be reached/) },
+    end: { ok: false, error: expect.stringMatching(/^The agent lost its tools\. Cannot reach Squad/) },
   },
   { endsWithHub: false, asked: 2, end: { ok: true, answer: 'without it' } },
-])('a hub that is lost in a call: ends with it $endsWithHub', async ({ endsWithHub, asked, end }) => {
+])('the hub is lost during a call: endsWithHub $endsWithHub', async ({ endsWithHub, asked, end }) => {
   await using agent = await TalkingAgent.start();
   await using endpoint = await startToolEndpoint([
     { name: 'lose', answer: (_, response) => void response.destroy() },
@@ -176,7 +170,7 @@ test.each([
   expect(agent.model.requests).toHaveLength(asked);
 });
 
-test('tools that cannot be listed end it before the model is asked', async () => {
+test('if the tools cannot be listed, the agent ends before it asks the model', async () => {
   await using agent = await TalkingAgent.start();
   await using endpoint = await startToolEndpoint([{ name: 'x', answer: () => said('') }]);
   const { end } = await agent.ask('anthropic', 'hello', {
@@ -192,20 +186,27 @@ test('tools that cannot be listed end it before the model is asked', async () =>
 test.each([
   ['nowhere', null, 'ENOENT'],
   ['no JSON', `${KEY} {"token":`, 'it is not JSON'],
-  ['no request', `{"model":"${KEY}","token":"${KEY}"}`, 'it has no right model, systemPrompt, inputs, '],
+  ['no request', `{"model":"${KEY}","token":"${KEY}"}`, 'missing or invalid: model, systemPrompt, inputs, '],
   ['not even an object', `"${KEY}"`, 'it is not an object'],
-])('a request file that is %s still has an end, and is neither quoted nor left', async (_, content, why) => {
-  await using agent = await TalkingAgent.start();
-  const file = content === null ? '/nowhere/agent-request.json' : agent.write('agent-request.json', content);
-  const { end, exit, stdout } = await agent.beginWith([file], 'hello').ended;
-  expect(end).toMatchObject({ ok: false, error: expect.stringContaining(`${file} cannot be read: `) });
-  expect(end!.error).toContain(why);
-  expect(exit).toBe(1);
-  expect(stdout).not.toContain(KEY.slice(0, 7));
-  expect(existsSync(file)).toBe(false);
-});
+])(
+  'a request file that is %s leads to an end line, is not quoted and is deleted',
+  async (_, content, why) => {
+    await using agent = await TalkingAgent.start();
+    const file =
+      content === null ? '/nowhere/agent-request.json' : agent.write('agent-request.json', content);
+    const { end, exit, stdout } = await agent.beginWith([file], 'hello').ended;
+    expect(end).toMatchObject({
+      ok: false,
+      error: expect.stringContaining(`Cannot read the request in ${file}: `),
+    });
+    expect(end!.error).toContain(why);
+    expect(exit).toBe(1);
+    expect(stdout).not.toContain(KEY.slice(0, 7));
+    expect(existsSync(file)).toBe(false);
+  },
+);
 
-test('a file of somebody else that it is given by mistake is left alone', async () => {
+test('a file that is not a request is not deleted', async () => {
   await using agent = await TalkingAgent.start();
   const file = agent.write('package.json', '{"name":"mine"}');
   expect((await agent.beginWith([file], 'hello').ended).exit).toBe(1);
@@ -219,10 +220,10 @@ test.each(WIRES)('%s: arguments too deep for anybody are not told as events of a
   await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
   const { end } = await agent.ask(type, mock([{ call: 'look', malformed }, { text: 'done' }]), { endpoint });
   expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
-  expect(end!.error).toMatch(/answered 200 with what cannot be taken in: Maximum call stack/);
+  expect(end!.error).toMatch(/answered 200 with a response that cannot be processed: Maximum call stack/);
 });
 
-test('without a request file it says what it is for', async () => {
+test('without a request file the agent prints its help', async () => {
   await using agent = await TalkingAgent.start();
   const none = await agent.beginWith([], '').ended;
   expect(none).toMatchObject({ stdout: '', exit: 2 });
@@ -230,7 +231,7 @@ test('without a request file it says what it is for', async () => {
   expect(await agent.beginWith(['--help'], '').ended).toMatchObject({ stdout: '', exit: 0 });
 });
 
-test('whoever read its lines is gone: it ends', async () => {
+test('the agent ends when its reader is gone', async () => {
   await using agent = await TalkingAgent.start();
   const { child, ended } = agent.begin('anthropic', mock([{ hang: 'stream' }]));
   await agent.model.waitForRequest(() => true);

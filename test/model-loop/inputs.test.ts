@@ -45,7 +45,7 @@ test.each(['anthropic', 'responses', 'google'] as const)('%s: a PDF joins the pr
   expect(agent.model.requests[0]!.body).not.toContain('SquadInput');
 });
 
-test('files of a chat are kept beside it, and go along whenever it is gone on with', async () => {
+test('files of a chat are stored with it and sent again when it continues', async () => {
   await using agent = await TalkingAgent.start();
   const large = Buffer.concat([PDF, randomBytes(400_000)]);
   const inputs = [agent.write('a.pdf', large)];
@@ -59,12 +59,12 @@ test('files of a chat are kept beside it, and go along whenever it is gone on wi
   expect(agent.model.requests[1]!.body).toContain(large.toString('base64'));
 });
 
-test('every file that cannot join is named, and none is taken', async () => {
+test('the error names every unsupported file, and none is used', async () => {
   await using agent = await TalkingAgent.start();
   mkdirSync(join(agent.cwd, 'folder'));
   const inputs = [agent.write('good.pdf', PDF), 'folder', 'missing.txt', agent.write('bad.bin', '\0')];
   const { end } = await agent.ask('anthropic', 'hello', { inputs });
-  expect(end!.error).toMatch(/"folder" is a folder\..*"missing\.txt" is not there.*bad\.bin" is neither/);
+  expect(end!.error).toMatch(/"folder" is a folder\..*"missing\.txt" does not exist.*bad\.bin" is not UTF-8/);
   expect(end!.error).not.toContain('good.pdf');
   expect(() => readdirSync(dirname(agent.chatFile))).toThrow('ENOENT');
   const many = await agent.ask('anthropic', 'hello', {
@@ -74,38 +74,32 @@ test('every file that cannot join is named, and none is taken', async () => {
   expect(agent.model.requests).toEqual([]);
 });
 
-test('what cannot join is named, with what to do, and nobody is asked', async () => {
+test('an unsupported file is an error that says what to do, and the model is not asked', async () => {
   await using agent = await TalkingAgent.start();
   mkdirSync(join(agent.cwd, 'folder'));
   const large = agent.write('large', PDF);
   truncateSync(large, 1024 * MIB);
   spawnSync('mkfifo', [join(agent.cwd, 'pipe')]);
   const refused: [string, RegExp][] = [
-    ['missing.txt', /"missing\.txt" is not there .*absolute path/],
-    ['folder', /"folder" is a folder.*files in it/],
+    ['missing.txt', /"missing\.txt" does not exist .*absolute one/],
+    ['folder', /"folder" is a folder.*files inside it/],
     ['pipe', /"pipe" is not a regular file/],
     // It says that it has no bytes, and does not end.
-    ['/proc/self/pagemap', /neither text in UTF-8.*Convert it/],
-    [large, /"[^"]*large" has 1,073,741,824 bytes, and a PDF may have 32 MiB.*smaller part/],
-    ['missing.txt/below', /is not there/],
+    ['/proc/self/pagemap', /not UTF-8 text.*Convert it/],
+    [large, /"[^"]*large" has 1,073,741,824 bytes, and the limit for a PDF is 32 MiB.*smaller part/],
+    ['missing.txt/below', /does not exist/],
     ['x'.repeat(300), /"…x{200}" cannot be opened: ENAMETOOLONG/],
-    [
-      agent.write('program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2])),
-      /neither text in UTF-8 nor an image/,
-    ],
-    [agent.write('latin1.txt', Buffer.from('Z\xfcrich', 'latin1')), /neither text in UTF-8/],
+    [agent.write('program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2])), /not UTF-8 text, an image/],
+    [agent.write('latin1.txt', Buffer.from('Z\xfcrich', 'latin1')), /not UTF-8 text/],
     [
       agent.write('late.txt', `${'x'.repeat(MIB - 10)}\xff\0`),
-      /neither text in UTF-8 nor an image.*let the subagent read it/,
+      /not UTF-8 text, an image.*let the subagent read it/,
     ],
     [
       agent.write('long.txt', 'x'.repeat(MIB + 1)),
-      /has 1,048,577 bytes, and a text may have 1 MiB \(1,048,576 bytes\)/,
+      /has 1,048,577 bytes, and the limit for a text is 1 MiB \(1,048,576 bytes\)/,
     ],
-    [
-      agent.write('big.png', Buffer.concat([PNG, Buffer.alloc(5 * MIB)])),
-      /an image \(image\/png\) may have 5 MiB/,
-    ],
+    [agent.write('big.png', Buffer.concat([PNG, Buffer.alloc(5 * MIB)])), /an image \(image\/png\) is 5 MiB/],
   ];
   for (const [file, why] of refused) {
     const { end } = await agent.ask('anthropic', 'hello', { inputs: [file] });
@@ -114,12 +108,12 @@ test('what cannot join is named, with what to do, and nobody is asked', async ()
   expect(agent.model.requests).toEqual([]);
 });
 
-test('files that are small enough alone may be too many', async () => {
+test('files that are small enough alone may be too large together', async () => {
   await using agent = await TalkingAgent.start();
   const half = agent.write('half.pdf', Buffer.concat([PDF, Buffer.alloc(20 * MIB, ' ')]));
   const { end } = await agent.ask('anthropic', 'hello', { inputs: [half, half] });
   expect(end).toMatchObject({
     code: 'INPUT_UNREADABLE',
-    error: expect.stringMatching(/together have 41,943,\d+ bytes, .* may have 32 MiB/),
+    error: expect.stringMatching(/together have 41,943,\d+ bytes, .* is 32 MiB/),
   });
 });

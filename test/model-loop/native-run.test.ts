@@ -57,7 +57,7 @@ const end = (spawn_id: string): Promise<RunResult> =>
 const turnFolder = (run: string) => join(squad.home, 'runs', run, 'turn-1');
 
 describe.each(WIRES)('%s', type => {
-  test('a run with a real server of the workspace and an answer of the wanted form', async () => {
+  test('a run uses a real server of the workspace and answers by the schema', async () => {
     const tag = `sum of ${type}`;
     const steps = [
       { text: 'I add.', call: 'sums__add', arguments: { a: 19, b: 23 }, usage: { input: 50, output: 5 } },
@@ -81,7 +81,7 @@ describe.each(WIRES)('%s', type => {
   });
 });
 
-test('the request with the token is gone once it was read, and the key is in no file of the run', async () => {
+test('the request file is deleted after reading, and the key is in no file of the run', async () => {
   const { spawn_id } = await begin('anthropic/model-1', [{ text: 'done' }]);
   expect(await end(spawn_id)).toMatchObject({ success: true });
   const folder = turnFolder(spawn_id);
@@ -89,7 +89,7 @@ test('the request with the token is gone once it was read, and the key is in no 
   for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name), 'utf8')).not.toContain(KEY);
 });
 
-test('a prompt longer than a line of output is in the conversation as far as it fits; a long answer arrives whole', async () => {
+test('a prompt longer than an output line is cut in the conversation; a long answer arrives whole', async () => {
   const bytes = 4 * 1024 * 1024 - 1000;
   const prompt = `${'word '.repeat(2_400_000)}${mock([{ bytes }])}`;
   const { spawn_id } = await begin('anthropic/model-1', [], { prompt });
@@ -102,7 +102,7 @@ test('a prompt longer than a line of output is in the conversation as far as it 
   expect(stdout).toMatch(/\[\d{7} of 120\d{5} bytes kept\]/);
 }, 180_000);
 
-test('a reply goes on with the chat', async () => {
+test('a reply continues the chat', async () => {
   const { spawn_id } = await begin('google/model-1', [{ text: 'noted' }]);
   await end(spawn_id);
   const replied = await squad.run([
@@ -114,13 +114,13 @@ test('a reply goes on with the chat', async () => {
   expect(model.first('replied')!.turns.map(({ by }) => by)).toEqual(['user', 'model', 'user']);
 });
 
-test('an answer that does not keep to the schema fails the run', async () => {
+test('an answer that violates the schema fails the run', async () => {
   const steps = [{ call: 'final_answer', arguments: { sum: 'many' } }];
   const { spawn_id } = await begin('openai/model-1', steps, { structured_output: 'sum.json' });
   expect(await end(spawn_id)).toMatchObject({ success: false, error: { code: 'OUTPUT_MISMATCH' } });
 });
 
-test('a provider that refuses is named in the end of the run', async () => {
+test("the run's error names the provider that refused", async () => {
   const { spawn_id } = await begin('responses/model-1', [{ status: 429 }]);
   expect(await end(spawn_id)).toMatchObject({
     success: false,
@@ -136,7 +136,7 @@ test.each(['headers', 'stream'] as const)('a model that hangs (%s) is ended at t
   expect(await end(runIds[0]!)).toMatchObject({ success: false, status: 'timeout' });
 });
 
-test('cancelled in the middle of a turn, it leaves no process', async () => {
+test('a run cancelled in the middle of a turn leaves no process', async () => {
   const tag = 'cancelled';
   const prompt = `Do it ${mock([{ hang: 'stream' }], tag)}`;
   const { spawn_id } = await begin('anthropic/model-1', [], { prompt });
@@ -172,7 +172,7 @@ describe('refused before anything starts', () => {
   });
 });
 
-test('without any engine it is offered, and not taken', async () => {
+test('without any engine, native is suggested but not chosen', async () => {
   await using other = new TestSquad({ ANTHROPIC_API_KEY: KEY });
   const { code, stderr } = await other.run(['run', 'coder', 'Do it']);
   expect(code).toBe(2);

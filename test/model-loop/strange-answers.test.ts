@@ -20,26 +20,26 @@ const HTML = `<!doctype html>\n<title>Sign in</title>\n  ${'x'.repeat(5000)}`;
 const STRANGE: Record<string, [answer: unknown[], told: RegExp]> = {
   'a page': [
     [200, { 'content-type': 'text/html; charset=utf-8' }, HTML],
-    /answered 200 with text\/html and no stream of events: “<!doctype html> <title>Sign in<\/title> x+…”\. Look at the address/,
+    /answered 200 with text\/html instead of an event stream: “<!doctype html> <title>Sign in<\/title> x+…”\. Check the address/,
   ],
   'a page that calls itself events': [
     [200, { 'content-type': 'text/event-stream' }, HTML],
-    /answered 200 with events that are not of its type: “<!doctype html>/,
+    /answered 200 with events of another API type: “<!doctype html>/,
   ],
-  'no bytes': [[200, { 'content-type': 'text/event-stream' }, ''], /answered 200 with nothing\. Look at/],
-  'no content': [[204, {}, ''], /answered 204 with nothing\. Look at/],
+  'no bytes': [[200, { 'content-type': 'text/event-stream' }, ''], /answered 200 with an empty body\. Check/],
+  'no content': [[204, {}, ''], /answered 204 with an empty body\. Check/],
   'an error with a success': [
     json(200, { error: { message: `No deployment for ${KEY}`, code: 17 } }),
-    /answered 200 with application\/json and no stream of events: No deployment for \[secret TEST_KEY\]\./,
+    /answered 200 with application\/json instead of an event stream: No deployment for \[secret TEST_KEY\]\./,
   ],
-  'other JSON': [json(200, { hello: 'world' }), /no stream of events: “{"hello":"world"}”/],
-  'events of nobody': [events({ hello: 'world' }), /not of its type: “(data: )?{"hello":"world"}”/],
-  'events without JSON': [events('{"half": tru'), /not of its type: “(data: )?{"half": tru”/],
-  'only the mark of the end': [events('[DONE]'), /not of its type: “data: \[DONE\]”/],
-  'an error of nobody': [events({ error: 'boom' }), /answered 200, and ended with an error: boom$/],
+  'other JSON': [json(200, { hello: 'world' }), /instead of an event stream: “{"hello":"world"}”/],
+  'events of nobody': [events({ hello: 'world' }), /of another API type: “(data: )?{"hello":"world"}”/],
+  'events without JSON': [events('{"half": tru'), /of another API type: “(data: )?{"half": tru”/],
+  'only the mark of the end': [events('[DONE]'), /of another API type: “data: \[DONE\]”/],
+  'an error of nobody': [events({ error: 'boom' }), /answered 200, then sent an error: boom$/],
   'another address': [
     [302, { location: 'https://me:my-secret@example.com/login?token=abc' }, ''],
-    /answered 302 and points to https:\/\/example\.com\/login\. Squad does not follow it/,
+    /answered 302, a redirect to https:\/\/example\.com\/login\. Squad does not follow redirects/,
   ],
   'an endless word': [
     json(500, { error: { message: 'x'.repeat(20_000_000) } }),
@@ -54,7 +54,7 @@ const STRANGE: Record<string, [answer: unknown[], told: RegExp]> = {
 
 describe.each(WIRES)('%s', type => {
   test.each(Object.entries(STRANGE))(
-    '%s is told in plain words',
+    '%s is reported in plain words',
     async (_, [[status, headers, body], told]) => {
       await using agent = await TalkingAgent.start();
       await using provider = await startStrangeProvider(response => send(response, status, headers, body));
@@ -67,7 +67,7 @@ describe.each(WIRES)('%s', type => {
     },
   );
 
-  test('an error in the middle of the stream is told with its kind', async () => {
+  test('an error in the middle of the stream is reported with its kind', async () => {
     await using agent = await TalkingAgent.start();
     const [frame, code, told] = ERRORS[type];
     await using provider = await startStrangeProvider(response => send(response, ...events(frame)));
@@ -80,26 +80,26 @@ const ERRORS: Record<ModelType, [frame: unknown, code: string, told: RegExp]> = 
   anthropic: [
     { type: 'error', error: { type: 'overloaded_error', message: 'Come back later' } },
     'ENGINE_RATE_LIMITED',
-    /ended with an error: Come back later \(overloaded_error\)$/,
+    /then sent an error: Come back later \(overloaded_error\)$/,
   ],
   openai: [
     { error: { message: 'You are too fast', type: 'tokens', code: 'rate_limit_exceeded' } },
     'ENGINE_RATE_LIMITED',
-    /ended with an error: You are too fast \(rate_limit_exceeded\)$/,
+    /then sent an error: You are too fast \(rate_limit_exceeded\)$/,
   ],
   responses: [
     { type: 'response.failed', response: { error: { code: 'server_error', message: 'It broke' } } },
     'ENGINE_FAILED',
-    /ended with an error: It broke \(server_error\)$/,
+    /then sent an error: It broke \(server_error\)$/,
   ],
   google: [
     { error: { code: 403, message: 'Not yours', status: 'PERMISSION_DENIED' } },
     'ENGINE_NOT_LOGGED_IN',
-    /ended with an error: Not yours \(PERMISSION_DENIED\)$/,
+    /then sent an error: Not yours \(PERMISSION_DENIED\)$/,
   ],
 };
 
-test('events that call themselves something else are an answer all the same', async () => {
+test('an event stream with another content type is accepted', async () => {
   await using agent = await TalkingAgent.start();
   const chunk = { id: 'a', created: 1, model: 'm', choices: [{ index: 0, delta: { content: 'hello' } }] };
   const last = { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
@@ -136,8 +136,13 @@ test.each(WIRES.flatMap(type => UNREADABLE.map(strange => [type, ...strange] as 
 const UNENDING: [string, number, string, RegExp][] = [
   ['a refusal in JSON', 401, '{"error":{"message":"No such key"}}', /answered 401: No such key$/],
   ['a refusal in words', 403, 'Go away', /answered 403: “Go away”$/],
-  ['an error with a success', 200, '{"error":{"message":"No model"}}', /no stream of events: No model\./],
-  ['a page', 200, '<h1>Sign in</h1>', /no stream of events: “<h1>Sign in<\/h1>”/],
+  [
+    'an error with a success',
+    200,
+    '{"error":{"message":"No model"}}',
+    /instead of an event stream: No model\./,
+  ],
+  ['a page', 200, '<h1>Sign in</h1>', /instead of an event stream: “<h1>Sign in<\/h1>”/],
 ];
 
 test.each(UNENDING)('%s after which the connection is left open is told', async (_, status, body, told) => {
@@ -150,7 +155,7 @@ test.each(UNENDING)('%s after which the connection is left open is told', async 
   await provider.left;
 });
 
-test('an answer that is called something else and comes byte by byte is one all the same', async () => {
+test('an event stream with another content type is accepted byte by byte', async () => {
   await using agent = await TalkingAgent.start();
   const last = { index: 0, delta: { content: 'slowly' }, finish_reason: 'stop' };
   const [, , body] = events({ id: 'a', created: 1, model: 'm', choices: [last] }, '[DONE]');
@@ -163,7 +168,7 @@ test('an answer that is called something else and comes byte by byte is one all 
   expect((await ask(agent, 'openai', provider.url)).end).toMatchObject({ ok: true, answer: 'slowly' });
 });
 
-test('what is in its address and nobody should see is not told', async () => {
+test('secrets in the address are not reported', async () => {
   await using agent = await TalkingAgent.start();
   await using provider = await startStrangeProvider(response => send(response, 500, {}, 'no'));
   const { host } = new URL(provider.url);

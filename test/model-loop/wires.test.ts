@@ -22,7 +22,7 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 describe.each(WIRES)('%s', type => {
-  test('an answer in words, with the key where the provider wants it', async () => {
+  test('a text answer; the key is sent where the provider expects it', async () => {
     await using agent = await TalkingAgent.start();
     const steps = mock([{ text: 'Grüße,\nthe answer 🙂', usage: { input: 100, output: 20, cached: 40 } }]);
     const { end, lines, messages, exit, stdout, stderr } = await agent.ask(type, `Say it ${steps}`, {
@@ -53,7 +53,7 @@ describe.each(WIRES)('%s', type => {
     expect(statSync(agent.chatFile).mode & 0o777).toBe(0o600);
   });
 
-  test('where no key is wanted, none is sent', async () => {
+  test('without a key, none is sent', async () => {
     await using agent = await TalkingAgent.start();
     const { end } = await agent.ask(type, mock([{ text: 'hello' }]), {
       model: { apiKeyEnv: null, headers: { 'x-own': 'mine', 'x-lock': 'a-no-key' } },
@@ -65,7 +65,7 @@ describe.each(WIRES)('%s', type => {
       expect(headers).not.toHaveProperty(name);
   });
 
-  test('tools of every page, called side by side; what they say goes back', async () => {
+  test('tools of all list pages are called in parallel, and their results go back to the model', async () => {
     await using agent = await TalkingAgent.start();
     let release: (() => void) | undefined;
     const both = new Promise<void>(resolve => {
@@ -109,7 +109,7 @@ describe.each(WIRES)('%s', type => {
     ]);
   });
 
-  test('a tool nobody offered, arguments that are no object, a tool that fails: told to the model, which goes on', async () => {
+  test('an unknown tool, invalid arguments and a failing tool are reported to the model, which continues', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([
       { name: 'look', answer: () => ({ ...said('the disk is full'), isError: true }) },
@@ -129,7 +129,7 @@ describe.each(WIRES)('%s', type => {
       ['look', true],
       ['look', true],
     ]);
-    expect(String(results[0]!.output)).toContain('There is: look');
+    expect(String(results[0]!.output)).toContain('Available: look');
     expect(String(results[2]!.output)).toBe('the disk is full');
     const calls = messages.flatMap(({ content }) => content.filter(part => part.type === 'tool_call'));
     expect(calls[1]!.input).toBe('{"half": tru');
@@ -137,7 +137,7 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
-  test('final_answer ends it with a value, and not beside other calls: those are run, and it is asked for again', async () => {
+  test('final_answer ends the conversation with a value; together with other calls it is refused and they are run', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const outputSchema = {
@@ -173,7 +173,7 @@ describe.each(WIRES)('%s', type => {
     );
   });
 
-  test('an answer beside other calls in the last model turn is no answer', async () => {
+  test('final_answer together with other calls in the last model turn is no answer', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const steps = mock([{ calls: [{ call: 'look' }, { call: 'final_answer', arguments: {} }] }]);
@@ -184,7 +184,7 @@ describe.each(WIRES)('%s', type => {
     expect(endpoint.calls).toEqual([]);
   });
 
-  test('words where final_answer was wanted, or something that is no object, are a mismatch', async () => {
+  test('text instead of final_answer, or a final_answer that is not an object, is a mismatch', async () => {
     await using agent = await TalkingAgent.start();
     const outputSchema = { type: 'object', properties: { verdict: { type: 'string' } } };
     const words = await agent.ask(type, mock([{ text: '{"verdict":"fine"}' }]), { outputSchema });
@@ -197,17 +197,21 @@ describe.each(WIRES)('%s', type => {
     });
   });
 
-  test('a model that never ends is ended, without its last calls', async () => {
+  test('a model that never finishes is stopped, and its last calls are not run', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const steps = mock(Array.from({ length: 9 }, () => ({ call: 'look' })));
     const { end } = await agent.ask(type, steps, { endpoint, maxTurns: 3 });
-    expect(end).toMatchObject({ ok: false, code: 'TURN_LIMIT', error: expect.stringContaining('3 times') });
+    expect(end).toMatchObject({
+      ok: false,
+      code: 'TURN_LIMIT',
+      error: expect.stringContaining('3 model turns'),
+    });
     expect(agent.model.requests).toHaveLength(3);
     expect(endpoint.calls).toHaveLength(2);
   });
 
-  test('a picture from a tool is shown to a model that can see it, and named to one that cannot', async () => {
+  test('an image from a tool is sent to models that accept it, and described to others', async () => {
     await using agent = await TalkingAgent.start();
     const picture = { type: 'image', data: PNG, mimeType: 'image/png' };
     await using endpoint = await startToolEndpoint([
@@ -229,7 +233,7 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
-  test('what the model thought is in the conversation, and goes back to it with its signature', async () => {
+  test('reasoning is in the conversation and goes back to the model with its signature', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const steps = mock([
@@ -251,7 +255,7 @@ describe.each(WIRES)('%s', type => {
     expect(agent.model.requests[1]!.body.includes(SIGNATURE)).toBe(type !== 'openai');
   });
 
-  test('a chat is gone on with where it ended', async () => {
+  test('a chat continues where it ended', async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const first = await agent.ask(type, `Remember blue ${mock([{ call: 'look' }, { text: 'noted' }])}`, {

@@ -1,6 +1,6 @@
 /**
- * The process a program runs in. It talks to the host over its standard streams and ends when the host is done with it, or
- * gone. What keeps a program in is the sandbox around this process; see sandbox.ts.
+ * The process that a program runs in. It talks to the host over its standard streams and ends when the host closes them. The
+ * sandbox around this process isolates the program; see sandbox.ts.
  */
 
 import { read, writeSync } from 'node:fs';
@@ -10,15 +10,15 @@ import { createFrameReader, MAX_FRAME_BYTES } from '../frames.ts';
 import { type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
-/** On the first line of the program, so that its lines keep their numbers. */
+/** Has no line end, so that the program keeps its line numbers. */
 const BEFORE = '(async () => {';
 const AFTER = '\n})';
 const FILE = 'program.ts';
 
-/** Whether it may hold what is also JavaScript, but with another meaning: `f<T>(x)`. */
+/** Matches `f<T>(x)`, which is also valid JavaScript but means something else. */
 const MAY_BE_GENERIC = /(?<!=)>\s*[(`]/;
 
-/** A program as a function to call. What is plain JavaScript is taken as it is: removing types takes longer than starting. */
+/** Compiles a program to a function. Plain JavaScript is compiled directly: stripping types takes longer than starting. */
 function compileProgram(program: string): { script: Script } | { error: string } {
   if (!MAY_BE_GENERIC.test(program)) {
     const plain = compile(program);
@@ -29,11 +29,11 @@ function compileProgram(program: string): { script: Script } | { error: string }
     const script = compile(text);
     return script instanceof Error ? { error: beginning(script) } : { script };
   } catch (thrown) {
-    return { error: unstrippable(thrown, program) };
+    return { error: stripErrorText(thrown, program) };
   }
 }
 
-/** Node loads what removes types when it is first used. */
+/** Node loads its type stripper on first use. */
 const loadStripper = (): void => void stripTypeScriptTypes('let loaded: true;');
 
 function compile(text: string): Script | Error {
@@ -44,24 +44,24 @@ function compile(text: string): Script | Error {
   }
 }
 
-/** Place, line and message, as V8 puts them before its stack. */
+/** Location, source line and message, which V8 puts before the stack. */
 const beginning = ({ stack = '' }: Error): string => stack.split(/\n\s+at /)[0]!.trim();
 
-/** The line stands before its stack, too. */
-function unstrippable(thrown: unknown, program: string): string {
+/** The stack of a stripper error also starts with the line. */
+function stripErrorText(thrown: unknown, program: string): string {
   const { code, message, stack = '' } = thrown as NodeJS.ErrnoException;
-  if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply to be read.';
+  if (code === 'ERR_INTERNAL_ASSERTION') return 'SyntaxError: The program is nested too deeply.';
   const lines = program.split('\n');
-  // The end of the program is a line of ours.
+  // An error at the end of the program is reported for the line of AFTER.
   const line = Math.min(Number(/^\S*:(\d+)\n/.exec(stack)?.[1] ?? 0), lines.length);
   const place = line > 0 ? `${FILE}:${line}\n${lines[line - 1]!.slice(0, 200)}\n\n` : '';
   const advice = code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' ? ADVICE : '';
   return `${place}SyntaxError: ${message}${advice}`;
 }
 
-const ADVICE = '\nTypes are removed and nothing else is changed: write it as JavaScript has it.';
+const ADVICE = '\nOnly types are removed from the program. Write everything else as JavaScript.';
 
-/** Names of the language. Node's own globals are left out: many load on first use. */
+/** Globals of the language. Node's own are left out, because many load on first use. */
 const LANGUAGE = [
   ...['AggregateError', 'Array', 'ArrayBuffer', 'AsyncDisposableStack', 'Atomics', 'BigInt', 'BigInt64Array'],
   ...['BigUint64Array', 'Boolean', 'DataView', 'Date', 'DisposableStack', 'Error', 'EvalError'],
@@ -81,7 +81,7 @@ const LANGUAGE = [
   ...['WeakSet'],
 ];
 
-/** Values with prototypes that have no name. */
+/** Values whose prototypes have no global name. */
 const samples = (): unknown[] => [
   function* () {},
   async function* () {},
@@ -96,7 +96,7 @@ const samples = (): unknown[] => [
   ...helpers(),
 ];
 
-/** Iterator helpers, which the compiler's library does not know. */
+/** Iterator helpers, which are missing in the compiler's library. */
 function helpers(): unknown[] {
   const { from } = Reflect.get(globalThis, 'Iterator') as { from(of: object): object };
   const wrapped = from({ next: () => ({ done: true }) });
@@ -104,7 +104,7 @@ function helpers(): unknown[] {
   return [wrapped, map.call(wrapped, () => {})];
 }
 
-/** Errors of `import()` come from this realm. Through them a program finds its objects, but cannot change them. */
+/** Errors of `import()` belong to this realm, and a program can reach its objects through them. Freezing keeps it from changing them. */
 function freezeIntrinsics(): void {
   const found = new Set<unknown>();
   const waiting: unknown[] = [...LANGUAGE.map(name => Reflect.get(globalThis, name)), ...samples()];
@@ -122,7 +122,7 @@ function freezeIntrinsics(): void {
   for (const each of found) Object.freeze(each);
 }
 
-/** The realm's script as text, put here by the build. */
+/** The realm's script as text, inserted by the build. */
 declare const REALM_SOURCE: string;
 
 const STDIN = 0;
@@ -130,9 +130,9 @@ const STDOUT = 1;
 const timers = new Map<number, NodeJS.Timeout>();
 let realm: Realm | null = null;
 
-/** Waits until the host has taken it: a program that says much is slowed down, not stored. */
+/** Blocks until the host has read the message, so that a chatty program is slowed down and nothing piles up. */
 function send(json: unknown): void {
-  // Of a program that changed what JSON is.
+  // A program may have replaced JSON.stringify.
   if (typeof json !== 'string') return;
   const body = Buffer.from(json, 'utf8');
   const header = Buffer.allocUnsafe(4);
@@ -145,15 +145,14 @@ function send(json: unknown): void {
   }
 }
 
-/** Ahead of the program, while nobody waits. */
 function prepare(): void {
   loadStripper();
   send('{"type":"prepared"}');
 }
 
-function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): void {
+function start({ program, tools, maxChars }: HostMessage & { type: 'run' }): void {
   send('{"type":"begun"}');
-  // Before anything of the program runs: this may load what removes types.
+  // Must come before the program runs, because it may load the type stripper.
   const compiled = compileProgram(program);
   if ('error' in compiled) {
     send(JSON.stringify({ type: 'failed', error: compiled.error }));
@@ -167,12 +166,12 @@ function start({ program, tools, mostChars }: HostMessage & { type: 'run' }): vo
     setTimer: (id, ms) => void timers.set(id, setTimeout(fire, ms, id)),
     clearTimer: id => clearTimeout(timers.get(id)),
     tools,
-    // As JSON a character is six bytes at most; the rest is for all else in that message.
-    mostChars: Math.min(mostChars, Math.floor(MAX_FRAME_BYTES / 8)),
-    // In UTF-8 a character of JavaScript is three bytes at most.
-    mostArgumentChars: Math.floor((MAX_FRAME_BYTES - 4096) / 3),
-    mostCalls: MAX_CALLS,
-    mostCallChars: Math.floor(MAX_CALL_BYTES / 3),
+    // A character takes at most six bytes as JSON. The rest is for the other fields of the message.
+    maxChars: Math.min(maxChars, Math.floor(MAX_FRAME_BYTES / 8)),
+    // A UTF-16 unit takes at most three bytes in UTF-8.
+    maxArgumentChars: Math.floor((MAX_FRAME_BYTES - 4096) / 3),
+    maxCalls: MAX_CALLS,
+    maxCallChars: Math.floor(MAX_CALL_BYTES / 3),
   };
   const { createRealm } = new Script(REALM_SOURCE).runInContext(context);
   realm = createRealm(outside) as Realm;
@@ -186,36 +185,36 @@ function take(body: Buffer): void {
   else if (message.type === 'run') start(message);
   else if (message.type === 'result') realm?.settle(message.id, true, message.json);
   else realm?.settle(message.id, false, message.message);
-  setImmediate(lookForEnd);
+  setImmediate(reportEnd);
 }
 
 function fire(id: number): void {
   timers.delete(id);
   realm?.fire(id);
-  setImmediate(lookForEnd);
+  setImmediate(reportEnd);
 }
 
-/** Microtasks are done by now, and Node has told which promises nobody caught. */
-function lookForEnd(): void {
-  realm?.look();
+/** By now, microtasks are done and Node has reported unhandled rejections. */
+function reportEnd(): void {
+  realm?.reportEnd();
 }
 
 process.on('unhandledRejection', (reason, promise) => realm?.rejected(promise, reason));
 process.on('rejectionHandled', promise => realm?.handled(promise));
-// Thrown by the realm's own code: the program has changed what that stands on.
+// Thrown by the realm's own code, so the program has changed objects that this code uses.
 process.on('uncaughtException', () =>
-  send('{"type":"failed","error":"The program broke the objects it runs on."}'),
+  send('{"type":"failed","error":"The program changed built-in objects that it needs to run."}'),
 );
 
 const chunk = Buffer.allocUnsafeSlow(64 * 1024);
 const frames = createFrameReader(take);
 
-function readOn(): void {
+function readNext(): void {
   read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
     if (error || bytes === 0) process.exit(0);
-    // The next reading goes into the same place.
+    // The next read reuses `chunk`.
     frames.push(Buffer.from(chunk.subarray(0, bytes)));
-    readOn();
+    readNext();
   });
 }
-readOn();
+readNext();

@@ -1,18 +1,18 @@
 /**
- * What a program finds around it, made inside its own realm: tools, console, timers. Nothing of Node is in this realm, and
- * what comes in from outside is strings and numbers. A program can spoil this realm for itself, no more: the host looks at
- * all that it is told, and the process boundary is the control.
+ * The environment of a program: tools, console and timers, created inside the program's own realm. The realm has nothing of Node,
+ * and gets only strings and numbers from outside. A program can break its realm only for itself: the host validates all messages,
+ * and the process boundary is the security control.
  */
-import { isTooIntricate, MAX_VALUES } from '../messages.ts';
+import { isTooComplex, MAX_VALUES } from '../messages.ts';
 
 export interface CallRoom {
   send(json: string): void;
-  mostCalls: number;
-  /** Of all calls in flight together. */
-  mostCallChars: number;
+  maxCalls: number;
+  /** For all calls in flight together. */
+  maxCallChars: number;
 }
 
-/** Calls on their way out: no more at once than the host takes, the others in the order they were made. */
+/** Sends calls within the host's limits. The others wait in order. */
 export function createCalls(room: CallRoom) {
   const waiting = new Map<number, string>();
   const lengths = new Map<number, number>();
@@ -20,7 +20,7 @@ export function createCalls(room: CallRoom) {
 
   function sendMore(): void {
     for (const [id, json] of waiting) {
-      if (lengths.size >= room.mostCalls || chars + json.length > room.mostCallChars) return;
+      if (lengths.size >= room.maxCalls || chars + json.length > room.maxCallChars) return;
       waiting.delete(id);
       lengths.set(id, json.length);
       chars += json.length;
@@ -43,10 +43,9 @@ export function createCalls(room: CallRoom) {
 }
 
 const PLAIN = ['log', 'info', 'warn', 'error', 'debug', 'dir', 'table', 'trace'];
-/** A message may not be longer than the host takes. */
+/** Longer lines are sent in several messages, because the host limits their size. */
 const MAX_PIECE_LENGTH = 256 * 1024;
 
-/** The console of a program: a line each, in the order they come. */
 export function createConsole(print: (line: string) => void, show: Show): Record<string, unknown> {
   let indent = '';
 
@@ -78,13 +77,13 @@ export function createConsole(print: (line: string) => void, show: Show): Record
   };
 }
 
-/** Values as text, for somebody who reads: nothing is lost without a word where plain JSON would lose it. */
+/** Formats values for the model. Shows values that plain JSON would drop. */
 export interface Show {
-  /** Undefined for what is nothing in JSON: undefined, a function. */
+  /** Undefined for what JSON omits: undefined and functions. */
   json(value: unknown): string | undefined;
-  /** For the console: strings as they are. */
+  /** For the console: strings stay as they are. */
   value(value: unknown): string;
-  /** What was thrown, with the lines of the program it came through. */
+  /** With the stack frames that are in the program. */
   error(thrown: unknown): string;
 }
 
@@ -96,7 +95,7 @@ export function createShow(): Show {
     return stringify(value, function (this: unknown, _key, each: unknown) {
       if (typeof each === 'bigint') return `${each}n`;
       if (typeof each !== 'object' || each === null) return each;
-      // `this` holds the value: what is below it in the list is no longer above it.
+      // `this` is the parent of the value. Everything after it in `above` is finished.
       while (above.length > 0 && above.at(-1) !== this) above.pop();
       if (above.includes(each)) return '[circular]';
       const plain = plainOf(each);
@@ -137,16 +136,16 @@ export function createShow(): Show {
   return { json, value: showValue, error: showError };
 }
 
-/** Also those of Node's own realm. */
+/** Also true for errors of Node's own realm. */
 const isError = (value: unknown): value is Error =>
   typeof value === 'object' && value !== null && Object.prototype.toString.call(value) === '[object Error]';
 
-/** Its own text is the only one with this name. */
+/** Only the program has this file name. */
 const isOfProgram = (line: string): boolean => /^\s+at .*program\.ts:\d+/.test(line);
 
 type Act = (...args: unknown[]) => void;
 
-/** Timers of the realm: the outside knows only their numbers. */
+/** Timers of the realm. The outside knows only their ids. */
 export function createTimers(
   outside: { setTimer(id: number, ms: number): void; clearTimer(id: number): void },
   fail: (thrown: unknown) => void,
@@ -155,7 +154,7 @@ export function createTimers(
   let last = 0;
 
   function set(act: Act, ms: unknown, args: unknown[], isRepeated: boolean): number {
-    if (typeof act !== 'function') throw new TypeError('A timer takes a function');
+    if (typeof act !== 'function') throw new TypeError('The callback of a timer must be a function');
     const delay = Math.max(1, Math.min(Number(ms) || 0, 2 ** 31 - 1));
     const id = ++last;
     waiting.set(id, { act, args, everyMs: isRepeated ? delay : null });
@@ -192,24 +191,24 @@ export function createTimers(
   };
 }
 
-/** What the outside does for the realm. Only realm code ever holds these. */
+/** Functions and limits from outside. Only realm code ever holds them. */
 export interface Outside extends CallRoom {
   setTimer(id: number, ms: number): void;
   clearTimer(id: number): void;
   tools: readonly string[];
-  mostChars: number;
-  mostArgumentChars: number;
+  maxChars: number;
+  maxArgumentChars: number;
 }
 
-/** What the outside calls. */
+/** Functions that the outside calls. */
 export interface Realm {
   start(program: () => Promise<unknown>): Promise<void>;
   settle(id: number, isOk: boolean, text: string | undefined): void;
   fire(timer: number): void;
   rejected(promise: object, reason: unknown): void;
   handled(promise: object): void;
-  /** Called when all that could be done has been: tells the end, if this is it. */
-  look(): void;
+  /** Called after every event: reports the end of the program if it has finished or can no longer continue. */
+  reportEnd(): void;
 }
 
 interface Pending {
@@ -219,11 +218,11 @@ interface Pending {
 }
 
 const MAX_ERROR_LENGTH = 8000;
-/** Told of those that nobody caught. */
+/** Reported unhandled rejections. */
 const MAX_REJECTIONS = 10;
-const STUCK = 'The program waits for a promise that will never be settled.';
+const STUCK = 'The program waits for a promise that will never settle.';
 
-/** Called by the outside: what the script of the realm evaluates to has it. */
+/** Called from outside, as a property of the value that the realm's script evaluates to. */
 export function createRealm(given: Outside): Realm {
   const outside = guarded(given);
   const { stringify, parse } = JSON;
@@ -235,14 +234,14 @@ export function createRealm(given: Outside): Realm {
   const rejections = new Map<object, string>();
   let last = 0;
   let hasEnded = false;
-  /** What the program came to. It is told when Node has said which promises nobody caught. */
+  /** Set when the program has returned. Sent after Node has reported unhandled rejections. */
   let result: string | null = null;
 
   class ToolError extends Error {
     override name = 'ToolError';
   }
 
-  /** Put together from strings: JSON of objects is the program's to change. */
+  /** Built from strings, because a program can change how objects are converted to JSON. */
   const say = (type: string, fields: string): void => outside.send(`{"type":"${type}",${fields}}`);
   const timers = createTimers(outside, fail);
 
@@ -259,19 +258,19 @@ export function createRealm(given: Outside): Realm {
   const text = (thrown: unknown): string => show.error(thrown).slice(0, MAX_ERROR_LENGTH);
 
   function call(tool: string, input: unknown = {}): Promise<unknown> {
-    // Made here, where the program's own line is on the stack.
+    // Created here, so that the stack has the line of the program.
     const error = new ToolError(`tools.${tool} failed`);
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new TypeError(`tools.${tool} takes one object`);
     const args = stringify(input);
     if (typeof args !== 'string' || args[0] !== '{') throw new TypeError(`tools.${tool} takes one object`);
-    if (args.length > outside.mostArgumentChars)
+    if (args.length > outside.maxArgumentChars)
       throw new RangeError(
-        `tools.${tool}: its argument is longer than ${outside.mostArgumentChars} characters`,
+        `tools.${tool}: the argument is longer than ${outside.maxArgumentChars} characters`,
       );
-    if (isTooIntricate(args))
+    if (isTooComplex(args))
       throw new RangeError(
-        `tools.${tool}: its argument has more than ${MAX_VALUES} values, or is nested too deeply`,
+        `tools.${tool}: the argument has more than ${MAX_VALUES} values or is nested too deeply`,
       );
     const id = ++last;
     return new PromiseOf((resolve, reject) => {
@@ -280,12 +279,12 @@ export function createRealm(given: Outside): Realm {
     });
   }
 
-  /** As fields of the message. */
+  /** Fields of the `done` message. */
   function returned(value: unknown): string {
     const json = show.json(value);
     if (json === undefined) return '';
-    const omitted = Math.max(0, json.length - outside.mostChars);
-    return `"returned":${stringify(json.slice(0, outside.mostChars))},"omitted":${omitted},`;
+    const omitted = Math.max(0, json.length - outside.maxChars);
+    return `"returned":${stringify(json.slice(0, outside.maxChars))},"omitted":${omitted},`;
   }
 
   const tools = create(null);
@@ -301,13 +300,13 @@ export function createRealm(given: Outside): Realm {
   for (const name of Object.keys(provided))
     defineProperty(globalThis, name, { value: provided[name], writable: true, configurable: true });
   Reflect.deleteProperty(globalThis, 'WebAssembly');
-  // It would wake up a program that the outside takes for stuck.
+  // It could wake up a program that was reported as stuck.
   Reflect.deleteProperty(Atomics, 'waitAsync');
 
   return {
     async start(program) {
       try {
-        // Not `then`, which the program may have changed.
+        // `await` instead of `then`, which the program may have replaced.
         result = returned(await program());
       } catch (thrown) {
         fail(thrown);
@@ -321,7 +320,7 @@ export function createRealm(given: Outside): Realm {
       if (isOk) return waiting.resolve(given === undefined ? undefined : parse(given));
       defineProperty(waiting.error, 'message', { value: given });
       const { stack } = waiting.error;
-      // The stack begins with the message it was made with.
+      // The stack still starts with the original message.
       const frames = typeof stack === 'string' ? stack.slice(stack.indexOf('\n')) : '';
       defineProperty(waiting.error, 'stack', { value: `ToolError: ${given}${frames}` });
       waiting.reject(waiting.error);
@@ -329,17 +328,17 @@ export function createRealm(given: Outside): Realm {
     fire: timers.fire,
     rejected: (promise, reason) => void rejections.set(promise, text(reason)),
     handled: promise => void rejections.delete(promise),
-    look() {
+    reportEnd() {
       const lost = [...rejections.values()].slice(0, MAX_REJECTIONS);
       if (result !== null)
         end('done', `${result}"rejections":[${lost.map(each => stringify(each)).join(',')}]`);
       else if (calls.inFlight() === 0 && timers.count() === 0)
-        end('failed', `"error":${stringify([STUCK, ...lost].join('\nNobody caught: '))}`);
+        end('failed', `"error":${stringify([STUCK, ...lost].join('\nUnhandled rejection: '))}`);
     },
   };
 }
 
-/** The stack may end in a function of the outside, and that error is not of this realm: the program gets one that is. */
+/** A stack overflow inside a function of the outside throws an error of the outer realm. The program gets one of its own realm instead. */
 function guarded(outside: Outside): Outside {
   const RangeErrorOf = RangeError;
   const guard =

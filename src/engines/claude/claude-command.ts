@@ -1,21 +1,22 @@
+import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { SquadError } from '../../schema/error.ts';
 import { chatUuid } from '../chat-uuid.ts';
+import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
-import { refuseProjectCommands } from '../project-commands.ts';
-import { claudeEffort } from './claude-effort.ts';
+import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
+import { readText } from '../read-text.ts';
 import { claudePermissions } from './claude-permissions.ts';
-import { claudeProjectSettings } from './project-settings.ts';
 
-/** The prompt comes on standard input; Squad's own server from a file, because arguments are there for everyone to read. */
+/** The prompt comes on standard input and Squad's server from a file, because every user can read arguments. */
 export async function claudeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   refuseProjectCommands(input.cwd, claudeProjectSettings(input.env), input.worktree);
   if (options.permission === 'full') refuseAsRoot(input.env);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   argv.push(...claudePermissions(options, endpoint !== null));
-  // Servers of the user's own stay out: what an agent can reach is Squad's decision.
+  // The user's own servers are excluded: Squad decides what an agent can reach.
   argv.push('--strict-mcp-config');
   if (endpoint) argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint))}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
@@ -25,17 +26,17 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
     argv.push(`--json-schema=${partOfArgument('output schema', JSON.stringify(options.outputSchema))}`);
   if (input.chatId !== null)
     argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
-  // However short its user's patience with other servers is: a question is waited for, which never takes as long as its turn.
-  const patience = options.approvals === 'ask' && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
-  return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET, ...patience } };
+  // Overrides the user's timeout, because a question may wait for an answer as long as the turn lasts.
+  const toolTimeout = options.approvals === 'ask' && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
+  return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET, ...toolTimeout } };
 }
 
-/** Left alone it goes on asking a failing API for many minutes. */
+/** By default it retries a failing API for many minutes. */
 const FEWER_RETRIES = { CLAUDE_CODE_MAX_RETRIES: '4' };
 
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-  // Otherwise the model has to search for Squad's tools before it can see them.
+  // Otherwise the model has to search for Squad's tools first.
   ENABLE_TOOL_SEARCH: 'false',
 };
 
@@ -44,7 +45,7 @@ const mcpConfig = ({ url, token }: RunEndpoint): string =>
     mcpServers: { [SQUAD_SERVER]: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } },
   });
 
-/** Claude Code would end with a line on stderr; whether this machine is a sandbox is for its user to say. */
+/** Claude Code would end with a line on stderr. Only the user knows whether this machine is a sandbox. */
 function refuseAsRoot(env: Record<string, string>): void {
   if (process.getuid?.() !== 0 || env.IS_SANDBOX === '1') return;
   throw new SquadError('NOT_ALLOWED', 'Claude Code does not run with permission "full" as root.', {
@@ -53,4 +54,32 @@ function refuseAsRoot(env: Record<string, string>): void {
       'If this machine is a sandbox, set IS_SANDBOX=1 in the environment of the client.',
     ],
   });
+}
+
+const LEVELS = ['low', 'medium', 'high', 'xhigh', 'max'];
+
+/** Claude Code would only warn on stderr and use its default effort. */
+export function claudeEffort(effort: string): string {
+  if (LEVELS.includes(effort)) return effort;
+  throw new SquadError(
+    'INVALID_INPUT',
+    `Claude Code has no effort ${JSON.stringify(effort.slice(0, 60).toWellFormed())}`,
+    {
+      suggestions: [`Efforts: ${LEVELS.join(', ')}.`],
+    },
+  );
+}
+
+export function claudeProjectSettings(env: Record<string, string>): ProjectSettings {
+  const decisions = fields(
+    fieldsOf(readText(join(env.CLAUDE_CONFIG_DIR || env.HOME || '/', '.claude.json')))?.projects,
+  );
+  return {
+    cli: 'Claude Code',
+    program: 'claude',
+    files: ['.claude/settings.json', '.claude/settings.local.json'],
+    runsCommands:
+      /"(hooks|env|apiKeyHelper|awsAuthRefresh|awsCredentialExport|gcpAuthRefresh|otelHeadersHelper)"\s*:/,
+    isTrusted: folder => fields(decisions[folder]).hasTrustDialogAccepted === true,
+  };
 }

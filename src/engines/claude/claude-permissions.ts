@@ -35,19 +35,19 @@ const KNOWN = [
 
 type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 
-/** The tools that only look. */
+/** Read-only tools. */
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
-/** In its folder these need no rule when edits are accepted; a rule would let them write anywhere. */
+/** With accepted edits these need no rule inside the folder. A rule would let them write anywhere. */
 const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
-/** What `edit` allows beyond looking and writing in its folder. */
+/** What `edit` allows in addition to reading, and writing in the folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
 
-/** What asks the user for all else, where the role wants that. The model does not see it. */
+/** Asks the user for everything else, if the role wants that. Not visible to the model. */
 const PROMPT_TOOL = `mcp__${SQUAD_SERVER}__ask_permission`;
-/** With somebody to ask, it would have these too: a plan that nobody approves, and a way to ask that has no answers here. */
+/** Tools that Claude Code adds when it can ask. Here nobody approves plans or answers its dialogs. */
 const FOR_DIALOGS = ['AskUserQuestion', 'EnterPlanMode', 'ExitPlanMode'];
 
-/** The flags that say what the agent may do without being asked. Where nobody is there to ask, all else is refused. */
+/** Flags for what the agent may do. Everything else is refused if nobody can be asked. */
 export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
   const flags: string[] = [];
   const asks = hasSquad && asked.approvals === 'ask';
@@ -62,11 +62,11 @@ export function claudePermissions(asked: Asked, hasSquad: boolean): string[] {
   return flags;
 }
 
-/** Accepting edits also lets commands through that only write files in its folder. */
+/** Accepting edits also allows commands that only write files in the folder. */
 const mayWrite = ({ permission, tools }: Asked): boolean =>
   permission === 'edit' && (tools === null || tools.some(tool => WRITING.includes(baseName(tool))));
 
-/** The whole set of built-in tools it sees; null for its own. */
+/** All built-in tools that it sees; null: its default set. */
 function builtInTools({ permission, tools }: Asked, asks: boolean): string[] | null {
   if (permission === 'read' && !asks) return lookingOf(tools);
   if (permission === 'read' && tools === null) return [...LOOKING, ...WRITING, ...ACTING];
@@ -82,7 +82,7 @@ function allowedTools({ permission, tools }: Asked): string[] {
 const lookingOf = (tools: Asked['tools']): string[] =>
   (tools ?? LOOKING).map(baseName).filter(name => LOOKING.includes(name));
 
-/** `Bash` of `Bash(git log *)`. A name it does not know it would pass over without a word. */
+/** `Bash` in `Bash(git log *)`. Claude Code would silently ignore an unknown name. */
 function baseName(tool: string): string {
   const name = /^([A-Za-z]\w*)(?:\([^()\n]+\))?$/.exec(tool)?.[1];
   if (name && (KNOWN.includes(name) || isMcp(name))) return name;
@@ -101,27 +101,27 @@ export function claudePolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
     read: held(
       options.approvals === 'ask'
-        ? 'it looks by itself, and the user is asked for all else'
-        : 'it has only the tools that look',
+        ? 'it reads by itself, and the user is asked for everything else'
+        : 'it has only read-only tools',
     ),
     approvals:
       options.permission === 'full'
         ? advisory('with permission full it asks for nothing')
-        : held('what it may not do the user is asked for; without an answer it is refused'),
+        : held('the user is asked for what it may not do; without an answer it is refused'),
     edit: editHolder(options.tools),
     tools: toolsHolder(options),
     budget: options.stopAtBudget
       ? held('checked after each model request, so the last one can go over')
-      : advisory('told, not stopped'),
+      : advisory('only reported, not stopped'),
     schema: held('Claude Code checks it, and Squad checks the result again'),
     effort: held(),
   });
 }
 
-/** Tools that leave files alone. */
+/** Tools that do not change files. */
 const HARMLESS = [...LOOKING, 'WebFetch', 'WebSearch', 'TodoWrite'];
 
-/** The user's own settings may allow more, and stay: without them some logins are gone, and `CLAUDE.md` is too. */
+/** The user's own settings may allow more. They stay in effect, because some logins and `CLAUDE.md` depend on them. */
 function editHolder(tools: Asked['tools']): Holder {
   const names = tools?.map(baseName);
   if (names?.every(name => HARMLESS.includes(name) || isMcp(name))) return held('it has no tool that writes');

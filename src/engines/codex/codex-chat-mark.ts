@@ -7,7 +7,7 @@ import { codexHome } from './user-config.ts';
 
 const DAY_MS = 86_400_000;
 
-/** `sessions/YYYY/MM/DD/rollout-<time>-<chat>.jsonl`, by the local day the chat began, whose time is in its id. */
+/** `sessions/YYYY/MM/DD/rollout-<time>-<chat>.jsonl`, by the local day on which the chat started. The chat's id contains that time. */
 export const codexChatMark: Engine['chatMark'] = async ({ chatId, env }) => {
   const home = codexHome(env);
   if (home === null || !isUuid(chatId)) return null;
@@ -15,14 +15,14 @@ export const codexChatMark: Engine['chatMark'] = async ({ chatId, env }) => {
   const folders = [began, began - DAY_MS, began + DAY_MS].map(time => join(home, 'sessions', ...dayOf(time)));
   const files = await Promise.all(
     folders.map(async folder => {
-      const names = await readdir(folder).catch(() => []); // no chat began on that day
+      const names = await readdir(folder).catch(() => []); // no chat started on that day
       return names.filter(name => name.endsWith(`-${chatId}.jsonl`)).map(name => join(folder, name));
     }),
   );
   return markOf(files.flat());
 };
 
-/** Year, month and day; empty for a time that is none. */
+/** Year, month and day; empty for an invalid time. */
 function dayOf(time: number): string[] {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? [] : date.toISOString().slice(0, 10).split('-');

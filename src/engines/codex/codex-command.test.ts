@@ -6,11 +6,8 @@ import type { TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import type { RunOptions } from '../../schema/run.ts';
 import { CHAT, ENDPOINT, rehearsal } from '../testing/contract.ts';
-import { codexCommand } from './codex-command.ts';
-import { configuredModel } from './configured-model.ts';
-import { sandboxTemp } from './sandbox-temp.ts';
-import { tomlString } from './toml-string.ts';
-import { serversIn } from './user-config.ts';
+import { codexCommand, sandboxTemp, tomlString } from './codex-command.ts';
+import { configuredModel, serversIn } from './user-config.ts';
 
 const NOTHING_BEYOND = [
   '--ignore-rules',

@@ -1,19 +1,16 @@
+import { isAbsolute, join, relative } from 'node:path';
 import type { RunEndpoint, TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
 import { partOfArgument } from '../one-argument.ts';
-import { refuseProjectCommands } from '../project-commands.ts';
+import { type ProjectSettings, refuseProjectCommands } from '../project-commands.ts';
 import { codexPermissions } from './codex-permissions.ts';
-import { codexProjectSettings } from './project-settings.ts';
-import { RUN_SERVER } from './run-server.ts';
-import { sandboxTemp } from './sandbox-temp.ts';
-import { tomlString } from './toml-string.ts';
-import { serversIn, userConfig } from './user-config.ts';
+import { serversIn, trustedIn, userConfig } from './user-config.ts';
 
-/** The variable Codex reads the run's token from: arguments are there for everyone to read. */
+/** Codex reads the run's token from this variable, because every user can read arguments. */
 const TOKEN = 'SQUAD_TOKEN';
 
-/** `resume` knows none of the flags, so it comes after them all. */
+/** `resume` does not accept the flags, so it comes after all of them. */
 export async function codexCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   const config = userConfig(input.env);
@@ -45,6 +42,45 @@ const QUIET = [
   ...['--disable', 'plugins', '--disable', 'apps'],
 ];
 
-/** Without a server's own approval mode, Codex refuses each call to it: nobody is there to be asked. */
+/** Without an approval mode for the server, Codex refuses every call to it, because it cannot ask anybody. */
 const server = ({ url }: RunEndpoint): string =>
   `{url=${tomlString(url)},bearer_token_env_var="${TOKEN}",required=true,default_tools_approval_mode="approve"}`;
+
+/** A TOML basic string. All escapes of JSON are valid in TOML, which also needs DEL escaped and forbids lone surrogates. */
+export const tomlString = (value: string): string =>
+  JSON.stringify(value.toWellFormed()).replaceAll('\u007f', '\\u007f');
+
+/**
+ * Codex keeps its sandbox helper in its home, but not if that is below the temp folder. Then every command
+ * fails, and its events do not say why. Such a home gets another temp folder.
+ */
+export function sandboxTemp(env: Record<string, string>): { TMPDIR?: string } {
+  const home = env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : '');
+  const temp = env.TMPDIR || '/tmp';
+  if (!home || !isBelow(home, temp)) return {};
+  const other = ['/var/tmp', '/tmp'].find(folder => !isBelow(home, folder));
+  return other ? { TMPDIR: other } : {};
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}
+
+/** Marking the folder as untrusted would disable its settings, but also its AGENTS.md. */
+export function codexProjectSettings(config: string): ProjectSettings {
+  const trusted = trustedIn(config);
+  return {
+    cli: 'Codex',
+    program: 'codex',
+    files: ['.codex/config.toml', '.codex/hooks.json'],
+    runsCommands: /^[ \t{[]*"?(mcp_servers|hooks|notify|model_provider|openai_base_url|chatgpt_base_url)/m,
+    isTrusted: folder => trusted.includes(folder),
+  };
+}
+
+/**
+ * Codex's name for the run's Squad server. Not `squad`: the user's own configuration uses that name, and Codex would
+ * merge the two entries into a broken one.
+ */
+export const RUN_SERVER = 'squad_run';

@@ -6,7 +6,7 @@ type Asked = Pick<RunOptions, 'permission' | 'tools'>;
 
 type Means = 'shell' | 'look' | 'write' | 'search' | 'other';
 
-/** What it takes in Codex to do what a tool does. Codex reads files with its shell: who may look needs it too. */
+/** Capabilities of Codex that a tool needs. Codex reads files with its shell, so reading needs it too. */
 const TABLE: ToolTable = {
   Bash: ['shell'],
   Read: ['look'],
@@ -23,7 +23,7 @@ const TABLE: ToolTable = {
   Task: ['other'],
 };
 
-/** Codex has no list of tools: its sandbox and a few switches come as near as can be. */
+/** Codex has no tool list. Its sandbox and a few switches come closest. */
 export function codexPermissions({ permission, tools }: Asked): string[] {
   const flags =
     permission === 'full' && mayWrite(tools)
@@ -37,7 +37,7 @@ export function codexPermissions({ permission, tools }: Asked): string[] {
 
 const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
 
-/** What the user's own configuration may add to a sandbox. Commands that `.rules` files allow run outside of any. */
+/** Removes what the user's configuration may add to the sandbox. Commands allowed by `.rules` files would run outside it. */
 const NOTHING_BEYOND = [
   '--ignore-rules',
   ...['-c', 'sandbox_workspace_write.writable_roots=[]'],

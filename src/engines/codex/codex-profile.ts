@@ -4,7 +4,7 @@ import { codexChatMark } from './codex-chat-mark.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexPolicy } from './codex-permissions.ts';
 import { codexReader } from './codex-reader.ts';
-import { configuredModel } from './configured-model.ts';
+import { configuredModel } from './user-config.ts';
 
 export const CODEX: CliProfile = {
   id: 'codex',

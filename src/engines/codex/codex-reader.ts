@@ -1,28 +1,33 @@
-import type { EngineEvent, EngineReader, UsageFigure } from '../../core/ports/engine.ts';
+import {
+  type EngineEvent,
+  type EngineReader,
+  SQUAD_SERVER,
+  type UsageFigure,
+} from '../../core/ports/engine.ts';
 import { cutOffNote } from '../cut-off.ts';
 import { failureKind } from '../failure-kind.ts';
-import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, list, number, text } from '../json-line.ts';
 import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
-import { ToolCalls } from '../tool-calls.ts';
-import { describeItem, isTool, itemOk, toolName } from './codex-item.ts';
+import { ToolCalls, toolDetail } from '../tool-calls.ts';
+import { RUN_SERVER } from './codex-command.ts';
 
-/** Reads `codex exec --json`. `error` events are notices: only `turn.failed` is a failure, only `turn.completed` success. */
+/** Reads `codex exec --json`. `error` events are only notices: `turn.failed` is failure, `turn.completed` success. */
 export function codexReader(): EngineReader {
   const calls = new ToolCalls(describeItem);
-  /** Null: it was too long to be read. */
+  /** Null if it was too long to be read. */
   let answer: string | null = '';
   let ended = false;
 
   function item(item: Fields, isOver: boolean): EngineEvent[] {
-    const words = text(item.text) ?? text(item.message) ?? '';
+    const content = text(item.text) ?? text(item.message) ?? '';
     if (item.type === 'agent_message' && isOver) {
-      answer = words;
-      return words ? [{ type: 'text', text: words }] : [];
+      answer = content;
+      return content ? [{ type: 'text', text: content }] : [];
     }
-    if (item.type === 'error' && isOver) return note(words);
+    if (item.type === 'error' && isOver) return note(content);
     if (!isTool(item)) return [];
-    // Some items come only once, when they are over.
+    // Some items have only one event, at their end.
     const begun = calls.begin(text(item.id), toolName(item), item);
     return isOver ? [...begun, ...calls.end(text(item.id), itemOk(item))] : begun;
   }
@@ -49,7 +54,7 @@ export function codexReader(): EngineReader {
     },
     tooLong(beginning) {
       const type = longLineType(beginning);
-      // Only an item that is surely something else leaves the answer as it is.
+      // The answer stays valid only if the item is certainly not a message.
       const item = /"type"\s*:\s*"(\w+)"/.exec(beginning.slice('{"type"'.length))?.[1];
       if (type !== null && (item === undefined || item === 'agent_message')) answer = null;
       return [];
@@ -58,24 +63,24 @@ export function codexReader(): EngineReader {
   };
 }
 
-const note = (words: string): EngineEvent[] => (words ? [{ type: 'note', text: words }] : []);
+const note = (content: string): EngineEvent[] => (content ? [{ type: 'note', text: content }] : []);
 
-/** Codex does not say how long it waits before it reconnects. */
-const noticed = (words: string): EngineEvent[] => [
-  ...(words.startsWith('Reconnecting')
-    ? [{ type: 'note' as const, text: words, retry: { code: failureKind(words), waitMs: null } }]
-    : note(words)),
-  ...cutOffNote(words),
+/** Codex does not report how long it waits before it reconnects. */
+const noticed = (content: string): EngineEvent[] => [
+  ...(content.startsWith('Reconnecting')
+    ? [{ type: 'note' as const, text: content, retry: { code: failureKind(content), waitMs: null } }]
+    : note(content)),
+  ...cutOffNote(content),
 ];
 
 function failure(event: Fields): EngineEvent {
   const message = text(fields(event.error).message) ?? 'The turn failed; Codex gave no reason.';
-  // Some of the API's answers are passed on as they came.
-  const words = text(fields(fieldsOf(message)?.error).message) ?? message;
-  return { type: 'end', ok: false, answer: '', error: words, code: failureKind(message) };
+  // Codex passes some API errors on as raw JSON.
+  const content = text(fields(fieldsOf(message)?.error).message) ?? message;
+  return { type: 'end', ok: false, answer: '', error: content, code: failureKind(message) };
 }
 
-/** Codex counts from the beginning of the chat. Its input holds the cached part, its output the reasoning. */
+/** Codex counts from the beginning of the chat. Input includes the cached part, output includes reasoning. */
 const FROM_THE_BEGINNING: UsageFigure[] = ['input', 'output', 'cached'];
 
 function usage(given: Fields): EngineEvent[] {
@@ -90,4 +95,28 @@ function usage(given: Fields): EngineEvent[] {
       runningTotals: FROM_THE_BEGINNING,
     },
   ];
+}
+
+const TOOLS = new Set(['command_execution', 'file_change', 'mcp_tool_call', 'web_search']);
+
+export const isTool = (item: Fields): boolean => TOOLS.has(text(item.type) ?? '');
+
+/** MCP tools by server and name, the others by Codex's own name. */
+export function toolName(item: Fields): string {
+  if (item.type !== 'mcp_tool_call') return text(item.type) ?? '';
+  const server = text(item.server) ?? '';
+  return `mcp__${server === RUN_SERVER ? SQUAD_SERVER : server}__${text(item.tool) ?? ''}`;
+}
+
+export function describeItem(name: string, item: Fields): { detail: string; edits: boolean } {
+  const files = list(item.changes).flatMap(change => text(change.path) ?? []);
+  const own = text(item.command) ?? text(item.query) ?? files.join(', ');
+  return { detail: own || toolDetail(fields(item.arguments)), edits: name === 'file_change' };
+}
+
+export function itemOk(item: Fields): boolean {
+  const exitCode = number(item.exit_code);
+  const failed =
+    item.status === 'failed' || item.status === 'declined' || text(fields(item.error).message) !== null;
+  return !failed && (exitCode === null || exitCode === 0);
 }

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
-import { readText } from '../read-text.ts';
+import type { TurnInput } from '../../core/ports/engine.ts';
+import { projectFolders, upwards } from '../project-commands.ts';
+import { readProjectText, readText } from '../read-text.ts';
 
 export const codexHome = (env: Record<string, string>): string | null =>
   env.CODEX_HOME || (env.HOME ? join(env.HOME, '.codex') : null);
 
-/** The user's own `config.toml`; empty where there is none. */
+/** The user's `config.toml`; empty if there is none. */
 export function userConfig(env: Record<string, string>): string {
   const home = codexHome(env);
   return home === null ? '' : readText(join(home, 'config.toml'));
@@ -34,3 +36,20 @@ export const trustedIn = (toml: string): string[] =>
   [...toml.matchAll(/^\[projects\."([^"\\\n]+)"\]\s*\n\s*trust_level\s*=\s*"trusted"/gm)].map(
     ([, path]) => path!,
   );
+
+/** The nearest `.codex/config.toml` of a trusted project overrides the user's config. */
+export function configuredModel({
+  env,
+  cwd,
+  worktree,
+}: Pick<TurnInput, 'env' | 'cwd' | 'worktree'>): string | null {
+  const config = userConfig(env);
+  const [ofProject] = projectFolders(cwd).flatMap(
+    folder => modelIn(readProjectText(join(folder, '.codex', 'config.toml'))) ?? [],
+  );
+  if (ofProject === undefined) return modelIn(config);
+  // Whether Codex trusts a work tree depends on the checkout that it was created from.
+  if (worktree) return null;
+  const trusted = trustedIn(config);
+  return upwards(cwd).some(folder => trusted.includes(folder)) ? ofProject : modelIn(config);
+}

@@ -7,13 +7,13 @@ import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { toolFlags } from './copilot-tools.ts';
 
-/** Its reader looks for the tokens there. */
+/** The reader takes the token counts from this file. */
 export const USAGE_FILE = 'usage.json';
 
 export async function copilotCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, model, chatId, continues, endpoint, env } = input;
   const servers = endpoint && (await files.write('mcp.json', serversFile(endpoint)));
-  // One of the name of ours takes its place.
+  // Our server replaces one with the same name.
   const off = (name: string) => (servers && name === SQUAD_SERVER ? [] : ['--disable-mcp-server', name]);
   return {
     argv: [
@@ -37,7 +37,7 @@ export async function copilotCommand(input: TurnInput, { program }: { program: s
   };
 }
 
-/** It ends at once where it sees one, whatever else it could log in with. It is then there for something else. */
+/** Copilot CLI ends at once if it sees such a token, even if it could log in otherwise. */
 const withoutClassicTokens = (env: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(env).filter(
@@ -57,7 +57,7 @@ const serversFile = ({ url, token }: RunEndpoint): string =>
     },
   });
 
-/** The servers the user configured for themselves: they can only be turned off by name. */
+/** The user's own servers, which can only be disabled by name. */
 function usersServers(env: Record<string, string>): string[] {
   try {
     const config = fieldsOf(readFileSync(join(copilotHome(env), 'mcp-config.json'), 'utf8'));

@@ -1,23 +1,21 @@
-import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { EngineEnd, EngineEvent, EngineReader, UsageFigure } from '../../core/ports/engine.ts';
 import { failureKind } from '../failure-kind.ts';
-import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, number, sum, text } from '../json-line.ts';
 import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
-import { ToolCalls } from '../tool-calls.ts';
-import { toolDetail } from '../tool-detail.ts';
+import { ToolCalls, toolDetail } from '../tool-calls.ts';
 import { USAGE_FILE } from './copilot-command.ts';
 import { EDITING } from './copilot-tools.ts';
-import { usageInFile } from './copilot-usage.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** Reads `--output-format json`. A killed one prints a normal-looking `result`: only `assistant.idle` tells that it was aborted. */
+/** Reads `--output-format json`. A killed agent still prints a normal `result`; only `assistant.idle` shows that it was aborted. */
 export function copilotReader(): EngineReader {
   const calls = new ToolCalls((name, input) => ({
     detail: toolDetail(input),
     edits: EDITING.includes(name),
   }));
-  /** Null: it was too long to be read. */
+  /** Null if it was too long to be read. */
   let answer: string | null = '';
   let model: string | null = null;
   let aborted = false;
@@ -25,16 +23,16 @@ export function copilotReader(): EngineReader {
   let ended = false;
 
   function said(data: Fields): EngineEvent[] {
-    const words = (text(data.content) ?? '').trim();
-    // What a sub-agent says is not this agent's answer.
-    if (!words || text(data.parentToolCallId) !== null) return [];
+    const message = (text(data.content) ?? '').trim();
+    // Text of a sub-agent is not this agent's answer.
+    if (!message || text(data.parentToolCallId) !== null) return [];
     error = {};
-    if (NO_ANSWER.test(words)) {
-      error = { message: words };
-      return [{ type: 'note', text: words }];
+    if (NO_ANSWER.test(message)) {
+      error = { message: message };
+      return [{ type: 'note', text: message }];
     }
-    answer = words;
-    return [{ type: 'text', text: words }];
+    answer = message;
+    return [{ type: 'text', text: message }];
   }
 
   function modelOf(data: Fields): EngineEvent[] {
@@ -71,7 +69,7 @@ export function copilotReader(): EngineReader {
         case 'assistant.turn_retry':
           return [{ type: 'note', text: `Asks the model again: ${text(data.reason) ?? 'no reason given'}` }];
         case 'model.call_failure':
-          error = { message: failureWords(data), statusCode: data.statusCode };
+          error = { message: failureText(data), statusCode: data.statusCode };
           return [callFailed(data)];
         case 'session.error':
           error = data;
@@ -97,52 +95,71 @@ export function copilotReader(): EngineReader {
   };
 }
 
-/** Its own words in the place of an answer that its provider held back. Its result says success even so. */
+/** Copilot's text in place of an answer that the provider blocked. Its result still says success. */
 const NO_ANSWER = /^The model returned no content because /;
 
-function failureWords({ errorMessage }: Fields): string {
-  const said = text(errorMessage) ?? 'no words';
+function failureText({ errorMessage }: Fields): string {
+  const said = text(errorMessage) ?? 'no message';
   return `The model's API failed: ${text(fieldsOf(said)?.message) ?? said}`;
 }
 
-/** It does not say whether and when it asks again; its next event does. */
+/** The event does not say whether and when the request is repeated; the next event does. */
 function callFailed(data: Fields): EngineEvent {
-  const words = failureWords(data);
+  const message = failureText(data);
   const status = number(data.statusCode);
   return {
     type: 'note',
-    text: status === null ? words : `${words} (${status})`,
-    retry: { code: kind(words, status), waitMs: null },
+    text: status === null ? message : `${message} (${status})`,
+    retry: { code: kind(message, status), waitMs: null },
   };
 }
 
 function toolEnded(data: Fields, calls: ToolCalls): EngineEvent[] {
   if (fields(data.error).code === 'denied') calls.deny(text(data.toolCallId));
-  // A command that failed is a call that worked, to it.
+  // A failed command counts as a successful call there.
   const exitCode = number(fields(data.shellExecution).exitCode) ?? 0;
   return calls.end(text(data.toolCallId), data.success === true && exitCode === 0);
 }
 
 function failure(error: Fields, aborted: boolean): EngineEnd {
   const said = text(error.message);
-  const words =
+  const message =
     said ?? (aborted ? 'It was interrupted before it was done.' : 'Copilot CLI says it failed, and not why.');
   const code =
-    error.errorType === 'authentication' ? 'ENGINE_NOT_LOGGED_IN' : kind(words, number(error.statusCode));
-  return { type: 'end', ok: false, answer: '', error: words, code };
+    error.errorType === 'authentication' ? 'ENGINE_NOT_LOGGED_IN' : kind(message, number(error.statusCode));
+  return { type: 'end', ok: false, answer: '', error: message, code };
 }
 
 async function withoutResult(error: Fields, exit: Exit): Promise<EngineEnd[]> {
   if (text(error.message)) return [failure(error, false)];
   const [told] = await stderrEnd(exit);
   if (told?.error) return [{ ...told, code: kind(told.error, null) }];
-  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a word: both speak for themselves
-  const words = 'It ended without a result, though with exit code 0.';
-  return [{ type: 'end', ok: false, answer: '', error: words, code: 'ENGINE_FAILED' }];
+  if (exit.exitCode !== 0) return []; // a signal, or an exit code without a message: there is nothing to add
+  const message = 'It ended without a result, though with exit code 0.';
+  return [{ type: 'end', ok: false, answer: '', error: message, code: 'ENGINE_FAILED' }];
 }
 
-function kind(words: string, status: number | null) {
-  if (/no authentication information/i.test(words)) return 'ENGINE_NOT_LOGGED_IN';
-  if (/no session, task,? or name matched/i.test(words)) return 'CHAT_UNKNOWN';
-  return failureKind(words, status ?? undefined);
+function kind(message: string, status: number | null) {
+  if (/no authentication information/i.test(message)) return 'ENGINE_NOT_LOGGED_IN';
+  if (/no session, task,? or name matched/i.test(message)) return 'CHAT_UNKNOWN';
+  return failureKind(message, status ?? undefined);
+}
+
+const TOTALS: readonly UsageFigure[] = ['input', 'output', 'cached'];
+
+/** The usage file counts all models from the beginning of the chat. Input includes the cached part. */
+export function usageInFile(content: string | null): EngineEvent[] {
+  const models = Object.values(fields(fieldsOf(content ?? '')?.modelMetrics)).map(model =>
+    fields(fields(model).usage),
+  );
+  const total = (figure: string) => sum(...models.map(model => amount(model[figure])));
+  const [input, output, cached] = [total('inputTokens'), total('outputTokens'), total('cacheReadTokens')];
+  if (input === null && output === null) return [];
+  return [
+    {
+      type: 'usage',
+      usage: { input, output, cached, costUsd: null, costIsEstimated: false },
+      runningTotals: TOTALS,
+    },
+  ];
 }

@@ -18,7 +18,7 @@ const TOOLS: ToolTable = {
 
 export const EDITING = ['edit', 'create', 'apply_patch', 'str_replace_editor'];
 
-/** What it may do without being asked, what it may not do at all, and what the model is shown. */
+/** Flags for allowed, denied and visible tools. */
 export function toolFlags({ permission, tools }: RunOptions): string[] {
   return [
     ...(permission === 'read'

@@ -2,8 +2,8 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * npm's launcher waits for the agent and passes no signal on: ended, it leaves the agent running. So the agent itself is
- * started, wherever npm put its package. Nothing found: the launcher, which works until it is to be stopped.
+ * npm's launcher waits for the agent and does not forward signals: when killed, it leaves the agent running. So Squad starts the agent
+ * itself, wherever npm put its package. If it is not found, the launcher is used, which cannot be stopped cleanly.
  */
 export function nativeProgram(program: string): string {
   const launcher = realpathSync(program);
@@ -17,7 +17,7 @@ export function nativeProgram(program: string): string {
   return program;
 }
 
-/** Where Node would look for a package: inside the launcher's own folder first, then further up. */
+/** Folders where Node looks for a package, from the launcher's folder upwards. */
 function modulesAbove(folder: string): string[] {
   const found: string[] = [];
   for (let at = folder; ; at = dirname(at)) {
@@ -26,7 +26,7 @@ function modulesAbove(folder: string): string[] {
   }
 }
 
-/** Which C library this machine has is told by which package npm installed; where both are, this Node's own decides. */
+/** npm installs the package for the machine's C library. If both are present, the C library of this Node decides. */
 function platforms(): string[] {
   if (process.platform !== 'linux') return [process.platform];
   return usesGlibc() ? ['linux', 'linuxmusl'] : ['linuxmusl', 'linux'];

@@ -5,8 +5,8 @@ import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
 /**
- * From its documentation. It reads MCP servers only from the project's or the user's own file, so Squad's server stays
- * out: neither is ours to write. Without --approve-mcps the user's own servers are not called either.
+ * Written from its documentation. It reads MCP servers only from the project's or the user's own file, which Squad must not change, so
+ * agents have no Squad server. Without --approve-mcps the user's own servers are not called either.
  */
 export async function cursorCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues } = input;
@@ -23,7 +23,7 @@ export async function cursorCommand(input: TurnInput, { program }: { program: st
   };
 }
 
-/** Without --force a change is only proposed, and nobody is there to accept it. */
+/** Without --force a change is only proposed, and nobody can accept it. */
 const FLAGS = {
   read: ['--mode', 'ask'],
   edit: ['--force'],

@@ -6,7 +6,7 @@ import { cursorReader } from './cursor-reader.ts';
 export const CURSOR: CliProfile = {
   id: 'cursor',
   name: 'Cursor Agent',
-  // Its installer also makes a link called `agent`: a name anyone may have given to anything.
+  // Its installer also creates a link named `agent`, but that name is too common.
   programs: ['cursor-agent'],
   install: 'see https://cursor.com/docs/cli/installation',
   login: 'Run `cursor-agent login` in a terminal, or set CURSOR_API_KEY.',
@@ -17,7 +17,7 @@ export const CURSOR: CliProfile = {
   takesSchema: false,
   newChat: { kind: 'reported' },
   command: cursorCommand,
-  // From its documentation.
+  // According to its documentation.
   resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
   reader: cursorReader,
   policy: cursorPolicy,

@@ -3,10 +3,9 @@ import { amount, type Fields, fields, fieldsOf, list, text } from '../json-line.
 import { answerTooLong, longLineType } from '../long-line.ts';
 import { stderrEnd } from '../stderr-end.ts';
 import { streamJsonEnd } from '../stream-json-end.ts';
-import { ToolCalls } from '../tool-calls.ts';
-import { toolDetail } from '../tool-detail.ts';
+import { ToolCalls, toolDetail } from '../tool-calls.ts';
 
-/** Reads `--output-format stream-json`, which is Claude Code's with tool calls of its own kind. Only `result` is an end. */
+/** Reads `--output-format stream-json`: Claude Code's format with different tool calls. Only `result` ends a turn. */
 export function cursorReader(): EngineReader {
   const calls = new ToolCalls((name, input) => ({
     detail: toolDetail(input),
@@ -46,14 +45,14 @@ function begun(line: Fields): EngineEvent[] {
 }
 
 function said(line: Fields): EngineEvent[] {
-  const words = list(fields(line.message).content)
+  const content = list(fields(line.message).content)
     .map(part => text(part.text) ?? '')
     .join('')
     .trim();
-  return words ? [{ type: 'text', text: words }] : [];
+  return content ? [{ type: 'text', text: content }] : [];
 }
 
-/** The kind of call is the name of its one field: `{"shellToolCall":{"args":{…},"result":{…}}}`. */
+/** The name of the only field is the kind of the call: `{"shellToolCall":{"args":{…},"result":{…}}}`. */
 function toolCall(line: Fields, calls: ToolCalls): EngineEvent[] {
   const id = text(line.call_id);
   const [kind = '', call] = Object.entries(fields(line.tool_call))[0] ?? [];
@@ -66,7 +65,7 @@ function toolCall(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(id, !('error' in outcome || 'failure' in outcome));
 }
 
-/** Not documented; some versions print it. */
+/** Not documented, but some versions print it. */
 function usageIn(line: Fields): EngineEvent[] {
   const usage = fields(line.usage);
   const input = amount(usage.inputTokens);

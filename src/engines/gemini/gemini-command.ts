@@ -9,10 +9,10 @@ import { APPROVAL_MODE, geminiRules } from './gemini-policy.ts';
 import { geminiSettings, linkLogin } from './gemini-settings.ts';
 import { refuseProjectCommands } from './project-commands.ts';
 
-/** Its own word for the best model the user may use. Without a model it asks a classifier first which one to take. */
+/** Gemini's alias for the best available model. Without a model it asks a classifier which one to use. */
 const DEFAULT_MODEL = 'pro';
 
-/** Settings can only be given in a home, so each chat has one of its own, and the chat itself lives there. */
+/** Settings can only be given in a home folder, so each chat has its own, which also stores the chat. */
 export async function geminiCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { files, options, env, chatId, continues } = input;
   const home = files.chatFolder;
@@ -20,7 +20,7 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
   const settings = await files.writeInChat('.gemini/settings.json', geminiSettings(env, input.endpoint));
-  if (existsSync(settings)) linkLogin(env, home); // in a rehearsal nothing was written
+  if (existsSync(settings)) linkLogin(env, home); // nothing is written in a dry run
   return {
     argv: [
       program,
@@ -42,13 +42,13 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   };
 }
 
-/** The home of a chat as it is for a person: the run's token is no good any more, so Squad's server is out of it. */
+/** The home of a chat for interactive use, without Squad's server: the run's token is no longer valid. */
 export async function geminiHome({ chatId, env, files }: InteractiveInput): Promise<Record<string, string>> {
   const home = files.chatFolder;
   if (!existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   await files.writeInChat('.gemini/settings.json', geminiSettings(env, null));
   linkLogin(env, home);
-  // Whether the folder is trusted is for the person to say: an agent may have left settings in it.
+  // The person decides whether to trust the folder: an agent may have left settings in it.
   return { GEMINI_CLI_HOME: home };
 }
 

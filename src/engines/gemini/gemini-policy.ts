@@ -15,20 +15,20 @@ const TOOLS: ToolTable = {
   WebSearch: ['google_web_search'],
 };
 
-/** Tools that change something. */
+/** Tools that change files or run commands. */
 export const EDITING = ['replace', 'write_file'];
 const CHANGING = [...EDITING, 'run_shell_command'];
 
 export const APPROVAL_MODE = { read: 'default', edit: 'auto_edit', full: 'yolo' } as const;
 
 /**
- * A policy file given by flag outranks the approval mode and whatever the repository's own settings say. A denied tool
- * is not even shown to the model.
+ * A policy file given by flag overrides the approval mode and the repository's own settings. A denied tool
+ * is not visible to the model.
  */
 export function geminiRules({ permission, tools }: RunOptions): string {
   const rules = [
     rule({ mcpName: SQUAD_SERVER, toolName: '*', decision: 'allow', priority: 900 }),
-    // Nobody is there to approve a plan.
+    // Nobody can approve a plan.
     rule({ toolName: ['enter_plan_mode', 'exit_plan_mode'], decision: 'deny', priority: 900 }),
   ];
   if (permission === 'read') rules.push(rule({ toolName: CHANGING, decision: 'deny', priority: 800 }));
@@ -37,7 +37,7 @@ export function geminiRules({ permission, tools }: RunOptions): string {
     if (names.length > 0) rules.push(rule({ toolName: names, ...ALLOW, priority: 700 }));
     rules.push(rule({ toolName: '*', decision: 'deny', priority: 600 }));
   } else if (permission === 'edit')
-    // Headless, a command that would be asked about is refused.
+    // Headless, Gemini CLI refuses commands that it would ask about.
     rules.push(rule({ toolName: 'run_shell_command', ...ALLOW, priority: 700 }));
   return `${rules.join('\n\n')}\n`;
 }
@@ -46,7 +46,7 @@ const granted = (tools: string[]): string[] => ownTools(tools, 'Gemini CLI', TOO
 
 const ALLOW = { decision: 'allow', allowRedirection: true };
 
-/** TOML writes these values as JSON does. */
+/** JSON and TOML have the same syntax for these values. */
 const rule = (values: Record<string, unknown>): string =>
   ['[[rule]]', ...Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
     '\n',

@@ -1,21 +1,18 @@
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
 import { cutOffNote } from '../cut-off.ts';
-import { failureKind } from '../failure-kind.ts';
-import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { failureKind, waitText } from '../failure-kind.ts';
+import { amount, type Fields, fields, fieldsOf, text } from '../json-line.ts';
 import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
 import { stderrEnd } from '../stderr-end.ts';
-import { ToolCalls } from '../tool-calls.ts';
-import { toolDetail } from '../tool-detail.ts';
-import { waitWords } from '../wait-text.ts';
+import { ToolCalls, toolDetail } from '../tool-calls.ts';
 import { EDITING } from './gemini-policy.ts';
-import { modelIn, usageIn } from './gemini-stats.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
 /**
  * Reads `--output-format stream-json`. A success is a `result` whose status is "success", unless an `error` came right
- * before it: that is how a loop or a blocked agent ends.
+ * before it, which is how a loop or a blocked agent ends.
  */
 export function geminiReader(): EngineReader {
   const calls = new ToolCalls((name, input) => ({
@@ -25,7 +22,7 @@ export function geminiReader(): EngineReader {
   const speech = new Speech();
   let ok = false;
   let error: string | null = null;
-  /** What it said in no event: why it could not begin. */
+  /** Output without an event, which says why it could not start. */
   let plain: string | null = null;
 
   function read(line: Fields): EngineEvent[] {
@@ -52,7 +49,7 @@ export function geminiReader(): EngineReader {
     const events = [...speech.pause(), ...modelIn(stats), ...usageIn(stats)];
     ok = line.status === 'success' && !error;
     if (ok) return [...events, speech.end()];
-    error = wordsOf(text(fields(line.error).message)) || error || 'Gemini CLI says it failed, and not why.';
+    error = errorText(text(fields(line.error).message)) || error || 'Gemini CLI says it failed, and not why.';
     return events;
   }
 
@@ -65,18 +62,18 @@ export function geminiReader(): EngineReader {
     tooLong(beginning) {
       const type = longLineType(beginning);
       if (type === 'tool_use') return speech.restart();
-      // The prompt is a message too, and may be long.
+      // The prompt is also a message, and may be long.
       const isPrompt = /"role"\s*:\s*"user"/.test(beginning);
       if ((type === 'message' && !isPrompt) || type === 'unknown') speech.miss();
       return [];
     },
-    // Only the exit code says what the API answered, so a failure waits for it.
+    // Only the exit code tells the API's status, so failures are reported after the exit.
     finish: async exit =>
       ok ? [] : [...speech.pause(), ...(await retryIn(exit)), ...(await failure(error ?? plain, exit))],
   };
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what is to be removed
+// biome-ignore lint/suspicious/noControlCharactersInRegex: removes colours
 const COLOURS = /\u001b\[[0-9;]*m/g;
 
 function begun(line: Fields): EngineEvent[] {
@@ -93,7 +90,7 @@ function toolEnded(line: Fields, calls: ToolCalls): EngineEvent[] {
   return calls.end(text(line.tool_id), line.status === 'success');
 }
 
-/** Only its stderr says that the API failed and when it is asked again. */
+/** Only stderr reports API failures and when the request is repeated. */
 async function retryIn(exit: Exit): Promise<EngineEvent[]> {
   const found = /^Attempt \d+ failed:? ([\s\S]*?)\.+ Retrying after (\d+)ms/m.exec(
     lastAttempt((await exit.file('stderr')) ?? ''),
@@ -101,14 +98,14 @@ async function retryIn(exit: Exit): Promise<EngineEvent[]> {
   if (!found) return [];
   const [, said, wait] = found;
   const waitMs = Number(wait);
-  const words = said!.split('\n').join(' ');
+  const message = said!.split('\n').join(' ');
   return [
     {
       type: 'note',
-      text: `The model's API failed (${words}); retry${waitWords(waitMs)}`,
-      // It says that much only of a quota.
+      text: `The model's API failed (${message}); retry${waitText(waitMs)}`,
+      // This text is specific to quotas.
       retry: {
-        code: /suggested retry after/i.test(words) ? 'ENGINE_RATE_LIMITED' : failureKind(words),
+        code: /suggested retry after/i.test(message) ? 'ENGINE_RATE_LIMITED' : failureKind(message),
         waitMs,
       },
     },
@@ -119,28 +116,52 @@ const lastAttempt = (stderr: string): string => stderr.slice(Math.max(0, stderr.
 
 async function failure(error: string | null, exit: Exit): Promise<EngineEnd[]> {
   const { exitCode } = exit;
-  // A signal speaks for itself; higher codes than these are statuses of the API.
+  // A signal needs no explanation. Higher codes are API statuses.
   if (exitCode === null || (exitCode > 128 && exitCode < 144)) return [];
   const [told] = error === null ? await stderrEnd(exit) : [];
-  const words =
+  const message =
     error ??
     told?.error ??
     `It ended without a result (exit code ${exitCode}), as Gemini CLI does when it is killed.`;
-  return [{ type: 'end', ok: false, answer: '', error: words, code: kind(words, exitCode) }];
+  return [{ type: 'end', ok: false, answer: '', error: message, code: kind(message, exitCode) }];
 }
 
-/** Its exit codes: a few of its own, and for a failed request the HTTP status, of which only the low byte is left. */
-function kind(words: string, exitCode: number | null) {
+/** A few codes are Gemini's own. For a failed request it is the low byte of the HTTP status. */
+function kind(message: string, exitCode: number | null) {
   if (exitCode === 41) return 'ENGINE_NOT_LOGGED_IN';
-  if (exitCode === 42 && /session/i.test(words)) return 'CHAT_UNKNOWN';
+  if (exitCode === 42 && /session/i.test(message)) return 'CHAT_UNKNOWN';
   const status = [401, 403, 429, 529].find(status => status % 256 === exitCode);
-  return failureKind(words, status);
+  return failureKind(message, status);
 }
 
-/** `[API Error: {"error":{"message":"…"}}]` → what the API said. */
-function wordsOf(message: string | null): string {
+/** `[API Error: {"error":{"message":"…"}}]` → the API's message. */
+function errorText(message: string | null): string {
   const inner = /^\[API Error: ([\s\S]*?)\](?=\n|$)/.exec(message ?? '')?.[1];
-  const said = inner === undefined ? null : fields(fieldsOf(inner)?.error);
-  const words = text(said?.message);
-  return words ? `The API answered ${said?.code ?? 'with an error'}: ${words}` : (message ?? '').trim();
+  const error = inner === undefined ? null : fields(fieldsOf(inner)?.error);
+  const detail = text(error?.message);
+  return detail ? `The API answered ${error?.code ?? 'with an error'}: ${detail}` : (message ?? '').trim();
+}
+
+/** Input includes cached tokens. Output excludes thinking, but the total includes it. */
+export function usageIn(stats: Fields): EngineEvent[] {
+  const input = amount(stats.input_tokens);
+  const output = amount(stats.output_tokens);
+  const total = amount(stats.total_tokens);
+  if (!total && !input && !output) return []; // all zero: the turn reached no model
+  const all = total !== null && input !== null ? Math.max(total - input, output ?? 0) : output;
+  return [
+    {
+      type: 'usage',
+      usage: { input, output: all, cached: amount(stats.cached), costUsd: null, costIsEstimated: false },
+    },
+  ];
+}
+
+/** The model with the most tokens. The requested name may stand for several models. */
+export function modelIn(stats: Fields): EngineEvent[] {
+  const used = Object.entries(fields(stats.models))
+    .map(([model, figures]) => ({ model, tokens: amount(fields(figures).total_tokens) ?? 0 }))
+    .filter(({ tokens }) => tokens > 0)
+    .sort((a, b) => b.tokens - a.tokens);
+  return used[0] ? [{ type: 'model', model: used[0].model }] : [];
 }

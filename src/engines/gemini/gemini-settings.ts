@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER } from '../../core/ports/engine.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
 
-/** Where the user's own Gemini CLI keeps its files. */
+/** The folder of the user's own Gemini CLI. */
 export const usersFolder = (env: Record<string, string>): string =>
   join(env.GEMINI_CLI_HOME || env.HOME || '/', '.gemini');
 
@@ -15,12 +15,12 @@ export function geminiSettings(env: Record<string, string>, endpoint: RunEndpoin
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     ...(selectedType && { security: { auth: { selectedType } } }),
-    // Over HTTP it would not begin a new session after a restart of the hub; the relay does.
+    // Over HTTP it would not start a new session after a restart of the hub. The relay does.
     mcpServers: endpoint ? { [SQUAD_SERVER]: { ...endpoint.relay, trust: true } } : {},
   });
 }
 
-/** The way of logging in the user chose; else the one their environment means. */
+/** The login method that the user chose, or else the one that the environment implies. */
 function authType(env: Record<string, string>): string | null {
   const chosen = text(fields(fields(usersSettings(env).security).auth).selectedType);
   if (chosen) return chosen;
@@ -34,11 +34,11 @@ function usersSettings(env: Record<string, string>): Fields {
   try {
     return fieldsOf(readFileSync(join(usersFolder(env), 'settings.json'), 'utf8')) ?? {};
   } catch {
-    return {}; // none, or not readable: as good as none
+    return {}; // missing or not readable
   }
 }
 
-/** What a login consists of, and the keys and words a user keeps for every project. */
+/** Files of the login, and the user's keys and instructions for all projects. */
 const SHARED = [
   'oauth_creds.json',
   'google_accounts.json',
@@ -48,7 +48,7 @@ const SHARED = [
   'GEMINI.md',
 ];
 
-/** Links, not copies: a login that is renewed is renewed for the user too, and no secret is written twice. */
+/** Links instead of copies: a renewed login is renewed for the user too, and no secret is stored twice. */
 export function linkLogin(env: Record<string, string>, chatHome: string): void {
   const from = usersFolder(env);
   const to = join(chatHome, '.gemini');
@@ -57,7 +57,7 @@ export function linkLogin(env: Record<string, string>, chatHome: string): void {
     const [target, link] = [join(from, name), join(to, name)];
     if (!existsSync(target) || existsSync(link)) continue;
     mkdirSync(dirname(link), { recursive: true, mode: 0o700 });
-    rmSync(link, { force: true }); // a link to what is no longer there
+    rmSync(link, { force: true }); // a broken link
     symlinkSync(target, link);
   }
 }

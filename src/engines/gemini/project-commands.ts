@@ -5,12 +5,12 @@ import { readProjectText, readText } from '../read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from '../worktree-twin.ts';
 import { usersFolder } from './gemini-settings.ts';
 
-/** Settings by which a folder makes Gemini CLI run commands as soon as it starts there. (Its MCP servers are off anyway.) */
+/** Settings that make Gemini CLI run commands at its start. (MCP servers of the folder are disabled anyway.) */
 const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
 
 /**
- * Headless, Gemini CLI has to be told to trust the folder, and then obeys what came with the repository. Whether it may is
- * for the user to say, and they say it to Gemini CLI itself.
+ * Headless, Gemini CLI must be told to trust the folder, and then uses settings that came with the repository. The user decides
+ * whether it may, in Gemini CLI itself.
  */
 export function refuseProjectCommands(cwd: string, env: Record<string, string>, fork: Fork = null): void {
   const file = join(cwd, '.gemini', 'settings.json');
@@ -34,7 +34,7 @@ export function refuseProjectCommands(cwd: string, env: Record<string, string>, 
   );
 }
 
-/** The nearest folder the user decided about decides. */
+/** The nearest folder with a decision of the user counts. */
 function isTrusted(cwd: string, env: Record<string, string>): boolean {
   const levels: Fields = fieldsOf(readText(join(usersFolder(env), 'trustedFolders.json'))) ?? {};
   for (let folder = cwd; ; folder = dirname(folder)) {

@@ -3,7 +3,7 @@ import { AgentLine } from '../../schema/agent-protocol.ts';
 import type { ModelSpec } from '../../schema/model-spec.ts';
 import { fieldsOf } from '../json-line.ts';
 
-/** Reads the lines of `squad agent`. Anything else is output like any other. */
+/** Reads the lines of `squad agent`. Other lines are plain output. */
 export const agentLineReader =
   (prices: ModelSpec['prices']) =>
   (line: string): EngineEvent[] => {
@@ -25,7 +25,7 @@ function eventOf(line: AgentLine, prices: ModelSpec['prices']): EngineEvent {
     }
     case 'end': {
       const { at, ...end } = line;
-      // Said once there: twice, it would have half the room.
+      // `structured` is printed only once: the line has limited space.
       return end.structured === undefined ? end : { ...end, answer: JSON.stringify(end.structured) };
     }
     default: {

@@ -7,25 +7,26 @@ import { AGENT_REQUEST_FILE, type AgentRequest } from '../../schema/agent-protoc
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';
-import type { ModelSpec } from '../../schema/model-spec.ts';
+import { type ModelSpec, ModelType } from '../../schema/model-spec.ts';
+import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import { keyVariable, MODEL_PROVIDERS } from '../../schema/subagent-names.ts';
+import { held } from '../policy-rules.ts';
 import { agentLineReader } from './agent-line-reader.ts';
 import { filledModel, isVariableOf } from './filled-model.ts';
-import { nativePolicy } from './native-policy.ts';
-import { needsProviderVariable, orderedModel } from './ordered-model.ts';
 
 export interface NativeSurroundings {
   node: string;
   agentScript: string;
-  /** Where Node keeps what it compiled: half of the agent's start is compiling. */
+  /** Node's compile cache. Half of the agent's start time is compilation. */
   compileCache: string;
 }
 
 type NativeSpec = Omit<Extract<EngineSpec, { kind: 'native' }>, 'kind'>;
 
-/** An ordinary run may go on for long; its time and its budget end it. */
+/** High, because an ordinary run is limited by its timeout and budget. */
 const MAX_TURNS = 200;
 
-/** Squad's own agent: a model and the tools of MCP servers, with nothing of its own on the machine. */
+/** Squad's own agent: a model with the tools of MCP servers and no tools of its own. */
 export function createNativeEngine(
   { node, agentScript, compileCache }: NativeSurroundings,
   { subagent, inputs }: NativeSpec,
@@ -35,7 +36,7 @@ export function createNativeEngine(
     reader: () => ({ line: agentLineReader(subagent?.model.prices ?? null) }),
     policy: nativePolicy,
     loadsItself: [],
-    // A subagent without servers has nobody to call.
+    // A subagent without servers has no tools.
     wantsEndpoint: subagent === null || subagent.servers !== null,
     needsVariable: name => (subagent === null ? needsProviderVariable(name) : isOf(subagent.model, name)),
     takesSchema: true,
@@ -87,4 +88,58 @@ const unknownChat = (chatId: string | null) =>
     'CHAT_UNKNOWN',
     `The native engine has no chat ${JSON.stringify(chatId?.slice(0, 100).toWellFormed())}`,
     { suggestions: ['Leave chatId out to open a new chat.'] },
+  );
+
+const NOTHING = 'it has no tools of its own, only those of MCP servers, which Squad holds';
+
+/** Without a shell and file tools there is little to restrict. Squad enforces the budget. */
+export function nativePolicy({ permission, tools, outputSchema, effort }: RunOptions): PolicyRule[] {
+  return [
+    ...(permission === 'full' ? [] : [{ rule: `permission: ${permission}`, ...held(NOTHING) }]),
+    ...(tools === null ? [] : [{ rule: `tools: ${tools.join(', ') || 'none'}`, ...held(NOTHING) }]),
+    ...(outputSchema === null ? [] : [{ rule: 'output_schema', ...held() }]),
+    ...(effort === null ? [] : [{ rule: `effort: ${effort}`, ...held() }]),
+  ];
+}
+
+/** Without `type`: whether any provider needs the variable. With it: whether it is the provider's address; the key is named elsewhere. */
+export function needsProviderVariable(name: string, type?: ModelType): boolean {
+  if (type !== undefined) return MODEL_PROVIDERS[type].addressVariables.includes(name);
+  return Object.values(MODEL_PROVIDERS).some(({ keyVariables, addressVariables }) =>
+    [...keyVariables, ...addressVariables].includes(name),
+  );
+}
+
+/** Parses `provider/model` of an ordinary run. */
+export function orderedModel(
+  asked: string | null,
+  effort: string | null,
+  env: Record<string, string>,
+): ModelSpec {
+  const [provider = '', ...rest] = (asked ?? '').split('/');
+  const type = ModelType.safeParse(provider);
+  const id = rest.join('/');
+  if (!type.success || id.trim() === '') throw notSet(asked);
+  return {
+    type: type.data,
+    id,
+    baseUrl: null,
+    apiKeyEnv: keyVariable(type.data, env),
+    headers: {},
+    generation: effort === null ? {} : { thinking: effort },
+    prices: null,
+  };
+}
+
+const notSet = (asked: string | null): SquadError =>
+  new SquadError(
+    'MODEL_NOT_SET',
+    asked === null
+      ? 'The native engine needs a model, and none was chosen'
+      : `The native engine has no model ${JSON.stringify(asked.slice(0, 100).toWellFormed())}: use provider/model`,
+    {
+      suggestions: [
+        `Set it with --model or in the role: ${ModelType.options.map(type => `${type}/…`).join(', ')}. openai/… uses chat completions, responses/… OpenAI's newer API.`,
+      ],
+    },
   );

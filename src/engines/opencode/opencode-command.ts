@@ -14,11 +14,11 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
     argv: [
       program,
       'run',
-      // Its events hold back the cause of some failures.
+      // Its events omit the cause of some failures.
       ...['--log-level', 'INFO'],
       ...['--format', 'json'],
       ...['--agent', AGENT],
-      // Without a title a second request asks the model for one.
+      // Without a title, opencode makes a second request to the model for one.
       ...(continues && chatId !== null
         ? ['--session', oneArgument('chat id', chatId)]
         : ['--title', `Squad ${input.runId}`]),
@@ -30,19 +30,19 @@ export async function opencodeCommand(input: TurnInput, { program }: { program: 
   };
 }
 
-/** An agent of our own: its permissions are the last word, whatever the user's configuration says about others. */
+/** Defines a separate agent, whose permissions override the user's configuration of other agents. */
 const AGENT = 'squad';
 
 const QUIET = {
   OPENCODE_DISABLE_AUTOUPDATE: '1',
   OPENCODE_DISABLE_MODELS_FETCH: '1',
   OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-  // A configuration that came with the repository may start commands.
+  // A configuration that came with the repository may run commands.
   OPENCODE_DISABLE_PROJECT_CONFIG: '1',
   OPENCODE_DISABLE_CLAUDE_CODE: '1',
 };
 
-/** Goes on top of what the user's own environment says already: a provider may be described there. */
+/** Added to the configuration in the user's environment, which may define a provider. */
 function config({ env, options, endpoint }: TurnInput): string {
   const permission = opencodePermissions(options);
   return JSON.stringify({
@@ -52,14 +52,14 @@ function config({ env, options, endpoint }: TurnInput): string {
     permission,
     agent: { [AGENT]: { mode: 'primary', description: 'An agent of a squad', permission } },
     mcp: {
-      // Servers of the user's own stay out: what an agent can reach is Squad's decision.
+      // The user's own servers are excluded: Squad decides what an agent can reach.
       ...Object.fromEntries(usersServers(env).map(name => [name, { enabled: false }])),
       ...(endpoint && { [SQUAD_SERVER]: server(endpoint) }),
     },
   });
 }
 
-/** A call may wait for an agent; its own limit is a minute. */
+/** A call may wait for an agent. The default timeout is a minute. */
 const CALL_LIMIT_MS = 600_000;
 
 const server = ({ url, token }: RunEndpoint) => ({

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { offThread } from '../../core/off-thread.ts';
 
-/** Where opencode records a turn: a chat is named by its id, or by its title before the id is known. */
+/** Where opencode stores a turn. A chat is identified by its id, or by its title before the id is known. */
 export interface TurnInDatabase {
   path: string;
   chat: string | null;
@@ -14,16 +14,16 @@ export interface RecordedTurn {
   calls: RecordedCall[];
 }
 
-/** A tool call that was begun, as opencode's own part of a message: `{ tool, callID, state: { input, status } }`. */
+/** A started tool call, as stored by opencode: `{ tool, callID, state: { input, status } }`. */
 export type RecordedCall = Record<string, unknown>;
 
-/** In another thread: an agent can write this file, and a query cannot be interrupted. Throws if the file cannot be read. */
+/** Runs in another thread: an agent can write this file, and a query cannot be interrupted. Throws if the file is unreadable. */
 export const recordedTurn = (turn: TurnInDatabase): Promise<RecordedTurn> =>
   offThread('opencode turn', readRecordedTurn, Number.POSITIVE_INFINITY, turn);
 
-/** The calls since the last message of the user: an earlier turn that was killed left calls that still count as running. */
+/** Calls since the user's last message. An earlier turn that was killed left calls that still count as running. */
 export function readRecordedTurn({ path, chat, title }: TurnInDatabase): RecordedTurn {
-  // It was killed before it did anything.
+  // Killed before it did anything.
   if (chat === null && !existsSync(path)) return { chat, calls: [] };
   const database = new BetterSqlite3(path, { readonly: true, fileMustExist: true, timeout: 1_000 });
   try {
@@ -36,7 +36,7 @@ export function readRecordedTurn({ path, chat, title }: TurnInDatabase): Recorde
   }
 }
 
-/** One answer of a model asks for a few. */
+/** One answer of a model makes only a few calls. */
 const MAX_CALLS = 1_000;
 
 const CHAT_BY_TITLE = 'SELECT id FROM session WHERE title = ? ORDER BY time_created DESC LIMIT 1';

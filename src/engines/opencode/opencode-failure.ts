@@ -6,28 +6,28 @@ import { readLog } from './opencode-log.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** From its `error` event; where that only points to the logs, from the logs. */
+/** The failure from the `error` event, or from the log if the event only refers to it. */
 export async function apiFailure(error: Fields, exit: Exit): Promise<EngineEnd> {
   const data = fields(error.data);
   const said =
     text(data.message) || text(error.message) || text(error.name) || 'opencode says it failed, and not why.';
   if (error.name === 'ProviderAuthError') return failed(said, 'ENGINE_NOT_LOGGED_IN');
   const ref = text(data.ref);
-  const words = ref ? (causeIn(await readLog(exit), ref) ?? (await withModel(said, exit))) : said;
-  const unusable = /Model not found: [^/\s]+\/(\S+)\. Did you mean: (.*)\?$/.exec(words);
-  // It has the very model that was asked for, and cannot use it.
+  const message = ref ? (causeIn(await readLog(exit), ref) ?? (await withModel(said, exit))) : said;
+  const unusable = /Model not found: [^/\s]+\/(\S+)\. Did you mean: (.*)\?$/.exec(message);
+  // opencode knows the requested model, but cannot use it.
   if (unusable && unusable[2]!.split(', ').includes(unusable[1]!))
-    return failed(`${words} The model is known; its provider has no key.`, 'ENGINE_NOT_LOGGED_IN');
-  return failed(words, failureKind(words, number(data.statusCode) ?? undefined));
+    return failed(`${message} The model is known; its provider has no key.`, 'ENGINE_NOT_LOGGED_IN');
+  return failed(message, failureKind(message, number(data.statusCode) ?? undefined));
 }
 
-/** `… ref=err_1 error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → its message. */
+/** `… ref=err_1 error="ProviderModelNotFoundError: Model not found: x/y." cause=…` → the message. */
 function causeIn(log: string, ref: string): string | null {
   const line = log.split('\n').findLast(line => line.includes('message=failed') && line.includes(ref));
   return /error="(?:\w+Error: )?((?:[^"\\]|\\.)+)"/.exec(line ?? '')?.[1] ?? null;
 }
 
-/** opencode may end before it has written the cause into its log. It is most often the model. */
+/** opencode may end before it has logged the cause. Most often it is the model. */
 async function withModel(said: string, exit: Exit): Promise<string> {
   const model = /"--model=([^"]+)"/.exec((await exit.file('command.json')) ?? '')?.[1];
   return model === undefined
@@ -37,9 +37,9 @@ async function withModel(said: string, exit: Exit): Promise<string> {
 
 export const wasKilled = ({ exitCode }: Exit): boolean => exitCode === null || exitCode > 128;
 
-/** A turn that said nothing of an error, and did not finish. */
+/** A turn that reported no error but did not finish. */
 export async function unfinished(reason: string | null, exit: Exit): Promise<EngineEnd[]> {
-  if (wasKilled(exit)) return []; // a signal speaks for itself
+  if (wasKilled(exit)) return []; // a signal needs no explanation
   const [told] = reason === null ? await stderrEnd(exit) : [];
   if (told?.error && /^Error: Session not found$/m.test(told.error))
     return [{ ...told, code: 'CHAT_UNKNOWN' }];

@@ -5,7 +5,7 @@ import { failureKind } from '../failure-kind.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
-/** The file of a turn that says where opencode keeps its log and its database. */
+/** File of a turn with the paths of opencode's log and database. */
 export const DATA_PATH_FILE = 'opencode-data-path';
 
 export const dataPath = (env: Record<string, string>): string =>
@@ -14,7 +14,7 @@ export const dataPath = (env: Record<string, string>): string =>
 /** All of a user's opencode processes write into one log. */
 const MAX_LOG_BYTES = 256 * 1024;
 
-/** The end of the log; empty where there is none: it only adds to what the events say. */
+/** The end of the log. Empty if there is none: the log only adds to the events. */
 export async function readLog(exit: Exit): Promise<string> {
   const folder = await exit.file(DATA_PATH_FILE);
   if (folder === null) return '';
@@ -24,7 +24,7 @@ export async function readLog(exit: Exit): Promise<string> {
   );
 }
 
-/** opencode repeats a failed request without an event: nothing if it has been repeated since. */
+/** opencode repeats a failed request without an event. Nothing if it was repeated since. */
 export function failedRequest(log: string, chat: string): EngineEvent[] {
   const last = log
     .split('\n')

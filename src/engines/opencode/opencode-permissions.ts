@@ -3,7 +3,7 @@ import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
-/** Its permissions, not its tools: `edit` stands for every tool that changes a file. */
+/** Names of permissions, not tools: `edit` covers every tool that changes a file. */
 const TOOLS: ToolTable = {
   Bash: ['bash'],
   Read: ['read', 'list'],
@@ -20,12 +20,12 @@ const TOOLS: ToolTable = {
 };
 
 const ALL_TOOLS = [...new Set(Object.values(TOOLS).flat()), 'lsp'];
-/** A sub-agent may have permissions of its own in the user's configuration. */
+/** A sub-agent may have its own permissions in the user's configuration. */
 const CHANGING = ['edit', 'bash', 'task'];
 
 /**
- * Everything is allowed or denied, nothing asks: headless, a question is answered with no and ends the turn without a word.
- * Every name is written out, because a name in the user's own configuration outranks a general rule of ours.
+ * Everything is allowed or denied. Headless, opencode answers a permission question with no and ends the turn silently.
+ * Every permission is listed by name, because a name in the user's configuration overrides a general rule of ours.
  */
 export function opencodePermissions({ permission, tools }: RunOptions): Record<string, 'allow' | 'deny'> {
   const granted = new Set(tools === null ? ALL_TOOLS : ownTools(tools, 'opencode', TOOLS));
@@ -39,7 +39,7 @@ export function opencodePermissions({ permission, tools }: RunOptions): Record<s
     question: 'deny',
     plan_enter: 'deny',
     plan_exit: 'deny',
-    // Last, because the last rule that fits decides.
+    // Last, because the last matching rule counts.
     [`${SQUAD_SERVER}_*`]: 'allow',
   };
 }
@@ -55,7 +55,7 @@ export function opencodePolicy(options: RunOptions): PolicyRule[] {
     tools: held(options.tools && edit === 'allow' ? 'opencode has one permission for Edit and Write' : null),
     budget: options.stopAtBudget
       ? { heldBy: 'system', note: 'checked after each step, so the last one can go over' }
-      : advisory('told, not stopped'),
+      : advisory('only reported, not stopped'),
     schema: advisory('opencode has no schema flag; Squad checks the answer'),
     effort: advisory('given as --variant; a model that has no such variant ignores it'),
   });

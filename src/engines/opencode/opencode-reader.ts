@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
+import type { Usage } from '../../schema/run.ts';
 import { cutOffNote } from '../cut-off.ts';
-import { type Fields, fields, fieldsOf, number, text } from '../json-line.ts';
+import { amount, type Fields, fields, fieldsOf, number, sum, text } from '../json-line.ts';
 import { longLineType } from '../long-line.ts';
 import { Speech } from '../speech.ts';
-import { toolDetail } from '../tool-detail.ts';
+import { toolDetail } from '../tool-calls.ts';
 import { recordedTurn } from './opencode-database.ts';
 import { apiFailure, unfinished, wasKilled } from './opencode-failure.ts';
 import { DATA_PATH_FILE, failedRequest, readLog } from './opencode-log.ts';
-import { StepUsage } from './opencode-usage.ts';
 
 type Exit = Parameters<NonNullable<EngineReader['finish']>>[0];
 
 /**
- * Reads `--format json`. There is no end event: a turn is done when its last step ended with "stop", unless another event or
+ * Reads `--format json`. There is no end event: a turn succeeded if its last step ended with "stop", unless another event or
  * the exit code says otherwise.
  */
 export function opencodeReader(): EngineReader {
@@ -56,7 +56,7 @@ export function opencodeReader(): EngineReader {
     }
   }
 
-  /** A tool call is an event only when it is over. The database knows those that were running at the end, and the chat of a turn that printed nothing. */
+  /** A tool call has an event only at its end. The database has the calls that were still running, and the chat of a turn without output. */
   async function unreported(exit: Exit): Promise<{ chat: string | null; events: EngineEvent[] }> {
     const folder = await exit.file(DATA_PATH_FILE);
     const given = /"--(session|title)","([^"]+)"/.exec((await exit.file('command.json')) ?? '');
@@ -89,7 +89,7 @@ export function opencodeReader(): EngineReader {
     },
     async finish(exit) {
       if (error) return [await apiFailure(error, exit)];
-      // A signal that came after the answer takes nothing back.
+      // A signal after the answer does not invalidate it.
       if (reason === 'stop' && (exit.exitCode === 0 || wasKilled(exit))) return [];
       const { chat: id, events } = await unreported(exit);
       const told = await unfinished(reason, exit);
@@ -102,7 +102,7 @@ export function opencodeReader(): EngineReader {
   };
 }
 
-/** It had ended a step with "stop", and then began another one. */
+/** A step ended with "stop", and then another one started. */
 const KILLED_LATER: EngineEnd = {
   type: 'end',
   ok: false,
@@ -126,12 +126,12 @@ function toolBegun({ tool, state }: Fields): EngineEvent[] {
   return [{ type: 'tool', name, detail, ...(EDITING.includes(name) && { edits: true }) }];
 }
 
-/** A call is reported once, when it is over. */
+/** A call is reported once, at its end. */
 function toolUsed(part: Fields): EngineEvent[] {
   const name = text(part.tool);
   if (!name) return [];
   const { status, error, metadata } = fields(part.state);
-  // A command that failed is a call that worked, to it.
+  // A failed command counts as a successful call there.
   const ok = status === 'completed' && (number(fields(metadata).exit) ?? 0) === 0;
   const denied =
     !ok && /rejected permission|prevents you from using|permission (?:was )?denied/i.test(text(error) ?? '');
@@ -140,3 +140,27 @@ function toolUsed(part: Fields): EngineEvent[] {
 
 const shortened = (words: string): string =>
   words.length > 500 ? `${words.slice(0, 500).toWellFormed()}…` : words;
+
+/** Each step reports only its own usage. */
+export class StepUsage {
+  #total: Usage = { input: null, output: null, cached: null, costUsd: null, costIsEstimated: false };
+
+  add(part: Fields): EngineEvent[] {
+    const tokens = fields(part.tokens);
+    const cache = fields(tokens.cache);
+    // Input excludes cached tokens, output excludes reasoning.
+    const input = sum(amount(tokens.input), amount(cache.read), amount(cache.write));
+    const output = sum(amount(tokens.output), amount(tokens.reasoning));
+    if (!input && !output) return [];
+    const { costIsEstimated, ...before } = this.#total;
+    this.#total = {
+      input: sum(before.input, input),
+      output: sum(before.output, output),
+      cached: sum(before.cached, amount(cache.read)),
+      // opencode reports 0 for a model without a price, although the cost is unknown.
+      costUsd: sum(before.costUsd, amount(part.cost) || null),
+      costIsEstimated,
+    };
+    return [{ type: 'usage', usage: this.#total }];
+  }
+}

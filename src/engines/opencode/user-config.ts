@@ -4,22 +4,22 @@ import { parse } from 'jsonc-parser';
 import type { TurnInput } from '../../core/ports/engine.ts';
 import { fields, text } from '../json-line.ts';
 
-/** The MCP servers the user configured for themselves: opencode can only turn them off by name. */
+/** The user's own MCP servers, which opencode can only disable by name. */
 export function usersServers(env: Record<string, string>): string[] {
   const names = usersFiles(env).flatMap(file => Object.keys(fields(fields(parsed(file)).mcp)));
   return [...new Set(names)];
 }
 
-/** The model of a new chat. A chat that is continued keeps the model it began with. */
+/** The model of a new chat. A continued chat keeps its model. */
 export function configuredModel({ env, continues }: Pick<TurnInput, 'env' | 'continues'>): string | null {
   if (continues) return null;
   const configs = [...usersFiles(env).map(parsed), parse(env.OPENCODE_CONFIG_CONTENT ?? '')];
   const model = configs.map(config => text(fields(config).model)).findLast(name => name !== null) ?? null;
-  // `{env:NAME}` and `{file:PATH}` are filled in by opencode.
+  // opencode fills in `{env:NAME}` and `{file:PATH}`.
   return model?.includes('{') ? null : model;
 }
 
-/** Later ones count before earlier ones. */
+/** Later files override earlier ones. */
 function usersFiles(env: Record<string, string>): string[] {
   const {
     XDG_CONFIG_HOME: moved = '',
@@ -41,6 +41,6 @@ function parsed(file: string): unknown {
   try {
     return parse(readFileSync(file, 'utf8'), [], { allowTrailingComma: true });
   } catch {
-    return null; // not there, or not to be read: opencode will not read it either
+    return null; // missing or not readable, also for opencode
   }
 }

@@ -1,9 +1,12 @@
+import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
+import { type Fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
-import { refuseProjectCommands } from '../project-commands.ts';
-import { qwenProjectSettings, trustWithFork } from './project-settings.ts';
+import { type ProjectSettings, refuseProjectCommands, upwards } from '../project-commands.ts';
+import { readText } from '../read-text.ts';
+import { type Fork, twinOf } from '../worktree-twin.ts';
 import { PROJECTS_PATH_FILE, projectsPath } from './qwen-chat-file.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
 
@@ -12,7 +15,7 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
   const { options, endpoint, model } = input;
   refuseProjectCommands(input.cwd, qwenProjectSettings(input.env), input.worktree);
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
-  // Only this server, of all that are configured, is started: what an agent can reach is Squad's decision.
+  // Only this server is started: Squad decides what an agent can reach.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);
   if (endpoint) argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint))}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
@@ -39,21 +42,48 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
 
 const QUIET = {
   QWEN_USAGE_STATISTICS_ENABLED: 'false',
-  // One process instead of two.
+  // Starts one process instead of two.
   QWEN_CODE_NO_RELAUNCH: '1',
 };
 
-/** Weaker than the user's own settings. */
+/** The user's own settings override these. */
 const DEFAULTS = {
   general: { enableAutoUpdate: false },
-  // An agent of its own after each turn, which costs tokens nobody asked for and writes files.
+  // Disables an extra agent after each turn, which costs tokens and writes files.
   memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-  // Left alone it waits minutes between tries, for an hour. Seven tries within some 80 seconds it makes in any case.
+  // By default it retries for an hour with minutes in between. It always makes seven tries within about 80 seconds.
   model: { generationConfig: { maxRetries: 0 } },
-  // Otherwise the model has to search for Squad's tools before it can call them.
+  // Otherwise the model has to search for Squad's tools first.
   tools: { toolSearch: { enabled: false } },
 };
 
-/** Its HTTP client was never tried with a token; the relay is a program like any other. */
+/** Uses the relay, because Qwen Code's HTTP client was never tested with a token. */
 const mcpConfig = ({ relay }: RunEndpoint): string =>
   JSON.stringify({ mcpServers: { [SQUAD_SERVER]: { ...relay, trust: true } } });
+
+export function qwenProjectSettings(env: Record<string, string>): ProjectSettings {
+  const levels = usersLevels(env);
+  return {
+    cli: 'Qwen Code',
+    program: 'qwen',
+    files: ['.qwen/settings.json'],
+    runsCommands: /"(hooks|discoveryCommand|callCommand)"\s*:/,
+    isTrusted: folder => levels[folder] === 'TRUST_FOLDER',
+  };
+}
+
+/**
+ * The user's trusted folders, plus the run's work tree if its checkout is trusted. For users with folder trust enabled, Qwen Code could
+ * not ask about the work tree, and would have neither a shell nor Squad's tools. Null if there is nothing to add.
+ */
+export function trustWithFork(cwd: string, env: Record<string, string>, fork: Fork): string | null {
+  const twin = twinOf(cwd, fork);
+  if (!fork || twin === null || !upwards(twin).some(qwenProjectSettings(env).isTrusted)) return null;
+  return JSON.stringify({ ...usersLevels(env), [fork.path]: 'TRUST_FOLDER' });
+}
+
+function usersLevels(env: Record<string, string>): Fields {
+  const home = env.QWEN_HOME || join(env.HOME || '/', '.qwen');
+  const file = env.QWEN_CODE_TRUSTED_FOLDERS_PATH || join(home, 'trustedFolders.json');
+  return fieldsOf(readText(file)) ?? {};
+}

@@ -23,13 +23,13 @@ const TABLE: ToolTable = {
 const SHELL = 'run_shell_command';
 const LOOKING = ['read_file', 'glob', 'grep_search', 'list_directory'];
 
-/** Not among the tools a list chooses from: they are there unless they are taken away. */
+/** Tools outside the tool list: present unless excluded. */
 const BEYOND = ['agent', 'skill', 'enter_worktree', 'exit_worktree', 'record_artifact', 'send_message'];
 
 export function qwenPermissions({ permission, tools }: Asked): string[] {
   const flags = [`--approval-mode=${MODES[permission]}`];
   const only = toolSet({ permission, tools });
-  // An empty list would be no list at all.
+  // An empty list would have no effect.
   if (only) {
     flags.push(`--core-tools=${partOfArgument('tools', only.join(',') || 'none')}`);
     flags.push(`--exclude-tools=${BEYOND.filter(name => !only.includes(name)).join(',')}`);
@@ -38,7 +38,7 @@ export function qwenPermissions({ permission, tools }: Asked): string[] {
   return flags;
 }
 
-/** Nobody is there to be asked: what a mode would ask about is refused. */
+/** Nobody can be asked, so Qwen Code refuses what the mode would ask about. */
 const MODES = { read: 'default', edit: 'auto-edit', full: 'yolo' } as const;
 
 function toolSet({ permission, tools }: Asked): string[] | null {
@@ -50,7 +50,7 @@ const ownNames = (tools: readonly string[]): string[] => ownTools(tools, 'Qwen C
 
 export function qwenPolicy(options: RunOptions): PolicyRule[] {
   return policyRules(options, {
-    read: held('it has only the tools that look'),
+    read: held('it has only read-only tools'),
     edit: advisory('its tools and commands can write outside its folder too'),
     tools: held(),
     budget: advisory('Qwen Code reports tokens and knows no money'),

@@ -8,8 +8,8 @@ export const qwenReader = (): EngineReader =>
   streamJsonReader({
     editing: ['edit', 'write_file', 'notebook_edit'],
     messageTokens: tokens,
-    // It gives up by itself on an answer that does not fit.
-    ownFailure: words => (words.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
+    // It gives up by itself if the answer does not match.
+    ownFailure: message => (message.includes('--json-schema') ? 'OUTPUT_MISMATCH' : null),
     unfinished: failedRequest,
     isOwnText: text => /^\[API Error: [\s\S]*\]\s*$/.test(text.trimStart()),
     resultCount: result => ({
@@ -19,7 +19,7 @@ export const qwenReader = (): EngineReader =>
     }),
   });
 
-/** The cached part is in the input already. */
+/** Input already includes the cached part. */
 const tokens = (usage: Fields): Tokens => ({
   input: amount(usage.input_tokens),
   output: amount(usage.output_tokens),

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './ask.ts';
 import { callSquad } from './call-squad.ts';
-import type { EventLine } from './event-line.ts';
-import { flood, replay } from './output.ts';
+import { type EventLine, parseEventLine } from './event-line.ts';
 import { parseScript, quantity, type Step, scriptForTurn, toolCall } from './script.ts';
 
 type Body = EventLine extends infer E ? (E extends { at: number } ? Omit<E, 'at'> : never) : never;
@@ -15,7 +15,7 @@ const emit = (body: Body) => process.stdout.write(`${JSON.stringify({ at: Date.n
 
 class Failed extends Error {}
 
-/** Follows the script in the prompt to its end. Every way out but a crash says how it went. */
+/** Runs the script in the prompt. Always prints an end event, except after a crash. */
 export async function scriptedAgent(
   prompt: string,
   env: NodeJS.ProcessEnv,
@@ -41,14 +41,14 @@ export async function scriptedAgent(
   }
 }
 
-/** A dry run: no script was given, so it says what it was handed and nothing more. */
+/** Without a script: prints what it was given. */
 function unscripted(prompt: string, env: NodeJS.ProcessEnv): Step[] {
   const role = env.SQUAD_SCRIPTED_ROLE ? `Role ${env.SQUAD_SCRIPTED_ROLE}` : 'No role';
   const words = `Scripted agent, no model was called. ${role}, a prompt of ${Buffer.byteLength(prompt)} bytes, folder ${process.cwd()}.`;
   return [{ verb: 'say', rest: words, body: '' }];
 }
 
-/** With the steps of files where they are followed. Read when it is their turn: an earlier step may have written them. */
+/** Includes the steps of `follow` files. A file is read when it is reached, because an earlier step may write it. */
 async function* inOrder(steps: Step[], depth = 0): AsyncGenerator<Step> {
   if (depth > MAX_DEPTH) throw new Failed(`Scripts follow each other more than ${MAX_DEPTH} deep`);
   for (const step of steps)
@@ -121,7 +121,7 @@ async function shell(command: string, mustSucceed: boolean, said: string[]): Pro
   if (code !== 0 && mustSucceed) throw new Failed(`"${command}" failed with exit code ${code}`);
 }
 
-/** A refusal is an answer like any other; only a Squad that is not there ends the script. */
+/** A refusal is an ordinary answer. The script ends only if Squad cannot be reached. */
 async function call(words: string, said: string[], env: NodeJS.ProcessEnv): Promise<void> {
   const { tool, args } = toolCall(words);
   emit({ type: 'tool', name: tool, detail: words.slice(tool.length).trim() });
@@ -166,3 +166,39 @@ async function rememberChat(file: string | undefined, prompt: string, continues:
 }
 
 export const promptFromStdin = () => readFileSync(0, 'utf8');
+
+/** Prints about `bytes` of event lines, as fast as they are read. */
+export async function flood(bytes: number): Promise<void> {
+  const line = `${JSON.stringify({ at: Date.now(), type: 'text', text: 'flood '.repeat(160).trim() })}\n`;
+  const chunk = line.repeat(64);
+  for (let written = 0; written < bytes; written += chunk.length) await write(chunk);
+}
+
+/** Replays a recorded output with its original delays. The end of the recording becomes the end of the turn. */
+export async function replay(file: string): Promise<void> {
+  let last: number | null = null;
+  let ended = false;
+  for await (const line of createInterface({
+    input: createReadStream(file),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })) {
+    const at = timeOf(line);
+    if (at !== null && last !== null && at > last) await sleep(Math.min(at - last, 60_000));
+    last = at ?? last;
+    await write(`${line}\n`);
+    ended ||= parseEventLine(line).some(event => event.type === 'end');
+  }
+  if (ended) process.exit(0);
+}
+
+function timeOf(line: string): number | null {
+  try {
+    const { at } = JSON.parse(line);
+    return typeof at === 'number' ? at : null;
+  } catch {
+    return null; // plain output: printed at once
+  }
+}
+
+const write = (text: string) =>
+  new Promise<void>(settle => (process.stdout.write(text) ? settle() : process.stdout.once('drain', settle)));

@@ -4,10 +4,10 @@ import { type Answer, callSquad } from './call-squad.ts';
 
 const Told = z.object({ status: z.string(), id: z.string(), answer: z.string().nullable() });
 
-/** How long a Squad that is not there is waited for. */
+/** How long to wait for an unreachable hub. */
 const HUB_TIMEOUT_MS = 60_000;
 
-/** `"question" choice "another choice"`: without quotes all of it is the question. */
+/** Parses `"question" choice "another choice"`. Without quotes the whole text is the question. */
 export function questionIn(words: string): { question: string; choices?: string[] } {
   if (!words.startsWith('"')) return { question: words };
   const [question = '', ...choices] = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(
@@ -16,7 +16,7 @@ export function questionIn(words: string): { question: string; choices?: string[
   return { question, ...(choices.length > 0 && { choices }) };
 }
 
-/** Puts a question to whoever answers for the user, and waits as long as it takes. A hub that goes is asked again when it is back. */
+/** Asks the user and waits for the answer. After a restart of the hub it asks again. */
 export async function ask(env: NodeJS.ProcessEnv, words: string): Promise<Answer> {
   let args: Record<string, unknown> = questionIn(words);
   for (let until = performance.now() + HUB_TIMEOUT_MS; ; ) {

@@ -13,7 +13,7 @@ export interface Answer {
   text: string;
 }
 
-/** One tool of Squad's own server, called as the run this agent is. Throws when Squad cannot be reached. */
+/** Calls a tool of Squad as this run. Throws if Squad cannot be reached. */
 export async function callSquad(
   { SQUAD_MCP_URL: url, SQUAD_MCP_TOKEN: token }: NodeJS.ProcessEnv,
   name: string,
@@ -27,7 +27,7 @@ export async function callSquad(
   const body = await response.text();
   const { result, error } = Reply.safeParse(lastMessage(body)).data ?? {};
   if (result) return { ok: !result.isError, text: result.content.map(({ text = '' }) => text).join('\n') };
-  // A hub that stops is followed by another.
+  // Another hub may follow one that stops.
   if (response.status === 503) throw new Error(`Squad cannot be called: ${error?.message ?? body.trim()}`);
   return { ok: false, text: error?.message ?? `HTTP ${response.status}: ${body.trim().slice(0, 500)}` };
 }

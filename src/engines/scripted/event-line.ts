@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { EngineEvent } from '../../core/ports/engine.ts';
 
-/** Less than nothing was never used: counted as unknown. */
+/** Negative figures count as unknown. */
 const amount = z
   .number()
   .nullable()
   .transform(figure => (figure === null || figure < 0 ? null : figure));
 
-/** The line format of Squad's own agents: JSON, one event a line, `at` in milliseconds. */
+/** Line format of the scripted agent: one JSON event per line, `at` in milliseconds. */
 export const EventLine = z.discriminatedUnion('type', [
   z.object({ at: z.number(), type: z.literal('start'), scripted: z.literal(true) }),
   z.object({ at: z.number(), type: z.literal('text'), text: z.string() }),
@@ -36,7 +36,7 @@ export const EventLine = z.discriminatedUnion('type', [
 ]);
 export type EventLine = z.infer<typeof EventLine>;
 
-/** Anything that is not an event line is output like any other: kept in the file, not read into. */
+/** Other lines are plain output and have no events. */
 export function parseEventLine(line: string): EngineEvent[] {
   if (!line.startsWith('{')) return [];
   let json: unknown;

@@ -1,6 +1,6 @@
 import { SquadError } from '../../schema/error.ts';
 
-/** What a scripted agent can do. Each verb takes the rest of its line; lines that begin with `|` add to the verb above. */
+/** Verbs of a script. Each takes the rest of its line. Lines that start with `|` add text to the verb above. */
 const VERBS = {
   say: 'words to the reader',
   report: 'the final answer (otherwise: everything said)',
@@ -35,7 +35,7 @@ export interface Step {
   body: string;
 }
 
-/** What the rest of the line must be, where not anything goes. Looked at before the agent starts. */
+/** Checks of the rest of the line, done before the agent starts. */
 const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
   sleep: asQuantity,
   flood: asQuantity,
@@ -54,12 +54,12 @@ const NEEDS: Partial<Record<Verb, (rest: string) => string | null>> = {
 const OPENING = /^```script(?: turn \d+)?[ \t]*$/gm;
 const FENCE = /^```script(?: turn (\d+))?[ \t]*\r?\n([\s\S]*?)^```[ \t]*$/gm;
 
-/** The steps in a prompt's last ```script block (a task's comes after its role's), or null when it has none. */
+/** Steps of the last ```script block of a prompt (the task comes after the role); null if there is none. */
 export const scriptIn = (prompt: string): Step[] | null => lastBlock(prompt, undefined);
 
 /**
- * What the chat's prompts say of its newest turn: a ```script turn N block of any of them for that turn, or else the plain
- * block of the newest.
+ * Steps of the newest turn of a chat: a ```script turn N block of any prompt for that turn, or else the plain
+ * block of the newest prompt.
  */
 export function scriptForTurn(prompts: readonly string[]): Step[] | null {
   const turn = String(prompts.length);
@@ -132,7 +132,7 @@ function asQuantity(text: string): string | null {
   }
 }
 
-/** `TOOL {json}`: the tool and its arguments, none when only the tool is named. */
+/** Parses `TOOL {json}`. The arguments may be omitted. */
 export function toolCall(text: string): { tool: string; args: Record<string, unknown> } {
   const [, tool = '', json = ''] = /^(\S*)\s*(.*)$/s.exec(text) ?? [];
   const args = json === '' ? {} : JSON.parse(json);

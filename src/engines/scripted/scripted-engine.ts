@@ -8,12 +8,11 @@ import { parseEventLine } from './event-line.ts';
 import { scriptIn } from './script.ts';
 
 export interface ScriptedEngineOptions {
-  /** How to start the agent program. */
   node: string;
   agentScript: string;
 }
 
-/** An agent that follows a script instead of a model: for demos, dry runs and tests. It says so in everything it returns. */
+/** An agent that follows a script instead of a model, for demos, dry runs and tests. Its answers say so. */
 export function createScriptedEngine({ node, agentScript }: ScriptedEngineOptions): Engine {
   return {
     id: 'scripted',
@@ -27,7 +26,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     newChat: { kind: 'minted', mint: newChatId },
     interactive: null,
     async command(input) {
-      scriptIn(input.prompt); // a script that cannot be read refuses the call
+      scriptIn(input.prompt); // throws for an invalid script
       const chat = join(input.files.chatFolder, 'prompts.json');
       if (input.continues && !existsSync(chat)) throw unknownChat(input.chatId);
       return {
@@ -47,7 +46,7 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
   };
 }
 
-/** A script does what it says, and nothing looks over its shoulder. */
+/** Nothing restricts a script. */
 function scriptedPolicy({ permission, tools }: RunOptions): PolicyRule[] {
   const note = 'the scripted engine follows its script';
   return [

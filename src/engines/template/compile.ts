@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { isNativeError } from 'node:util/types';
+import { type Context, compileFunction, createContext, Script } from 'node:vm';
 import { Eta } from 'eta/core';
 import { SquadError } from '../../schema/error.ts';
-import { compileBounded, RanTooLong } from './run-bounded.ts';
 import { createScope, UnknownVariable } from './scope.ts';
 import { isVariable, type Piece, type TemplateValues, VARIABLES, type VariableName } from './variables.ts';
 
@@ -12,8 +12,8 @@ export interface Rendered {
 }
 
 /**
- * Runs a template. Eta reads its syntax; the code around it is ours, so that a value never becomes text: it stays
- * a piece of its own, and there is no raw output, include or layout to get around that.
+ * Runs a template. Eta parses its syntax, but we generate the code, so that a value never becomes text: it stays
+ * a separate piece, and no raw output, include or layout can bypass that.
  */
 export function runTemplate(template: string, values: TemplateValues): Rendered {
   if (template.includes('\0')) throw invalid('holds a NUL character', null);
@@ -49,11 +49,11 @@ export function runTemplate(template: string, values: TemplateValues): Rendered 
   return { pieces, uses };
 }
 
-/** Each member of a squad runs the template: the second of a thousand need not wait for it in vain again. */
+/** Templates that timed out. Every member of a squad runs the template, and the others need not wait for it again. */
 const ENDLESS_REST_MS = 10_000;
 let endless: { template: string; refusal: SquadError; until: number } | null = null;
 
-// A template cannot name what it cannot guess.
+// Random, so that a template cannot refer to it.
 const SECRET = randomBytes(8).toString('hex');
 const NAMES = `names_${SECRET}`;
 const TEXT = `text_${SECRET}`;
@@ -61,7 +61,7 @@ const START = `start_${SECRET}`;
 const VALUE = `value_${SECRET}`;
 const FILE = `template_${SECRET}`;
 
-// `debug` only makes the parser note line numbers: Eta's own compiler is not used.
+// `debug` only makes the parser record line numbers. Eta's own compiler is not used.
 const eta = new Eta({ autoTrim: false, debug: true });
 type Ast = ReturnType<typeof eta.parse>;
 
@@ -73,13 +73,13 @@ function parse(template: string): Ast {
   }
 }
 
-/** All that most templates hold: variables, texts, conditions. Whatever is made of these runs straight to its end. */
+/** Variables, texts and conditions, which is all that most templates have. Such a template always terminates. */
 const STRAIGHT = new RegExp(
   `\\b(it\\.)?(${VARIABLES.join('|')})\\b|\\bif\\b|\\belse\\b|'[^'\\\\]*'|"[^"\\\\]*"|[!=]==?|[\\s(){};!&|?:]`,
   'g',
 );
 
-/** The program, and for each of its lines the template's line. */
+/** The generated program, and the template's line for each of its lines. */
 function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean } {
   const code: string[] = [`with (${NAMES}) {`];
   const lines = [1];
@@ -93,7 +93,7 @@ function generate(ast: Ast): { code: string; lines: number[]; mayLoop: boolean }
   };
   for (const node of ast) {
     if (typeof node === 'string') {
-      // Eta has already escaped it for single quotes.
+      // Eta has escaped it for single quotes.
       put(`${TEXT}('${node}');`);
       continue;
     }
@@ -157,3 +157,40 @@ function invalid(
 
 const firstLine = (thrown: unknown) =>
   (isNativeError(thrown) ? thrown.message : String(thrown)).split('\n')[0]!.replace(/[.:]$/, '');
+
+/** A template takes microseconds. One that takes this long does not end, and would block the hub. */
+const MAX_RUN_MS = 250;
+
+export class RanTooLong extends Error {}
+
+/**
+ * Runs JavaScript that cannot block the hub. It has its own context with its own microtask queue, which is run and stopped
+ * together with it. All templates share one context, because creating one costs more than running a template.
+ */
+export function compileBounded(
+  code: string,
+  names: string[],
+  { filename, mayLoop }: { filename: string; mayLoop: boolean },
+): (...values: unknown[]) => void {
+  // A timeout needs a thread, which costs ten times as much as the rest.
+  if (!mayLoop) return (...values) => void compileFunction(code, names, { filename })(...values);
+  room ??= createContext({}, { microtaskMode: 'afterEvaluate' });
+  const place = room;
+  const run = compileFunction(code, names, { filename, parsingContext: place });
+  return (...values) => {
+    place.run = () => void run(...values);
+    try {
+      CALL.runInContext(place, { timeout: MAX_RUN_MS });
+    } catch (thrown) {
+      if ((thrown as { code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw thrown;
+      // Its pending microtasks would run with the next template.
+      room = null;
+      throw new RanTooLong(`ran longer than ${MAX_RUN_MS} ms`);
+    } finally {
+      place.run = null;
+    }
+  };
+}
+
+const CALL = new Script('run()');
+let room: Context | null = null;

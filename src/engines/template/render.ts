@@ -6,11 +6,11 @@ import { splitWords, type Word } from './words.ts';
 
 export interface RenderedCommand {
   argv: [string, ...string[]];
-  /** The variables the template looked at. */
+  /** Variables that the template used. */
   uses: Set<VariableName>;
 }
 
-/** A template and its values as an argument list: one value, one argument (or a part of one), whatever it holds. */
+/** Renders a template to an argument list. A value is always one argument or part of one, whatever it contains. */
 export function renderCommand(template: string, values: TemplateValues): RenderedCommand {
   const { pieces, uses } = runTemplate(template, values);
   const [command, ...rest] = splitWords(pieces);
@@ -22,7 +22,7 @@ export function renderCommand(template: string, values: TemplateValues): Rendere
   return { argv: [argumentOf(command, values), ...rest.map(word => argumentOf(word, values))], uses };
 }
 
-/** Linux takes no argument longer than this, its closing NUL included. */
+/** Linux's limit for one argument, including its closing NUL. */
 const MAX_ARGUMENT_BYTES = 128 * 1024;
 
 function argumentOf(word: Word, values: TemplateValues): string {
@@ -43,7 +43,7 @@ function argumentOf(word: Word, values: TemplateValues): string {
   return text;
 }
 
-/** A value must not be read as an option. Free text is safe behind a newline; any other value would change its meaning. */
+/** A value must not be read as an option. Free text gets a newline in front; other values would change their meaning. */
 function guardFlag(word: Word, text: string, values: TemplateValues): string {
   const first = word.find(piece => (typeof piece === 'string' ? piece : piece.text) !== '');
   if (first === undefined || typeof first === 'string' || !first.text.startsWith('-')) return text;
@@ -55,7 +55,7 @@ function guardFlag(word: Word, text: string, values: TemplateValues): string {
   );
 }
 
-/** What a caller wrote picks neither the program nor a part of its name. */
+/** A caller's text must not choose the program or a part of its name. */
 function checkCommandWord(word: Word, values: TemplateValues): void {
   const given = word.find(piece => typeof piece !== 'string' && comesFrom(piece, CALLER_TEXT, values));
   if (given)
@@ -81,13 +81,13 @@ function checkCommandWord(word: Word, values: TemplateValues): void {
 const FREE_TEXT: VariableName[] = ['prompt', 'task'];
 const CALLER_TEXT: VariableName[] = [...FREE_TEXT, 'chatId'];
 
-/** By what its expression looked at; a value kept in a local of the template is known by its text. */
+/** By the variables that its expression used. A value in a local of the template is recognised by its text. */
 function comesFrom(value: Interpolated, names: VariableName[], values: TemplateValues): boolean {
   if (value.reads.size > 0) return names.some(name => value.reads.has(name));
   return value.text !== '' && names.some(name => value.text === values[name]);
 }
 
-/** `task || model` looks at both: which of them it gave shows in the text. */
+/** `task || model` uses both. The text shows which one it returned. */
 function isMixed(value: Interpolated, values: TemplateValues): boolean {
   const others = [...value.reads].some(name => !FREE_TEXT.includes(name));
   return others && !FREE_TEXT.some(name => value.reads.has(name) && value.text === values[name]);

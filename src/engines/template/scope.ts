@@ -9,15 +9,15 @@ export class UnknownVariable extends Error {
 }
 
 export interface Scope {
-  /** Goes into `with (…)`: every name a template uses is asked of it. */
+  /** For `with (…)`: resolves every name that a template uses. */
   names: object;
-  /** Calls back with each variable the template looks at. */
+  /** Called for each variable that the template uses. */
   onRead: (name: VariableName) => void;
 }
 
 /**
- * The names a template sees: the variables, bare and as `it.x`, its own locals, and a few of JavaScript's words for
- * working with text. This tells a typing mistake from a value; it is no sandbox, a template is code the user trusts.
+ * Names available to a template: the variables, bare and as `it.x`, its own locals, and some JavaScript globals for
+ * text. This detects misspelt names. It is not a sandbox: a template is code that the user trusts.
  */
 export function createScope(values: TemplateValues, hidden: readonly string[]): Scope {
   const locals = new Map<string, unknown>();

@@ -10,16 +10,16 @@ export interface TemplateEngineOptions {
   id: string;
   runTemplate: string;
   createChatTemplate: string | null;
-  /** The variable `engine`. */
+  /** Value of the variable `engine`. */
   engineCommand: string;
-  /** For programs that print events Squad can read. */
+  /** For programs that print events in a known format. */
   reader: Engine['reader'];
   findExecutable: typeof findExecutable;
 }
 
 /**
- * Any program, started as the user's template says. Unless it has a reader, its output means nothing to Squad and its exit
- * code is its word.
+ * Any program, started by the user's template. Without a reader its output is plain text, and its exit
+ * code decides.
  */
 export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   const { runTemplate, createChatTemplate, engineCommand } = options;
@@ -35,7 +35,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     policy: templatePolicy,
     loadsItself: [],
     wantsEndpoint: /\bmcpConfigFile\b/.test(runTemplate),
-    // What its program needs, nobody but the user knows: the `env` of the role says it.
+    // Only the user knows what the program needs; see `env` of the role.
     needsVariable: () => false,
     takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
@@ -61,7 +61,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
   };
 }
 
-/** The template is the user's own command: what it allows, it allows. */
+/** The template is the user's own command, so Squad cannot restrict it. */
 function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] {
   const note = 'the template decides what its program may do';
   return [
@@ -70,14 +70,14 @@ function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] {
   ];
 }
 
-/** Some programs read standard input as a second prompt: they get it only when the template hands over none. */
+/** Some programs read standard input as a second prompt, so they get it only if the template passes no prompt. */
 function hasPrompt({ uses }: RenderedCommand): boolean {
   return uses.has('prompt') || uses.has('task') || uses.has('promptFile');
 }
 
 const MCP_CONFIG = 'mcp.json';
 
-/** The form most clients read. The token is in this file, which only the user can read, and in no argument. */
+/** The format that most clients read. The token is in this file, readable only for the user, and in no argument. */
 const mcpConfig = ({ url, token }: RunEndpoint): string =>
   JSON.stringify({
     mcpServers: { [SQUAD_SERVER]: { type: 'http', url, headers: { Authorization: `Bearer ${token}` } } },
@@ -100,7 +100,7 @@ function valuesOf(input: TurnInput, engineCommand: string): TemplateValues {
 function locate(which: string, name: string, input: TurnInput, find: typeof findExecutable): string {
   const path = input.env.PATH ?? '';
   const isPath = name.includes('/');
-  // To a shell an empty PATH means the current folder: there, a repository could pose as the agent.
+  // An empty PATH means the current folder, where a repository could place a fake agent.
   const found = path || isPath ? find(name, { path, cwd: input.cwd }) : ({ status: 'not_found' } as const);
   if (found.status === 'found') return found.path;
   if (found.status === 'not_executable')

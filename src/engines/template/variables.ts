@@ -1,4 +1,4 @@
-/** What a template may name. Every one is always defined; empty means there is none. */
+/** Variables of a template. All are always defined, but may be empty. */
 export const VARIABLES = [
   'prompt',
   'chatId',
@@ -17,14 +17,14 @@ export type TemplateValues = Record<VariableName, string>;
 export const isVariable = (name: string): name is VariableName =>
   (VARIABLES as readonly string[]).includes(name);
 
-/** A value on its way into an argument. It is never part of the text that is split. */
+/** A value for an argument. It is never part of the text that is split. */
 export interface Interpolated {
   text: string;
-  /** The tag it came from, to show in its place. */
+  /** The tag that it came from, for messages. */
   tag: string;
-  /** The variables its expression looked at. */
+  /** Variables that its expression used. */
   reads: ReadonlySet<VariableName>;
 }
 
-/** What a template puts out, in order: its own text, and values that nothing looks into. */
+/** Output of a template: its own text, and opaque values. */
 export type Piece = string | Interpolated;

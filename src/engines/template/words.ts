@@ -1,15 +1,15 @@
 import { SquadError } from '../../schema/error.ts';
 import type { Interpolated, Piece } from './variables.ts';
 
-/** One argument to be: literal text and values, in order. */
+/** One argument: literal text and values, in order. */
 export type Word = Piece[];
 
-/** Splits by a shell's rules for words and quotes. There is no shell: whatever only a shell could do is an error. */
+/** Splits text by a shell's rules for words and quotes. There is no shell, so syntax that needs one is an error. */
 export function splitWords(pieces: readonly Piece[]): Word[] {
   const cells = layOut(pieces);
   const words: Word[] = [];
   let word: Word | null = null;
-  /** The word so far as long as it is bare text, to recognise `NAME=`. */
+  /** The word so far while it is bare text, to recognise `NAME=`. */
   let bare: string | null = '';
 
   const add = (piece: Piece, isBare = false) => {
@@ -136,7 +136,7 @@ function blankToLineEnd(cells: Cell[], from: number): boolean {
   return at > from && (at === cells.length || cells[at]!.char === '\n');
 }
 
-/** `$NAME`, `${`, `$(` in full; any other character is itself. */
+/** `$NAME`, `${` or `$(` as a whole; any other character alone. */
 function expansionAt(cells: Cell[], at: number): string {
   const text = cells
     .slice(at, at + 40)

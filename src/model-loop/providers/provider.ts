@@ -8,5 +8,5 @@ export interface ProviderSettings {
   fetch: typeof fetch;
 }
 
-/** Each in a file of its own, of which a conversation loads one. */
+/** Each provider has its own file, because a conversation loads only the one it needs. */
 export type MakeModel = (settings: ProviderSettings) => Exclude<LanguageModel, string>;

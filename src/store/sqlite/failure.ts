@@ -3,7 +3,7 @@ import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Failure } from '../backend.ts';
 import { UnreadableRow } from '../rows.ts';
 
-/** What SQLite, or the code around it, threw: what it means for the queue and what the user is told. */
+/** Classifies an error of SQLite or of the code around it. */
 export function sqliteFailure(thrown: unknown, file: string): Failure {
   if (thrown instanceof SquadError) return { kind: KIND_OF[thrown.code] ?? 'broken', error: thrown };
   if (thrown instanceof UnreadableRow) return corrupt(file, thrown.message, thrown);
@@ -48,7 +48,7 @@ export const corrupt = (file: string, why: string, cause?: unknown): Failure => 
   error: new SquadError('DATABASE_CORRUPT', `The database ${file} is damaged: ${why}.`, {
     cause,
     suggestions: [
-      'Run the command again: the next hub rebuilds the database from what is readable of it and from the run folders. The damaged files are moved aside. Nothing was deleted.',
+      'Run the command again: the next hub rebuilds the database from its readable parts and from the run folders. The damaged files are renamed and kept.',
     ],
   }),
 });
@@ -58,7 +58,7 @@ const denied = (file: string, why: string, cause: unknown): Failure => ({
   error: new SquadError('PERMISSION_DENIED', `The database ${file} cannot be opened for writing: ${why}.`, {
     cause,
     suggestions: [
-      'Check the owner and mode of that file and of its folder (Squad also writes two files beside it, ending in -wal and -shm).',
+      'Check the owner and mode of the file and its folder. Squad also writes two files next to it, ending in -wal and -shm.',
     ],
   }),
 });
@@ -67,7 +67,7 @@ const broken = (file: string, why: string, cause?: unknown): Failure => ({
   kind: 'broken',
   error: new SquadError('DATABASE_FAILED', `The database ${file} cannot be used: ${why}.`, {
     cause,
-    suggestions: ['Check the disk and the file; `squad doctor` looks at both.'],
+    suggestions: ['Check the disk and the file. `squad doctor` checks both.'],
   }),
 });
 
@@ -75,11 +75,11 @@ const refused = (file: string, why: string, cause: unknown): Failure => ({
   kind: 'refused',
   error: new SquadError('DATABASE_FAILED', `The database ${file} refused a change: ${why}.`, {
     cause,
-    suggestions: ['This is a bug in Squad. Everything else was saved. Please report it.'],
+    suggestions: ['This is a bug in Squad; please report it. All other changes were saved.'],
   }),
 });
 
-/** Thrown by Node before SQLite saw anything: by the file system, or by a value that cannot be stored. */
+/** Errors thrown before SQLite was involved: by the file system, or by a value that cannot be stored. */
 function refusedValue(thrown: unknown, file: string): Failure {
   const known = asSquadError(thrown);
   if (known.code !== 'INTERNAL') return { kind: KIND_OF[known.code] ?? 'broken', error: known };

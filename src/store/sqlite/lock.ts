@@ -19,8 +19,8 @@ export interface Lock {
 }
 
 /**
- * A lock the kernel gives back when its holder dies, however it dies. Null while another process has it.
- * Nothing else may open the file in the process that holds it: closing any handle on it would drop the lock.
+ * Takes a lock that the kernel releases when its holder dies in any way. Returns null while another process holds it.
+ * The process that holds it must not open the file elsewhere: closing any handle on it would release the lock.
  */
 export function takeLock(file: string): Lock | null {
   const path = resolve(file);
@@ -28,7 +28,7 @@ export function takeLock(file: string): Lock | null {
   try {
     makeFile(path);
     handle = new BetterSqlite3(path, { timeout: 0 });
-    // Not `begin exclusive`: two that ask at the same moment can each be in the other's way, and then neither gets it.
+    // Not `begin exclusive`: two processes that try at the same moment can block each other, and then neither gets it.
     handle.exec('begin immediate');
     const held = handle;
     return { release: () => void held.close() };

@@ -16,7 +16,7 @@ import type { NewEventRow, Tables } from '../tables.ts';
 import { corrupt, sqliteFailure } from './failure.ts';
 import { makeFile } from './lock.ts';
 
-/** The one statement that runs for every event there is, so it is written by hand and prepared once. */
+/** Runs for every event, so it bypasses Kysely and is prepared once. */
 function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => number[] {
   let insert: BetterSqlite3.Statement<NewEventRow> | undefined;
   return events => {
@@ -29,7 +29,7 @@ function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => nu
   };
 }
 
-/** Lists of ids give statements of many lengths; beyond this the oldest is prepared again when it comes back. */
+/** Lists of ids lead to statements of many lengths. Beyond this number the oldest statement is dropped. */
 const MAX_PREPARED = 200;
 
 const sqliteDialect = (handle: BetterSqlite3.Database): Dialect => ({
@@ -47,12 +47,12 @@ class ImmediateDriver extends SqliteDriver {
     this.#handle = handle;
   }
 
-  // A transaction that begins as a reader and then writes fails at once if another process wrote meanwhile.
+  // A transaction that starts as a reader and then writes fails at once if another process wrote meanwhile.
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
 
-  // SQLite has already rolled back by itself after a full disk and some other failures.
+  // SQLite rolls back by itself after a full disk and some other errors.
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#handle.inTransaction) await super.rollbackTransaction(connection);
   }
@@ -70,7 +70,7 @@ function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSq
   };
 }
 
-/** "SQAD": written into the file's head, so that a wrong path cannot make us write into someone else's database. */
+/** "SQAD" in the file header. Prevents writing into the database of another program if the path is wrong. */
 const APPLICATION_ID = 0x53_51_41_44;
 
 interface Head {
@@ -80,30 +80,29 @@ interface Head {
 }
 
 /**
- * Reading the list of tables makes SQLite check the file's head and compare the number of pages it names with the
- * real one: garbage and a file cut short are found here, at the cost of one page. The handle is a reader's, because
- * a writer's moves the -wal file into the database when it closes, and a file we refuse is to be left as it was found.
+ * Reading the list of tables makes SQLite check the file header and compare its page count with the real one. This finds garbage and
+ * truncated files at the cost of reading one page. The handle is read-only: a writer merges the -wal file into the database when it
+ * closes, and a file that we refuse must stay unchanged.
  */
 function probe(file: string, busyMs: number): 'new' | 'ours' {
   const log = size(`${file}-wal`);
-  // SQLite would take this for a new database and remove the log, which may hold everything.
-  if (size(file) === 0 && log > 0)
-    throw corrupt(file, 'it is empty, but changes for it are waiting in the -wal file').error;
+  // SQLite would treat this as a new database and delete the -wal file, which may hold everything.
+  if (size(file) === 0 && log > 0) throw corrupt(file, 'it is empty, but its -wal file has changes').error;
 
   const { owner, tables, page } = readHead(file, busyMs);
   if (owner === 0 && tables === 0) return 'new';
   if (owner !== APPLICATION_ID) throw notOurs(file);
-  // SQLite fills a cut last page with zeros. Only a log still being copied into the file may leave it so.
-  if (log === 0 && size(file) % page !== 0) throw corrupt(file, 'its last page is cut').error;
+  // SQLite fills a truncated last page with zeros. Without a -wal file the last page must be complete.
+  if (log === 0 && size(file) % page !== 0) throw corrupt(file, 'its last page is truncated').error;
   return 'ours';
 }
 
 function readHead(file: string, busyMs: number): Head {
-  // A first start that was killed half way leaves a journal, and only a writer can undo that half.
+  // A first start that was killed leaves a journal, which only a writer can roll back.
   const readonly = !existsSync(`${file}-journal`);
   const handle = new BetterSqlite3(file, { readonly, timeout: busyMs });
   try {
-    // One statement, so that another process making the database cannot come between the answers.
+    // One statement, so that another process that creates the database cannot interfere.
     const head = handle.prepare<[], Head>(
       `select application_id as owner, (select count(*) from sqlite_schema) as tables, page_size as page
        from pragma_application_id, pragma_page_size`,
@@ -118,15 +117,15 @@ const size = (file: string): number => statSync(file, { throwIfNoEntry: false })
 
 const notOurs = (file: string): SquadError =>
   new SquadError('DATABASE_FAILED', `${file} is a database of another program. Nothing was written to it.`, {
-    suggestions: ['Set MCP_DATABASE_PATH to a file of its own, or unset it.'],
+    suggestions: ['Set MCP_DATABASE_PATH to a separate file, or unset it.'],
   });
 
-/** The driver waits inside the call and nothing else runs meanwhile, so the real waiting is done outside. */
+/** The driver blocks the event loop while it waits, so `withRetry` does the real waiting. */
 const BUSY_TIMEOUT_MS = 5;
-/** What the log of writes may keep of the disk after a burst. */
+/** Disk space that the -wal file may keep after a burst of writes. */
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
-/** Opens or makes the file and looks whether it is ours and whole; its tables are the migrations' business. */
+/** Opens or creates the file and checks that it belongs to Squad and is intact. Does not create tables; see `migrate`. */
 export function openSqlite(file: string): Backend {
   makeFile(file);
   const found = probe(file, BUSY_TIMEOUT_MS);
@@ -150,11 +149,6 @@ function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
   const append = appender(handle);
   return {
     db,
-    words: {
-      sequenceType: 'integer',
-      sequence: column => column.primaryKey().autoIncrement(),
-      jsonField: (column, field) => `json_extract(${column}, '$.${field}')`,
-    },
     append: async (_trx, events) => append(events),
     lastSequence: () => lastSequence(handle),
     skipTo: async (_trx, seq) => {

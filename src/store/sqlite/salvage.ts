@@ -2,15 +2,23 @@ import BetterSqlite3 from 'better-sqlite3';
 import { InboxItem } from '../../schema/inbox.ts';
 import { Review } from '../../schema/review.ts';
 import { Chat, Run, Squad, Turn } from '../../schema/run.ts';
-import { rowToItem } from '../inbox-queries.ts';
 import { rowToMessage } from '../message-queries.ts';
-import { rowToIntent, rowToReview } from '../review-queries.ts';
-import { rowToChat, rowToEvent, rowToPin, rowToRun, rowToSquad, rowToTurn } from '../rows.ts';
+import { rowToIntent } from '../review-queries.ts';
+import {
+  rowToChat,
+  rowToEvent,
+  rowToItem,
+  rowToPin,
+  rowToReview,
+  rowToRun,
+  rowToSquad,
+  rowToTurn,
+} from '../rows.ts';
 import type { Tables } from '../tables.ts';
 
 type Row = Record<string, unknown>;
 
-/** Throws for a row that nobody could read. */
+/** Throw for an unreadable row. */
 const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   squads: (row: Parameters<typeof rowToSquad>[0]) => Squad.parse(rowToSquad(row)),
   runs: (row: Parameters<typeof rowToRun>[0]) => Run.parse(rowToRun(row)),
@@ -24,7 +32,7 @@ const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   tool_pins: rowToPin,
 };
 
-/** Copies every readable row of a damaged database into a new one whose tables are in place. Never writes to the damaged one. */
+/** Copies every readable row of a damaged database into a new, migrated one. Never writes to the damaged one. */
 export function salvage(from: string, to: string): void {
   const target = new BetterSqlite3(to);
   let source: BetterSqlite3.Database | undefined;
@@ -46,10 +54,9 @@ export function salvage(from: string, to: string): void {
 
 function openDamaged(file: string): BetterSqlite3.Database | undefined {
   try {
-    const handle = new BetterSqlite3(file, { readonly: true, fileMustExist: true });
-    return handle;
+    return new BetterSqlite3(file, { readonly: true, fileMustExist: true });
   } catch {
-    return undefined; // nothing in it can be read
+    return undefined; // nothing is readable
   }
 }
 
@@ -61,13 +68,13 @@ function copyTable(source: BetterSqlite3.Database, target: BetterSqlite3.Databas
     `insert or ignore into "${table}" (${columns}) values (${shared.map(() => '?').join(', ')})`,
   );
   const check = CHECKS[table as keyof Tables] as ((row: Row) => unknown) | undefined;
-  // From the beginning to the damage, then from the end back to it.
+  // Read from the beginning up to the damage, then from the end back to it.
   for (const order of ['asc', 'desc']) {
     const isWhole = scan(source, `select ${columns} from "${table}" order by rowid ${order}`, row => {
       try {
         check?.(row);
       } catch {
-        return; // a restored record takes its place, where there is one
+        return; // restored from the run folder later, if it has a record
       }
       insert.run(shared.map(name => row[name]));
     });
@@ -75,7 +82,7 @@ function copyTable(source: BetterSqlite3.Database, target: BetterSqlite3.Databas
   }
 }
 
-/** False when the damage ended it. Failures of the other side are thrown. */
+/** Returns false if damage ended the scan. Errors of `take` are thrown. */
 function scan(source: BetterSqlite3.Database, query: string, take: (row: Row) => void): boolean {
   let rows: IterableIterator<Row>;
   try {
@@ -105,11 +112,11 @@ function sharedColumns(
     const theirs = new Set(names(source, query));
     return names(target, query).filter(name => theirs.has(name));
   } catch {
-    return []; // not even the list of tables can be read
+    return []; // not even the schema is readable
   }
 }
 
-/** A squad that could not be read is made again from its runs; a turn of a run that could not be read goes. */
+/** Recreates missing squads from their runs, and deletes turns whose run is missing. */
 function repairReferences(target: BetterSqlite3.Database): void {
   target.exec(`
     insert into squads (id, workspace, client, metadata, created_at)

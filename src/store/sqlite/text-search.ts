@@ -2,17 +2,16 @@ import { setImmediate as turn } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import type { TextDocument, TextHit, TextHits, TextSearch } from '../../core/ports/text-search.ts';
 
-/** More words than this say no more about what is looked for. */
 const MAX_TERMS = 32;
-const LOOKED_AT = 4_000;
-/** In quotes; or a word, with a star when only its beginning is meant. */
+const MAX_QUERY_LENGTH = 4_000;
+/** A quoted phrase, or a word, which may end with a star to match its beginning. */
 const TERM = /"([^"]*)"|[^\s"]+/g;
 const OPERATORS = new Set(['AND', 'OR', 'NOT', 'NEAR']);
 
-/** The terms of somebody's query, each in the one form that is always a string to FTS5. */
+/** The terms of a query, each quoted so that FTS5 always reads it as a string. */
 function searchTerms(query: string): string[] {
   const terms = new Set<string>();
-  for (const [whole, phrase] of query.slice(0, LOOKED_AT).toWellFormed().matchAll(TERM)) {
+  for (const [whole, phrase] of query.slice(0, MAX_QUERY_LENGTH).toWellFormed().matchAll(TERM)) {
     const words = (phrase ?? whole).match(/[\p{L}\p{N}\p{M}_]+/gu);
     if (!words || (phrase === undefined && OPERATORS.has(whole))) continue;
     const isBeginning = phrase === undefined && /[\p{L}\p{N}]\*+\W*$/u.test(whole);
@@ -22,25 +21,23 @@ function searchTerms(query: string): string[] {
   return [...terms];
 }
 
-/** As many as somebody works in at a time. */
 const MAX_KEYS = 8;
-/** Of one index. */
+/** Per index. */
 const MAX_DOCUMENTS = 20_000;
 const MAX_LENGTH = 8 * 1024 * 1024;
 const MAX_DOCUMENT_LENGTH = 256 * 1024;
-/** What is taken in before others have their turn. */
+/** Indexed before the event loop gets a turn. */
 const BATCH = { documents: 200, length: 128 * 1024 };
-/** Words of a snippet. */
 const SNIPPET_WORDS = 28;
 const SNIPPET_LENGTH = 240;
 const MAX_PART_LENGTH = 200;
-/** What a word in the title, the author and the text is worth. */
+/** Of title, author and text. */
 const WEIGHTS = '8.0, 3.0, 1.0';
 
-/** Full text search in memory: an index for each key, made anew when its documents have changed. */
+/** Full text search in memory: one index per key, rebuilt when its documents have changed. */
 export function createTextSearch(): TextSearch & { close(): void } {
   const indexes = new Map<string, { revision: string; database: BetterSqlite3.Database }>();
-  /** Those being made: whoever wants the same one waits for it. */
+  /** Indexes being built. Concurrent requests for the same one wait for it. */
   const coming = new Map<string, Promise<void>>();
   const drop = (key: string) => {
     indexes.get(key)?.database.close();
@@ -97,7 +94,7 @@ async function indexOf(documents: () => Iterable<TextDocument>): Promise<BetterS
   return database;
 }
 
-/** In the order given, up to what one index holds. */
+/** Up to the limits of one index. */
 function* batchesOf(documents: Iterable<TextDocument>): Iterable<TextDocument[]> {
   let batch: TextDocument[] = [];
   let [count, length, ofBatch] = [0, 0, 0];
@@ -140,7 +137,7 @@ function ranked(
   return { hits, total };
 }
 
-/** For what is no word to FTS5: a part of one, a sign, a script without spaces. */
+/** For queries without FTS5 words: part of a word, punctuation, a script without spaces. */
 function holding(
   database: BetterSqlite3.Database,
   part: string,

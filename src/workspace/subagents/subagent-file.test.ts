@@ -151,13 +151,9 @@ describe('a file that cannot be used says where and why', () => {
     [
       'a version of the format nobody knows',
       { version: '"9.0"' },
-      ...([
-        'CONFIG_INVALID',
-        '9:1: "version" is not a version of the format that Squad knows: that is "1.0"',
-        '',
-      ] as const),
+      ...(['CONFIG_INVALID', '9:1: "version" is not a supported format version; use "1.0"', ''] as const),
     ],
-    ['a version that is a list', { version: '[1]' }, ...(['CONFIG_INVALID', 'that is "1.0"', ''] as const)],
+    ['a version that is a list', { version: '[1]' }, ...(['CONFIG_INVALID', 'use "1.0"', ''] as const)],
     [
       'turns without end',
       { defaults: '\n  model: opus\n  maxTurns: 1e9' },

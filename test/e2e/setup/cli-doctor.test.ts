@@ -87,7 +87,7 @@ test.runIf(HAS_SANDBOX)('says whether there is a sandbox for code mode, having t
   );
   const { state, detail } = await sandboxIn(broken);
   expect(state).toBe('warning');
-  expect(detail).toContain(`${broken}/bwrap is there, but nothing could be started in it`);
+  expect(detail).toContain(`${broken}/bwrap was found, but no program could be started in it`);
   expect(detail).toContain('No permissions to create a namespace');
 });
 

@@ -126,7 +126,7 @@ test('several files and whole folders are checked at once, each file once', asyn
   expect(errors).toBe(1);
   const told = await squad.run(['config', 'lint', ...given]);
   expect(told.stdout).toContain(
-    'p/two.subagent.yaml:5:1: error: "version" is not a version of the format that Squad knows: that is "1.0"',
+    'p/two.subagent.yaml:5:1: error: "version" is not a supported format version; use "1.0"',
   );
 
   squad.write('none/x.txt', '');

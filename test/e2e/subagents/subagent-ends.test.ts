@@ -113,7 +113,9 @@ test('a hub that is killed in a call of one subagent by another: the record says
   expect(subagents.model.requests.filter(({ tag }) => tag === 'lost-above')).toHaveLength(1);
   const { stdout } = await subagents.squad.run(['show', outer!.id]);
   expect(stdout).toMatch(
-    outer!.status === 'error' ? /HUB_RESTARTED[\s\S]*Its tools are gone/ : /stopped by Squad \(cancel\)/,
+    outer!.status === 'error'
+      ? /HUB_RESTARTED[\s\S]*The agent lost its tools/
+      : /stopped by Squad \(cancel\)/,
   );
   await client.close();
 });

@@ -3,34 +3,34 @@ import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pieces } from './provider-http.ts';
 
-/** A file of a chat: the mark that stands for its base64 in the messages, and what it has. */
-export interface KeptFile {
+export interface ChatFile {
+  /** Stands for the file's base64 in messages. */
   mark: string;
   bytes: number;
 }
 
-/** A multiple of three, so that pieces of base64 can stand one after the other. */
+/** A multiple of three, so that the base64 of pieces can be concatenated. */
 const PIECE = 192 * 1024;
 
 /**
- * The images and documents of a chat, kept beside it. They are put in the place of their marks when a request goes out, piece
- * by piece: neither one of them nor a request with one is ever whole in memory.
+ * The images and documents of a chat, stored next to it. They replace their marks while a request is sent, piece by piece, so
+ * that neither a whole file nor a whole request is ever in memory.
  */
-export class KeptFiles {
+export class ChatFiles {
   readonly #folder: string;
-  readonly #files = new Map<string, KeptFile>();
+  readonly #files = new Map<string, ChatFile>();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  know(files: readonly KeptFile[]): void {
+  register(files: readonly ChatFile[]): void {
     for (const file of files) this.#files.set(file.mark, file);
   }
 
-  async keep(content: AsyncIterable<Buffer>): Promise<KeptFile & { sha256: string }> {
+  async save(content: AsyncIterable<Buffer>): Promise<ChatFile & { sha256: string }> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    // Good base64, since the SDK looks at it; and nobody can guess it, so that no other text is taken for it.
+    // Valid base64, because the SDK checks it; random, so that no other text is mistaken for it.
     const mark = `SquadInput${randomBytes(17).toString('hex')}`;
     const hash = createHash('sha256');
     let bytes = 0;
@@ -41,12 +41,12 @@ export class KeptFiles {
       await file.appendFile(piece);
     }
     const kept = { mark, bytes };
-    this.know([kept]);
+    this.register([kept]);
     return { ...kept, sha256: hash.digest('hex') };
   }
 
-  /** A request with the files in it that its marks stand for. */
-  filled(body: string): string | Pieces {
+  /** The request body with every mark replaced by its file. */
+  withContents(body: string): string | Pieces {
     const marks = [...this.#files.keys()].filter(mark => body.includes(mark));
     if (marks.length === 0) return body;
     const pieces = body.split(new RegExp(`(${marks.join('|')})`));

@@ -1,8 +1,8 @@
 import { visibleLine } from '../base/text.ts';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 
-/** Ends the conversation as failed, with the words for whoever asked. */
-export class Ending extends Error {
+/** Ends the conversation as failed. The message is for the user. */
+export class AgentError extends Error {
   readonly code: AgentFailure;
 
   constructor(code: AgentFailure, message: string) {
@@ -11,13 +11,13 @@ export class Ending extends Error {
   }
 }
 
-/** The model, or whoever serves it, is why. Its message goes on from the name of that model: `answered 401: …`. */
-export class ModelFailure extends Ending {}
+/** A failure of the model or its provider. The message continues the name of the model: `answered 401: …`. */
+export class ModelError extends AgentError {}
 
-/** The answer ended before it was whole. */
-export class CutOff extends Error {}
+/** The response ended before the answer was complete. */
+export class ResponseInterrupted extends Error {}
 
-/** Somebody else's words within a message of ours: on one line, not too many, and never with a secret in them. */
+/** Prepares foreign text for a message of ours: one line, shortened, secrets redacted. */
 export type Quote = (text: string, most?: number) => string;
 
 const MAX_QUOTE_LENGTH = 300;
@@ -25,7 +25,7 @@ const MAX_QUOTE_LENGTH = 300;
 export const createQuote =
   (withoutSecrets: (text: string) => string): Quote =>
   (text, most = MAX_QUOTE_LENGTH) => {
-    // First, since a cut may leave the half of one.
+    // Redact before cutting: half a secret would not be recognised.
     const clean = withoutSecrets(text);
     const line = visibleLine(clean.slice(0, most * 2));
     const isWhole = line.length <= most && clean.length <= most * 2;
