@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
 
@@ -9,6 +10,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
     // These need the real agent CLIs; see vitest.engines.config.ts.
     exclude: ['test/engines/**/*.engine.test.ts'],
+    tags: tagNames().map(name => ({ name })),
     globalSetup: ['test/support/build-once.ts'],
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks',

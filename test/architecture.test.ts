@@ -207,7 +207,9 @@ describe('the import directions hold', () => {
     expect(others).toEqual([]);
   });
 
-  test('only the one spawner, the hub and the command line start processes', () => {
+  test('only the one spawner, the hub and the command line start processes', {
+    tags: ['shell-and-command-injection'],
+  }, () => {
     const mayStart =
       /^(process\/|link\/start-hub|app\.ts|cli\/(runs\/attach|hub\/open|setup\/(doctor|demo))|engines\/scripted\/agent)/;
     const wrong = imports.filter(

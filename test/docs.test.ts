@@ -36,7 +36,7 @@ describe('the troubleshooting guide', () => {
     ([, code]) => code!,
   );
 
-  test('has every error code once, and no other', () => {
+  test('has every error code once, and no other', { tags: ['A10', 'R27'] }, () => {
     expect(codes.length).toBeGreaterThan(30);
     expect(rows.map(([, code]) => code).sort()).toEqual([...codes].sort());
   });
@@ -109,14 +109,14 @@ describe.each(CLI_IDS)('the guide for the engine %s', engine => {
   });
 });
 
-test('the instructions a client gets fit into 2 KB and name every tool', () => {
+test('the instructions a client gets fit into 2 KB and name every tool', { tags: ['C11'] }, () => {
   expect(Buffer.byteLength(INSTRUCTIONS)).toBeLessThanOrEqual(2048);
   // What takes text only is called by an engine, never by a model.
   for (const { name, tool } of OPERATIONS)
     if (tool && !tool.textOnly && (tool.toolset ?? 'core') === 'core') expect(INSTRUCTIONS).toContain(name);
 });
 
-test('the guide for clients says how to deny a client its own sub-agents', () => {
+test('the guide for clients says how to deny a client its own sub-agents', { tags: ['C11'] }, () => {
   expect(read('docs/guides/setup/clients.md')).toContain('"deny": ["Agent"]');
 });
 

@@ -35,7 +35,7 @@ describe.each(files.map(file => [relative(folder, file), file]))('%s', (name, fi
     expect(subagent.systemPrompt!.includes('`final_answer`')).toBe(subagent.outputSchema !== null);
   });
 
-  test('is what editors take, and names the schema they look it up by', () => {
+  test('is what editors take, and names the schema they look it up by', { tags: ['E6'] }, () => {
     const text = readFileSync(file, 'utf8');
     expect(isSound(parse(text))).toBe(true);
     const [, schema] = /^# yaml-language-server: \$schema=(\S+)$/m.exec(text)!;

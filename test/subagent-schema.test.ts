@@ -73,7 +73,7 @@ describe('both have nothing against', () => {
       'an address with its type',
       server({ type: 'sse', url: 'https://mcp.example/', headers: { 'X-A': 'b' } }),
     ],
-  ])('%s', async (_, more) => {
+  ])('%s', { tags: ['E6'] }, async (_, more) => {
     expect(await judge(more)).toEqual({ isTaken: true, found: [] });
   });
 });
@@ -123,7 +123,7 @@ describe('both find fault with', () => {
     ['a variable that cannot be', server({ command: 'x', env: { 'A=B': 'c' } }), 'error'],
     ['a server without a name', { mcpServers: { '': { command: 'x' } } }, 'error'],
     ['servers in a list', { mcpServers: [{ command: 'x' }] }, 'error'],
-  ])('%s', async (_, more, severity) => {
+  ])('%s', { tags: ['E6'] }, async (_, more, severity) => {
     const { isTaken, found } = await judge(more);
     expect(isTaken).toBe(false);
     expect(found).toContainEqual(expect.stringMatching(new RegExp(`^${severity} `)));

@@ -42,11 +42,15 @@ const HOSTILE = [
 const bash = (script: string) => spawnSync('bash', ['-c', script], { cwd: folder, encoding: 'utf8' }).stdout;
 
 describe('shellWord', () => {
-  it.each(['coder', 'a/b.md:1', ...HOSTILE])('comes out of a shell as it was, on one line: %j', word => {
-    expect(shellWord(word)).not.toMatch(/[\n\r]/);
-    expect(bash(`printf '%s' ${shellWord(word)}`)).toBe(word);
-    expect(existsSync(join(folder, 'ran'))).toBe(false);
-  });
+  it.each(['coder', 'a/b.md:1', ...HOSTILE])(
+    'comes out of a shell as it was, on one line: %j',
+    { tags: ['commands-in-suggestions'] },
+    word => {
+      expect(shellWord(word)).not.toMatch(/[\n\r]/);
+      expect(bash(`printf '%s' ${shellWord(word)}`)).toBe(word);
+      expect(existsSync(join(folder, 'ran'))).toBe(false);
+    },
+  );
 
   it.each(HOSTILE.filter(word => !/\p{Cc}|\u202e/u.test(word)))('works in any POSIX shell: %j', word => {
     const { stdout } = spawnSync('sh', ['-c', `printf '%s' ${shellWord(word)}`], { encoding: 'utf8' });
@@ -92,6 +96,7 @@ const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
 describe.each(Object.entries(ADVICE))('a suggested command with %s', (_what, adviceFor) => {
   test.each(HOSTILE.filter(word => word !== ''))(
     'runs nothing of it, and hands it on as it is: %j',
+    { tags: ['commands-in-suggestions'] },
     async name => {
       const command = await adviceFor(name);
       expect(command).toMatch(/^(squad|git) /);
@@ -122,7 +127,7 @@ const OWN_WORDS = new Set([
   'this.starts.length + count',
 ]);
 
-test('every command in the sources quotes what it inserts', () => {
+test('every command in the sources quotes what it inserts', { tags: ['commands-in-suggestions'] }, () => {
   const root = resolve(import.meta.dirname, '..');
   const sources = ['src', 'web'].flatMap(part =>
     readdirSync(join(root, part), { recursive: true, encoding: 'utf8' })

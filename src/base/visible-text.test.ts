@@ -25,7 +25,9 @@ test('lines and tabs stay, and are one space on one line', () => {
   expect(hiddenWarning('a\tb\r\nc', 'x')).toBeNull();
 });
 
-test('whatever the text, nothing in it is obeyed, and showing it twice changes nothing', () => {
+test('whatever the text, nothing in it is obeyed, and showing it twice changes nothing', {
+  tags: ['R26', 'terminal-escapes'],
+}, () => {
   const piece = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 6 }),
     fc.constantFrom(...HIDDEN_CASES.map(({ text }) => text), '\r\n', '👩', 'ا', '1', '\u20e3'),

@@ -193,7 +193,7 @@ describe.each([
       `done(await Promise.all([${acts.map(act => `attempt(async () => ${act})`).join(', ')}]))`,
     );
 
-  test('cannot read files of the machine', async () => {
+  test('cannot read files of the machine', { tags: ['E5'] }, async () => {
     const files = [
       ...[
         '/etc/passwd',
@@ -254,7 +254,7 @@ done(await Promise.all(${JSON.stringify(files)}.map(file => attempt(() => read(f
     for (const each of rights) expect(each).toHaveProperty('failed');
   });
 
-  test('cannot reach the network', async () => {
+  test('cannot reach the network', { tags: ['E5'] }, async () => {
     const connect = (to: string) =>
       `new Promise((resolve, reject) => require('node:net').connect(${to}).on('connect', resolve).on('error', reject))`;
     const found = await attempts([

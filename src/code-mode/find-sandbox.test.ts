@@ -23,7 +23,7 @@ test('a sandbox is verified once and works', async () => {
   expect(await run('return 1')).toMatchObject({ ok: true });
 });
 
-test('without bubblewrap the error says what to install', async () => {
+test('without bubblewrap the error says what to install', { tags: ['E5'] }, async () => {
   const found = await findSandbox({ PATH: folder }, guest);
   expect(found).toMatchObject({
     missing: expect.stringContaining('bubblewrap (bwrap) was not found in PATH'),
@@ -56,7 +56,7 @@ test('a bubblewrap that ends without a message is refused', async () => {
   });
 });
 
-test('a bubblewrap that does not isolate the program is refused', async () => {
+test('a bubblewrap that does not isolate the program is refused', { tags: ['E5'] }, async () => {
   const script = `while [ "$1" != -- ]; do
   if [ "$1" = --ro-bind ] && [ "$3" = /node ]; then node=$2; fi
   if [ "$1" = --ro-bind ] && [ "$3" = /guest.cjs ]; then guest=$2; fi

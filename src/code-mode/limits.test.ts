@@ -49,13 +49,13 @@ test.each([
   ['shared memory', 'const all = []; for (;;) all.push(new Uint8Array(new SharedArrayBuffer(1e6)).fill(1))'],
   ['promises', 'const all = []; for (;;) all.push(Promise.resolve().then(() => {}))'],
   ['what is returned', 'return "x".repeat(2 ** 29 - 100)'],
-])('a program that uses too much memory for %s is ended', async (_, program) => {
+])('a program that uses too much memory for %s is ended', { tags: ['E5'] }, async (_, program) => {
   const result = await run(program, { limits: { memoryMb: 128 } });
   expect(result.ok).toBe(false);
   expect(result.error).toMatch(/more than 128 MB/);
 });
 
-test('the kernel limits memory between checks', async () => {
+test('the kernel limits memory between checks', { tags: ['E5'] }, async () => {
   const guests = new TakenOver();
   const sandbox = await guests.sandbox(`const all = [];
 try { while (all.length < 64) all.push(Buffer.alloc(64 * 2 ** 20, 1)) } catch { send({ type: 'print', text: String(all.length * 64) }) }

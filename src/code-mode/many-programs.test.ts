@@ -9,7 +9,10 @@ const below = () => descendantsOf(process.pid).filter(pid => !others.has(pid));
 afterEach(() => expect(below()).toEqual([]));
 const { signal } = new AbortController();
 
-test('of sixty programs four run at once, and all get their results', async () => {
+test('of sixty programs four run at once, and all get their results', {
+  tags: ['E5'],
+  timeout: 120_000,
+}, async () => {
   const { promise: fourAreThere, resolve } = Promise.withResolvers<void>();
   let calls = 0;
   let processes = 0;
@@ -27,7 +30,7 @@ test('of sixty programs four run at once, and all get their results', async () =
   expect(results.map(({ returned }) => returned)).toEqual(numbers.map(String));
   // Bubblewrap and what is in it.
   expect(processes).toBeLessThanOrEqual(4 * 3);
-}, 120_000);
+});
 
 test('the timeout of a waiting program starts when it runs', async () => {
   const limits = { ...LIMITS, timeoutMs: 5_000 };

@@ -12,7 +12,9 @@ test('an empty program succeeds', async () => {
   });
 });
 
-test('types are stripped, await and return work at the top level, and tools are functions', async () => {
+test('types are stripped, await and return work at the top level, and tools are functions', {
+  tags: ['E5'],
+}, async () => {
   const program = `interface Got { a: number }
 const got = (await tools.echo({ a: 1 })) as Got;
 const same = <T>(value: T): T => value;

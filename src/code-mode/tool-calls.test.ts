@@ -5,7 +5,7 @@ import { descendantsOf } from '../process/table/descendants.ts';
 import { run, tool } from './testing/sandboxes.ts';
 import { createToolCalls } from './tool-calls.ts';
 
-test('fifty calls of one program are in flight together', async () => {
+test('fifty calls of one program are in flight together', { tags: ['E5'] }, async () => {
   let inFlight = 0;
   const { promise: allThere, resolve } = Promise.withResolvers<void>();
   const meet = tool('meet', async ({ n }) => {

@@ -83,7 +83,9 @@ const ACTIONS = [
 ];
 
 describe('what a run may do', () => {
-  test('with nothing granted it is to see where it stands and what the team decided', () => {
+  test('with nothing granted it is to see where it stands and what the team decided', {
+    tags: ['B10', 'F3'],
+  }, () => {
     expect(ACTIONS.filter(action => allowed(run(), action))).toEqual(ALWAYS);
   });
 
@@ -161,7 +163,7 @@ const OBJECTS: Record<Relation, { line: RunId[]; squadId: SquadId }> = {
   stranger: { line: [id(8)], squadId: squad(8) },
 };
 
-test('every subject, action and object is decided as the reference does', () => {
+test('every subject, action and object is decided as the reference does', { tags: ['D1'] }, () => {
   const subjects: Subject[] = [
     USER,
     ...[true, false].flatMap(spawn =>

@@ -52,7 +52,9 @@ const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 const ids = (engines: Engine[]) => engines.map(engine => [engine.id, engine] as const);
 
 describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
-  test('reads the prompt from its file; neither prompt nor task nor token is in an argument', async () => {
+  test('reads the prompt from its file; neither prompt nor task nor token is in an argument', {
+    tags: ['argument-injection'],
+  }, async () => {
     const { argv, stdin } = await build(engine, { endpoint: ENDPOINT });
     expect(stdin).toBe('/squad/turn/prompt.md');
     for (const argument of argv) {
@@ -73,7 +75,7 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
     expect(env).toMatchObject({ HOME: '/home/u', MINE: 'a\n"b"' });
   });
 
-  test('builds with every combination of options', async () => {
+  test('builds with every combination of options', { tags: ['C1'] }, async () => {
     for (const options of ALL_OPTIONS)
       for (const endpoint of [null, ENDPOINT]) {
         const { argv } = await build(engine, { options, endpoint });
@@ -81,7 +83,7 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
       }
   });
 
-  test('says who holds a list of tools, and reading only', () => {
+  test('says who holds a list of tools, and reading only', { tags: ['F5'] }, () => {
     for (const options of ALL_OPTIONS) {
       const rules = engine.policy(options).map(({ rule }) => rule);
       expect(rules.some(rule => rule.startsWith('tools:'))).toBe(options.tools !== null);
@@ -113,7 +115,7 @@ describe.each(ids(CLIS.filter(({ id }) => id !== 'cursor')))('%s', (_id, engine)
 });
 
 describe.each(ids(CLIS))('%s', (_id, engine) => {
-  test('goes on with a chat by its id, and does not begin one that way', async () => {
+  test('goes on with a chat by its id, and does not begin one that way', { tags: ['A3'] }, async () => {
     // Some keep a chat in a folder of Squad's, and look there first.
     const chatFolder = mkdtempSync(join(tmpdir(), 'squad-chat-'));
     onTestFinished(() => rmSync(chatFolder, { recursive: true }));
@@ -126,7 +128,9 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     expect(later.argv.some(argument => argument.includes(knownChat(engine)))).toBe(true);
   });
 
-  test('a chat id that could be taken for a flag, or cannot be an argument, is refused', async () => {
+  test('a chat id that could be taken for a flag, or cannot be an argument, is refused', {
+    tags: ['argument-injection'],
+  }, async () => {
     for (const chatId of ['--yolo', '-x', 'a\0b'])
       await expect(build(engine, { chatId, continues: true })).rejects.toBeInstanceOf(SquadError);
   });
@@ -150,7 +154,9 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     }
   });
 
-  test('covers each limit that is asked for, and says why one is only advice', () => {
+  test('covers each limit that is asked for, and says why one is only advice', {
+    tags: ['A12', 'C1'],
+  }, () => {
     for (const options of ALL_OPTIONS) {
       const rules = engine.policy(options);
       const has = (start: string) => rules.some(({ rule }) => rule.startsWith(start));
@@ -172,7 +178,7 @@ describe.each(ids(CLIS))('%s', (_id, engine) => {
     'モデル🙂',
     '{"a":1}',
     'a,b',
-  ])('the model %j is one argument, or refused', async model => {
+  ])('the model %j is one argument, or refused', { tags: ['argument-injection'] }, async model => {
     const chatId = firstChat(engine) && CHAT;
     const usual = await build(engine, { model: 'anthropic/sonnet', chatId });
     await outcome(build(engine, { model, chatId }), ({ argv, env, written }) => {

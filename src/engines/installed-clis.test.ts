@@ -53,13 +53,13 @@ describe('looking for agent CLIs', () => {
     expect(await clis().installed({ HOME: folder })).toEqual([]);
   });
 
-  test('knows a CLI by the path of its program', async () => {
+  test('knows a CLI by the path of its program', { tags: ['A7'] }, async () => {
     const path = program('claude', '2.1.325');
     expect(await clis().find(path, { PATH: '/nowhere' })).toMatchObject({ cli: 'claude', program: path });
     expect(await clis().find('some-other-agent', env())).toBeNull();
   });
 
-  test('knows a CLI by the names that packages and vendors give it', async () => {
+  test('knows a CLI by the names that packages and vendors give it', { tags: ['A7'] }, async () => {
     for (const name of ['claude', 'codex', 'gemini', 'copilot', 'cursor-agent']) program(name, '99.0.0');
     const found = async (name: string) => (await clis().find(name, env()))?.cli;
     expect(await found('claude-code')).toBe('claude');

@@ -177,7 +177,9 @@ test('of many rejected definitions a few are kept', async () => {
   expect(fixture.warnings).toHaveLength(20);
 });
 
-test('only the definition that was shown is approved, not one that came since', async () => {
+test('only the definition that was shown is approved, not one that came since', {
+  tags: ['rug-pull'],
+}, async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
     connect: connectTo({ files }),

@@ -94,7 +94,10 @@ test('a process that dies in the middle of its answer: said at once, carried out
   expect(firstText(await view.call('first__note', note('after'), plainRequest()))).toBe('after');
 }, 60_000);
 
-test('a process that hangs is unhealthy until it answers a probe, and is the same process then', async () => {
+test('a process that hangs is unhealthy until it answers a probe, and is the same process then', {
+  tags: ['R19'],
+  timeout: 60_000,
+}, async () => {
   const { fixture, statusOf } = setUp({ timeout: 2_000 });
   await using _ = fixture;
   const view = fixture.view(fixture.run());
@@ -127,9 +130,12 @@ test('a process that hangs is unhealthy until it answers a probe, and is the sam
     of: 1,
     told: 'only calls of the stopped process failed; the same process recovered',
   });
-}, 60_000);
+});
 
-test('a process that is busy for 2.5 s within its time limit is not taken for one that hangs', async () => {
+test('a process that is busy for 2.5 s within its time limit is not taken for one that hangs', {
+  tags: ['R19'],
+  timeout: 60_000,
+}, async () => {
   const { fixture, statusOf } = setUp({ timeout: 20_000 });
   await using _ = fixture;
   const view = fixture.view(fixture.run());
@@ -140,7 +146,7 @@ test('a process that is busy for 2.5 s within its time limit is not taken for on
   expect([firstText(busy), firstText(other)]).toEqual(['busy', 'other']);
   expect(await statusOf('first')).toMatchObject({ health: 'up', failures: 0, restarts: 0 });
   figure('R19', { reached: 1, of: 1, told: 'a call of 2.5 s was answered, and its server stayed up' });
-}, 60_000);
+});
 
 test('a program that is not there is said once and not tried for ever; the others work', async () => {
   const { fixture, statusOf } = setUp();
@@ -172,7 +178,10 @@ test('what a process wrote before it ended is in its fault, but never a secret',
   expect(JSON.stringify([fault, view.notice(), fixture.audit])).not.toContain('sesame');
 });
 
-test('a server of its own for each run is a process of its own, and ends with its run', async () => {
+test('a server of its own for each run is a process of its own, and ends with its run', {
+  tags: ['B6'],
+  timeout: 60_000,
+}, async () => {
   const { fixture } = setUp({ instance: 'per-agent' });
   await using _ = fixture;
   const [one, two] = [fixture.run(), fixture.run()];
@@ -184,7 +193,7 @@ test('a server of its own for each run is a process of its own, and ends with it
   fixture.gateway.release(one.id);
   await until(() => before.filter(isAlive).length === 2, 'the end of two processes');
   expect((await pids()).every(isAlive)).toBe(true);
-}, 60_000);
+});
 
 test('a look at the tools of a role starts what is needed and lets it go', async () => {
   const { fixture } = setUp();

@@ -11,7 +11,9 @@ import {
 import { connectTo, MemoryServer, refusal } from './testing/memory-server.ts';
 import { settled } from './testing/virtual-time.ts';
 
-test('a run sees the tools of its servers under names of their own, and calls them', async () => {
+test('a run sees the tools of its servers under names of their own, and calls them', {
+  tags: ['B1'],
+}, async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
     connect: connectTo({ files }),
@@ -38,7 +40,7 @@ test('a run sees the tools of its servers under names of their own, and calls th
   ]);
 });
 
-test('a hundred runs with ten servers make ten connections', async () => {
+test('a hundred runs with ten servers make ten connections', { tags: ['B6', 'R10'] }, async () => {
   const servers = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`s${at}`, new MemoryServer()]));
   await using fixture = new GatewayFixture({
     connect: connectTo(servers),
@@ -54,7 +56,7 @@ test('a hundred runs with ten servers make ten connections', async () => {
   expect(fixture.variableReads).toBe(100);
 });
 
-test('what a role has not is answered like what nobody has, and written down', async () => {
+test('what a role has not is answered like what nobody has, and written down', { tags: ['B3'] }, async () => {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
   files.tools = ['read', 'write'].map(name => ({ name, inputSchema: { type: 'object' } }));
   await using fixture = new GatewayFixture({
@@ -101,7 +103,9 @@ test('a role of another kind has no view, and gets one when the configuration gi
   expect(fixture.gateway.viewOf(run)).toBeNull();
 });
 
-test('an argument rule is named to the agent, and the server is not asked', async () => {
+test('an argument rule is named to the agent, and the server is not asked', {
+  tags: ['B4', 'D7'],
+}, async () => {
   const files = new MemoryServer();
   let calls = 0;
   files.answer = () => ({ content: [], called: ++calls });
@@ -194,7 +198,9 @@ test('nothing is pinned of a list that breaks off, so the rest of it is not late
   expect((await view.tools()).map(({ name }) => name)).toEqual(['files__one', 'files__two']);
 });
 
-test('a tool that came or changed later is hidden and cannot be called until it is approved', async () => {
+test('a tool that came or changed later is hidden and cannot be called until it is approved', {
+  tags: ['B3'],
+}, async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
     connect: connectTo({ files }),
@@ -225,7 +231,9 @@ test('a tool that came or changed later is hidden and cannot be called until it 
   expect(fixture.audit.at(-2)).toMatchObject({ kind: 'approval', name: 'echo', runId: null });
 });
 
-test('the tools of a server that is known from before are there at once, before it has started', async () => {
+test('the tools of a server that is known from before are there at once, before it has started', {
+  tags: ['R12'],
+}, async () => {
   const files = new MemoryServer();
   const config = { servers: { files: local() }, shared: ['files'] };
   await using first = new GatewayFixture({ connect: connectTo({ files }), config });
@@ -245,7 +253,7 @@ test('the tools of a server that is known from before are there at once, before 
   expect(await view.tools()).toEqual([]);
 });
 
-test('a variable that is not set leaves its server out, and says which', async () => {
+test('a variable that is not set leaves its server out, and says which', { tags: ['B2'] }, async () => {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
   await using fixture = new GatewayFixture({
     connect: connectTo({ files, mail }),
@@ -292,7 +300,9 @@ test('an error of the server goes through as it is; an error of a tool does as w
   expect(await fixture.gateway.status(null)).toMatchObject([{ health: 'up', failures: 0, calls: 2 }]);
 });
 
-test('with every server down the list is empty, the agent is told, and nothing throws', async () => {
+test('with every server down the list is empty, the agent is told, and nothing throws', {
+  tags: ['B7'],
+}, async () => {
   const files = new MemoryServer();
   files.fault = new UpstreamFault('start', 'The port is closed.');
   await using fixture = new GatewayFixture({
@@ -310,7 +320,9 @@ test('with every server down the list is empty, the agent is told, and nothing t
   });
 });
 
-test('runs with other values of a variable have another connection, and each sees its own secret only as a name', async () => {
+test('runs with other values of a variable have another connection, and each sees its own secret only as a name', {
+  tags: ['data-of-one-client-reaching-another'],
+}, async () => {
   const files = new MemoryServer();
   await using fixture = new GatewayFixture({
     connect: connectTo({ files }),
@@ -357,7 +369,7 @@ test('tools of a server that had none at first are its first tools, not late one
   expect((await view.tools()).map(({ name }) => name)).toEqual(['files__echo']);
 });
 
-test('not more than four servers start at once', async () => {
+test('not more than four servers start at once', { tags: ['R10'] }, async () => {
   let [starting, most] = [0, 0];
   const ids = Array.from({ length: 20 }, (_, at) => `s${at}`);
   const server = new MemoryServer();

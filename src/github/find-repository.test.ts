@@ -106,7 +106,7 @@ describe('the API', () => {
     ['https://git.example/api/v3', 'https://git.example/api/v3'],
     ['https://git.example/api/v3/', 'https://git.example/api/v3'],
     ['https://git.example:8443/api/v3', 'https://git.example:8443/api/v3'],
-  ])('is what the user says: %s', async (asked, used) => {
+  ])('is what the user says: %s', { tags: ['D4'] }, async (asked, used) => {
     add('origin', 'https://git.example/octo/demo');
     expect(await find(asked)).toMatchObject({ apiUrl: used });
   });

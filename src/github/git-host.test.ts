@@ -90,7 +90,7 @@ describe('what GitHub refuses is told as it is', () => {
     });
   });
 
-  test('a token without the scope: which it has, and which it needs', async () => {
+  test('a token without the scope: which it has, and which it needs', { tags: ['D4'] }, async () => {
     fixture.github.scopes = ['read:user'];
     await expect(open()).rejects.toMatchObject({
       code: 'GITHUB_REFUSED',

@@ -24,7 +24,7 @@ async function push(access = fixture.access(), limits = {}): Promise<void> {
 }
 
 describe('a push over http', () => {
-  test('brings the branch under its own name and shows the token to the host', async () => {
+  test('brings the branch under its own name and shows the token to the host', { tags: ['D4'] }, async () => {
     const tip = fixture.work('a.txt');
     await push();
     expect(fixture.host.tip(fixture.worktree.branch)).toBe(tip);
@@ -80,7 +80,7 @@ describe('a push over http', () => {
       (url: string) => [[`remote.${url}.url`, 'http://127.0.0.1:1/x/y']],
     ],
     ['a proxy', () => [['http.proxy', 'http://127.0.0.1:1']]],
-  ])('is not led elsewhere by what the repository says: %s', async (_, settings) => {
+  ])('is not led elsewhere by what the repository says: %s', { tags: ['D4'] }, async (_, settings) => {
     for (const [key, value] of settings(fixture.host.httpUrl)) fixture.local.git('config', key!, value!);
     const tip = fixture.work('a.txt');
     await push();

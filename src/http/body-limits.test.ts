@@ -73,7 +73,9 @@ async function passed(token = 'token-other'): Promise<void> {
   expect(last.status).toBe(200);
 }
 
-test('of 40 bodies of 30 MB with one token two are let in, and the others are refused before a byte of them is read', async () => {
+test('of 40 bodies of 30 MB with one token two are let in, and the others are refused before a byte of them is read', {
+  tags: ['request-bodies-that-fill-the-memory'],
+}, async () => {
   await serve();
   const clients = Array.from({ length: 40 }, () => new Client(length(30 * MIB)));
   await expect.poll(() => clients.filter(client => client.status === 429).length).toBe(38);
@@ -109,7 +111,7 @@ test('so many bodies may be on their way at once with one token, and others have
   await passed('token');
 });
 
-test('all tokens together have a limit', async () => {
+test('all tokens together have a limit', { tags: ['request-bodies-that-fill-the-memory'] }, async () => {
   await serve({ all: { bodies: 2, bytes: MIB } });
   for (const token of ['token-a', 'token-b']) void new Client(length(10), token);
   const beyond = new Client(length(10), 'token-c');
@@ -118,7 +120,9 @@ test('all tokens together have a limit', async () => {
     .toBe(429);
 });
 
-test('a body that declares no size is cut off where it is too much', async () => {
+test('a body that declares no size is cut off where it is too much', {
+  tags: ['request-bodies-that-fill-the-memory'],
+}, async () => {
   await serve({ perToken: { bodies: 3, bytes: 100_000 } });
   const client = new Client(CHUNKED);
   const chunk = `1000\r\n${'x'.repeat(0x1000)}\r\n`;
@@ -158,7 +162,9 @@ test('a body that was there before its sender was admitted is not waited for, ho
   await late.close();
 });
 
-test('a body that drips in is given up, and its connection closed', async () => {
+test('a body that drips in is given up, and its connection closed', {
+  tags: ['request-bodies-that-fill-the-memory'],
+}, async () => {
   await serve({ timeoutMs: 100 });
   const client = new Client(length(10_000));
   const drip = setInterval(() => client.socket.write('x'), 5);

@@ -162,7 +162,7 @@ const ORIGINS = [
   '*',
 ];
 
-test('there are more than forty Hosts and Origins that are not ours', () => {
+test('there are more than forty Hosts and Origins that are not ours', { tags: ['R28'] }, () => {
   const all = new Set([...HOSTS, ...ORIGINS.map(origin => `Origin: ${origin}`)]);
   expect(all.size).toBeGreaterThanOrEqual(40);
   figure('R28', {
@@ -179,7 +179,9 @@ describe.each(DOORS)('%s', (_what, own, line, ...headers) => {
     expect(reached).toBe(before + 1);
   });
 
-  test('is closed to every Host that is not ours', async () => {
+  test('is closed to every Host that is not ours', {
+    tags: ['dns-rebinding-and-foreign-origins'],
+  }, async () => {
     const before = reached;
     for (const host of HOSTS) {
       const { status } = await ask(line, `Host: ${host}`, ...headers);
@@ -188,7 +190,9 @@ describe.each(DOORS)('%s', (_what, own, line, ...headers) => {
     expect(reached).toBe(before);
   });
 
-  test('is closed to pages of other sites, and nothing tells them that they may look', async () => {
+  test('is closed to pages of other sites, and nothing tells them that they may look', {
+    tags: ['cross-site-requests-to-a-page-of-ours', 'cross-site-websocket-hijack'],
+  }, async () => {
     const before = reached;
     for (const origin of [
       'null',
@@ -278,6 +282,7 @@ test('every hub has a name of its own for the web UI', async () => {
 
 test.each(['/mcp', '/api/hub', '/api/cancel', '/api/ticket', '/api/live', '/'])(
   'asking beforehand (OPTIONS %s) is refused, from another site and from our own',
+  { tags: ['cross-site-requests-to-a-page-of-ours', 'dns-rebinding-and-foreign-origins'] },
   async path => {
     const before = reached;
     const preflight = [
@@ -312,7 +317,9 @@ test('another protocol is not what the live feed is upgraded to', async () => {
   expect(text).toMatch(/^HTTP\/1\.1 (200|400)/);
 });
 
-describe('a request that is not meant for us is refused before its body comes, with the token and all', () => {
+describe('a request that is not meant for us is refused before its body comes, with the token and all', {
+  tags: ['dns-rebinding-and-foreign-origins'],
+}, () => {
   test.each(HOSTS)('Host: %s', async host => {
     const before = reached;
     const { status } = await ask(POST, `Host: ${host}`, BEARER, ...BODY);
@@ -355,7 +362,9 @@ describe('a request that is not meant for us is refused before its body comes, w
     expect(status).toBe(403);
   });
 
-  test('who asks whether to send a body is not told to go on', async () => {
+  test('who asks whether to send a body is not told to go on', {
+    tags: ['dns-rebinding-and-foreign-origins'],
+  }, async () => {
     const { text } = await ask(POST, 'Host: evil.example', BEARER, ...BODY, 'Expect: 100-continue');
     expect(text).toMatch(/^HTTP\/1\.1 403/);
   });

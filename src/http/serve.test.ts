@@ -35,7 +35,7 @@ function ask(port: number, path: string, headers: Record<string, string>) {
 
 const refusal = ({ body }: { body: string }) => JSON.parse(body).error as { code: string; message: string };
 
-test('a request with the token reaches MCP', async () => {
+test('a request with the token reaches MCP', { tags: ['D9'] }, async () => {
   await withServer(async ({ port }) => {
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
     expect(answer).toMatchObject({ status: 200, body: 'reached' });
@@ -281,15 +281,19 @@ test.each([
   ],
   ['no host', `GET /mcp HTTP/1.1\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`, 403, 'HOST_REFUSED'],
   ['an expectation', `POST /mcp HTTP/1.1\r\n${HEAD}Expect: 200-ok\r\n\r\n`, 417, 'INVALID_INPUT'],
-])('a request that Node itself would refuse gets a code: %s', async (_what, text, status, code) => {
-  await withServer(async ({ port }) => {
-    const heard = await sendRaw(port, text.replace('HOST', `127.0.0.1:${port}`));
-    const head = heard.split('\r\n\r\n')[0];
-    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(head).toContain('x-content-type-options: nosniff');
-    expect(refusal({ body: /{.*}/.exec(heard)![0] })).toMatchObject({ code, message: expect.any(String) });
-  });
-});
+])(
+  'a request that Node itself would refuse gets a code: %s',
+  { tags: ['R27'] },
+  async (_what, text, status, code) => {
+    await withServer(async ({ port }) => {
+      const heard = await sendRaw(port, text.replace('HOST', `127.0.0.1:${port}`));
+      const head = heard.split('\r\n\r\n')[0];
+      expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(head).toContain('x-content-type-options: nosniff');
+      expect(refusal({ body: /{.*}/.exec(heard)![0] })).toMatchObject({ code, message: expect.any(String) });
+    });
+  },
+);
 
 test('a broken request in the middle of another answer closes the connection without a second answer', async () => {
   const server = await serveHttp({

@@ -20,7 +20,9 @@ test('one line each, with time and level, for its owner only', () => {
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('what a message quotes makes no line that looks like one of the log', () => {
+test('what a message quotes makes no line that looks like one of the log', {
+  tags: ['forging-of-logs-and-of-the-audit'],
+}, () => {
   const file = join(root, 'forged');
   const forged = `${new Date().toISOString()} info    all is well`;
   const log = new Log(file, 'debug');

@@ -171,7 +171,9 @@ test('at the end every client hears whether something of its is unanswered, and 
   expect(connections.every(({ isOver }) => isOver)).toBe(true);
 });
 
-test('a client that reads nothing does not keep the hub from ending, and nothing is taken from it meanwhile', async () => {
+test('a client that reads nothing does not keep the hub from ending, and nothing is taken from it meanwhile', {
+  tags: ['R20', 'streams-and-sessions-that-are-never-closed'],
+}, async () => {
   const { socket } = client(`${handshake()}\n`);
   await until(() => connections.length === 1);
   socket.pause();

@@ -23,7 +23,7 @@ test.each([
   ['responses', 'http://localhost:1/v1', 'http://localhost:1/v1'],
   ['google', 'http://localhost:1', 'http://localhost:1/v1beta'],
   ['google', 'http://localhost:1/v1beta', 'http://localhost:1/v1beta'],
-] as const)('%s at %s uses %s', (type, given, url) => {
+] as const)('%s at %s uses %s', { tags: ['E3'] }, (type, given, url) => {
   expect(at(type, given)).toEqual({ url, query: '', isDefaultHost: false });
 });
 

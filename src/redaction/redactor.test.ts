@@ -153,7 +153,7 @@ const value = fc
   .filter(text => text.trim().length >= 6);
 const around = fc.string({ maxLength: 20, unit: 'grapheme' });
 
-test('no form of any secret is left, wherever it stands', () => {
+test('no form of any secret is left, wherever it stands', { tags: ['secret-leakage'] }, () => {
   const encoded = (raw: string, before: string, after: string) => [
     ...[raw, JSON.stringify(raw).slice(1, -1), encodeURIComponent(raw.toWellFormed())],
     ...[Buffer.from(raw).toString('hex'), Buffer.from(before + raw + after).toString('base64')],

@@ -11,7 +11,7 @@ test('an error is one level, with what belongs to it, and nothing of that takes 
   });
 });
 
-test('an error of any other tool names the tool, and the run that called it', () => {
+test('an error of any other tool names the tool, and the run that called it', { tags: ['D7'] }, () => {
   const error = new SquadError('ROLE_UNKNOWN', 'No such role', { suggestions: ['list_roles'] }).toShape();
   expect(toolError(error, 'spawn_agent', 'run_0123456789')).toEqual({
     error: { ...error, tool_name: 'spawn_agent', instance_id: 'run_0123456789' },

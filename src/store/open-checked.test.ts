@@ -159,30 +159,34 @@ const LOSSES: Record<string, (file: string) => void> = {
 };
 
 describe('a database', () => {
-  test.each(Object.entries(LOSSES))('%s is brought up to the run folders', async (_, lose) => {
-    const { bench, done, fresh, squads, seq } = await killedBench();
-    lose(bench.file);
-    const { store, restored } = await bench.open();
-    expect(restored).toMatchObject({ why: expect.stringContaining(bench.file) });
-    const [old, later] = await Promise.all([store.run(done.id), store.run(fresh.id)]);
-    expect(old).toEqual({ ...done, notes: [expect.stringContaining('Restored from its folder')] });
-    expect(later).toMatchObject({ status: 'queued', task: fresh.task });
-    expect(await store.turns(done.id)).toMatchObject([{ number: 1, exitCode: 0 }]);
-    expect(await store.chat('chat 1')).toMatchObject({ runId: null });
-    expect(await Promise.all(squads.map(({ id }) => store.squad(id)))).toEqual(squads);
-    expect(await store.settings()).toMatchObject({ 'limits.concurrency': '7' });
-    expect(await store.spent({})).toBe(0.25);
-    const events = await store.events({ limit: 99 });
-    expect(events.filter(({ runId }) => runId === done.id).map(({ body }) => body.type)).toEqual([
-      ...['run.queued', 'run.started', 'run.ended'],
-    ]);
-    expect(events.at(-1)).toMatchObject({ body: { type: 'database.restored' } });
-    expect(events.at(-1)!.seq).toBeGreaterThan(seq);
+  test.each(Object.entries(LOSSES))(
+    '%s is brought up to the run folders',
+    { tags: ['D10'] },
+    async (_, lose) => {
+      const { bench, done, fresh, squads, seq } = await killedBench();
+      lose(bench.file);
+      const { store, restored } = await bench.open();
+      expect(restored).toMatchObject({ why: expect.stringContaining(bench.file) });
+      const [old, later] = await Promise.all([store.run(done.id), store.run(fresh.id)]);
+      expect(old).toEqual({ ...done, notes: [expect.stringContaining('Restored from its folder')] });
+      expect(later).toMatchObject({ status: 'queued', task: fresh.task });
+      expect(await store.turns(done.id)).toMatchObject([{ number: 1, exitCode: 0 }]);
+      expect(await store.chat('chat 1')).toMatchObject({ runId: null });
+      expect(await Promise.all(squads.map(({ id }) => store.squad(id)))).toEqual(squads);
+      expect(await store.settings()).toMatchObject({ 'limits.concurrency': '7' });
+      expect(await store.spent({})).toBe(0.25);
+      const events = await store.events({ limit: 99 });
+      expect(events.filter(({ runId }) => runId === done.id).map(({ body }) => body.type)).toEqual([
+        ...['run.queued', 'run.started', 'run.ended'],
+      ]);
+      expect(events.at(-1)).toMatchObject({ body: { type: 'database.restored' } });
+      expect(events.at(-1)!.seq).toBeGreaterThan(seq);
 
-    await store.close();
-    const again = await bench.open();
-    expect(again.restored).toBeNull();
-  });
+      await store.close();
+      const again = await bench.open();
+      expect(again.restored).toBeNull();
+    },
+  );
 
   test('that was killed and lost nothing is opened without a look at the folders', async () => {
     const { bench, done } = await killedBench();
@@ -241,7 +245,9 @@ describe('a database', () => {
 });
 
 describe('damage', () => {
-  test('that shows in use is reported once the page is read, and the next opening rebuilds', async () => {
+  test('that shows in use is reported once the page is read, and the next opening rebuilds', {
+    tags: ['D10'],
+  }, async () => {
     const { bench, done, fresh } = await killedBench();
     spoil(bench.file, page(bench.file, 'turns'));
     const { store } = await bench.open();
@@ -281,6 +287,7 @@ describe('damage', () => {
 
   test.each([0, 1, 2, 3])(
     '%i of the steps of the swap were done when it was killed: it is finished',
+    { tags: ['D10'] },
     async steps => {
       const { bench, done } = await killedBench();
       const { store } = await bench.open();

@@ -337,7 +337,9 @@ describe('the views of the database', () => {
     WHERE parent_instance = :coding_agent_id
         AND relationship_type = 'spawned_review';`;
 
-  test('answer the loop protection query, and name instances, relationships, events and settings', async () => {
+  test('answer the loop protection query, and name instances, relationships, events and settings', {
+    tags: ['D8'],
+  }, async () => {
     const file = tempFile();
     const { squads, runs, coder, reviewer } = pair();
     const child = aRun(squads[0]!, { parentId: coder.id });

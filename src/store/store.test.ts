@@ -10,7 +10,7 @@ import { openStore } from './open.ts';
 const runIds = (runs: { id: RunId }[]) => runs.map(run => run.id);
 
 describe('what is written comes back', () => {
-  test('every kind of row, also after reopening', async () => {
+  test('every kind of row, also after reopening', { tags: ['D8'] }, async () => {
     const file = tempFile();
     const squad = aSquad();
     const bare = aSquad({ client: null, metadata: null });
@@ -60,7 +60,7 @@ describe('what is written comes back', () => {
     expect(await store.chat('other')).toBeNull();
   });
 
-  test('every kind of event, numbered from 1', async () => {
+  test('every kind of event, numbered from 1', { tags: ['D8'] }, async () => {
     const store = await openForTest(tempFile());
     const bodies: EventBody[] = [
       { type: 'hub.started', version: '1.2.3', pid: 1 },

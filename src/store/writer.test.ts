@@ -69,7 +69,7 @@ describe('transactions', () => {
 });
 
 describe('a change the database refuses', () => {
-  test('is rejected whole and alone', async () => {
+  test('is rejected whole and alone', { tags: ['D7'] }, async () => {
     const store = await openForTest(tempFile());
     const [squad, other] = [aSquad(), aSquad()];
     const [before, after] = [aRun(squad), aRun(squad)];

@@ -30,7 +30,9 @@ async function connected() {
   return { page, socket, reader, heard };
 }
 
-test('no more is kept for a page that does not read than the limit and one message', async () => {
+test('no more is kept for a page that does not read than the limit and one message', {
+  tags: ['D9'],
+}, async () => {
   const { page, socket, reader, heard } = await connected();
   reader.pause();
   let most = 0;

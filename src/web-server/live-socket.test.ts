@@ -120,7 +120,7 @@ describe('an open page', () => {
 });
 
 describe('a page that comes back', () => {
-  test('hears exactly what it missed, however its coming meets what happens', async () => {
+  test('hears exactly what it missed, however its coming meets what happens', { tags: ['D9'] }, async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     for (let i = 0; i < 40; i++) await fixture.event(note(`before ${i}`), run.id);
@@ -347,7 +347,7 @@ describe('a ticket', () => {
     return isOpen;
   };
 
-  test('opens the feed once', async () => {
+  test('opens the feed once', { tags: ['cross-site-websocket-hijack'] }, async () => {
     await using fixture = await WebFixture.start();
     const ticket = await fixture.ticket();
     expect(await opens(fixture, `?ticket=${ticket}`)).toBe(true);
@@ -370,7 +370,9 @@ describe('a ticket', () => {
     expect(held).toHaveBeenCalledOnce();
   });
 
-  test('does not open it when it is late, for something else, made up, or not there', async () => {
+  test('does not open it when it is late, for something else, made up, or not there', {
+    tags: ['cross-site-websocket-hijack'],
+  }, async () => {
     await using fixture = await WebFixture.start();
     const late = await fixture.ticket();
     fixture.now += 30_000;
@@ -380,7 +382,9 @@ describe('a ticket', () => {
       expect(await opens(fixture, query)).toBe(false);
   });
 
-  test('does not open it to a page of another site, or by another name, and is not used up by that', async () => {
+  test('does not open it to a page of another site, or by another name, and is not used up by that', {
+    tags: ['cross-site-websocket-hijack'],
+  }, async () => {
     await using fixture = await WebFixture.start();
     const ticket = await fixture.ticket();
     expect(await opens(fixture, `?ticket=${ticket}`, { origin: 'http://evil.example' })).toBe(false);
@@ -388,7 +392,9 @@ describe('a ticket', () => {
     expect(await opens(fixture, `?ticket=${ticket}`, { origin: fixture.origin })).toBe(true);
   });
 
-  test('is not given to an agent, nor is the token a ticket', async () => {
+  test('is not given to an agent, nor is the token a ticket', {
+    tags: ['cross-site-websocket-hijack'],
+  }, async () => {
     await using fixture = await WebFixture.start();
     fixture.callers.set('of-a-run', { parent: { id: newRunId() } } as never);
     const response = await fixture.post('/api/ticket', { purpose: 'live' }, { token: 'of-a-run' });

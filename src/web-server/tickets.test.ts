@@ -70,7 +70,7 @@ test('those nobody came with are forgotten when their time is up, though nobody 
 test.each([
   ['ahead', 3_600_000],
   ['back', -3_600_000],
-])('a clock that is set an hour %s does not change how long it is good', (_, by) => {
+])('a clock that is set an hour %s does not change how long it is good', { tags: ['R23'] }, (_, by) => {
   const { tickets, clock } = at(0);
   const [early, late] = [
     tickets.issue({ purpose: 'live', session: null }),

@@ -72,7 +72,7 @@ describe("the user's token over HTTP", () => {
     ['as it is', (command: string) => command],
     ['with an empty environment', (command: string) => `env -i ${command}`],
     ['in a session of its own', (command: string) => `setsid ${command}`],
-  ])('is the run in the hands of an agent, %s', async (_how, inside) => {
+  ])('is the run in the hands of an agent, %s', { tags: ['acting-as-the-user'] }, async (_how, inside) => {
     expect(await attack(out => inside(ask(userToken(), '/api/settings', out, 'post')))).toMatch(
       /^403 .*NOT_ALLOWED/,
     );
@@ -98,7 +98,7 @@ describe("a run's token over HTTP", () => {
     ['with the mark of that run', command => `env SQUAD_RUN_ID=${sibling.id} ${command}`],
     ['detached', command => detached(command)],
     ['detached with the mark of that run', command => detached(command, `SQUAD_RUN_ID=${sibling.id}`)],
-  ])('is refused in the hands of another agent, %s', async (_how, how) => {
+  ])('is refused in the hands of another agent, %s', { tags: ['acting-as-the-user'] }, async (_how, how) => {
     const heard = await attack(out => how(ask(sibling.file, '/api/hub', out)));
     expect(heard).toMatch(/^403 .*another run/);
   });
@@ -117,7 +117,9 @@ test('the identity of another run is refused also to a program that an agent det
   expect(heard).toContain('NOT_ALLOWED');
 });
 
-test('a hub that an agent starts has the environment of the last one that the user started', async () => {
+test('a hub that an agent starts has the environment of the last one that the user started', {
+  tags: ['acting-as-the-user'],
+}, async () => {
   const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
   const out = join(squad.root, 'restarted');
   const other = join(squad.root, 'other.db');
@@ -137,7 +139,9 @@ test('a hub that an agent starts has the environment of the last one that the us
   expect(existsSync(other)).toBe(false);
 });
 
-test('nor does a hub have the environment of an agent whose command ends before the hub looks', async () => {
+test('nor does a hub have the environment of an agent whose command ends before the hub looks', {
+  tags: ['acting-as-the-user'],
+}, async () => {
   const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
   const other = join(squad.root, 'orphan.db');
   const hub = join(dirname(BIN), '..', 'dist', 'hub.cjs');
@@ -160,7 +164,9 @@ test('nor does a hub have the environment of an agent whose command ends before 
   expect(readFileSync(join(squad.home, 'hub-environment.json'), 'utf8')).not.toContain(other);
 });
 
-test('a hook of a tmux server that an agent started is that run', async () => {
+test('a hook of a tmux server that an agent started is that run', {
+  tags: ['acting-as-the-user'],
+}, async () => {
   const server = `tmux -f /dev/null -L attack-${process.pid}`;
   const stop = `SQUAD_HOME=${squad.home} ${node} ${BIN} hub stop`;
   const heard = await attack(

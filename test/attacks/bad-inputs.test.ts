@@ -165,6 +165,7 @@ async function refuseAll(
 }
 
 test('over HTTP a bad input is refused with a documented code, or accepted', {
+  tags: ['R27'],
   timeout: figureTimeout(120_000),
 }, async () => {
   const routes = new Map(routesOf(OPERATIONS).map(route => [route.operation.name, route]));
@@ -210,6 +211,7 @@ function codeIn(body: string): string {
 }
 
 test('over MCP a bad input is refused with a documented code, or accepted', {
+  tags: ['R27'],
   timeout: figureTimeout(120_000),
 }, async () => {
   const tools = cases.filter(({ operation }) => operation.tool !== null);
@@ -229,7 +231,7 @@ test('over MCP a bad input is refused with a documented code, or accepted', {
 /** The protocol's own error. It is the same whatever the input is, so it is never counted. */
 const NO_SUCH_TOOL = -32602;
 
-test('in files a bad input is refused with a documented code, or accepted', async () => {
+test('in files a bad input is refused with a documented code, or accepted', { tags: ['R27'] }, async () => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-bad-files-')));
   for (const folder of ['agents', '.squad']) mkdirSync(join(root, folder));
   const flaws: string[] = [];
@@ -315,6 +317,7 @@ const COMMANDS = [
 ];
 
 test('on the command line a bad input is refused with a documented code, or accepted', {
+  tags: ['R27'],
   timeout: figureTimeout(120_000),
 }, async () => {
   const lines = COMMANDS.flatMap(command =>
@@ -341,7 +344,7 @@ test('on the command line a bad input is refused with a documented code, or acce
   expect(flaws.flat().slice(0, 20)).toEqual([]);
 });
 
-test('3,000 bad inputs were refused', () => {
+test('3,000 bad inputs were refused', { tags: ['R27'] }, () => {
   expect(refused.size).toBeGreaterThanOrEqual(amountOf(3_000));
   const of = (surface: string) => [...refused].filter(name => name.startsWith(surface)).length;
   const counts = { HTTP: of('HTTP'), MCP: of('MCP'), files: of('file'), CLI: of('squad') };

@@ -54,20 +54,24 @@ const nothingRan = () => {
   expect(readdirSync(squad.workspace)).not.toContain('pwned');
 };
 
-test('there are more than five hundred texts that a shell would run', () => {
+test('there are more than five hundred texts that a shell would run', {
+  tags: ['R28', 'shell-and-command-injection'],
+}, () => {
   expect(new Set(ALL).size).toBeGreaterThan(500);
   figure('R28', { reached: new Set(ALL).size, of: 500, told: 'commands, none was run' });
 });
 
 describe('a configuration that is full of commands', () => {
-  test('hands arguments and variables to its server byte for byte', () => {
+  test('hands arguments and variables to its server byte for byte', {
+    tags: ['shell-and-command-injection'],
+  }, () => {
     const [start] = kept.starts();
     expect(start!.args).toEqual(SAYABLE);
     expect(SAYABLE.map((_, at) => start!.env[`HOSTILE_${at}`])).toEqual(SAYABLE);
     nothingRan();
   });
 
-  test('sends header values as they are', async () => {
+  test('sends header values as they are', { tags: ['shell-and-command-injection'] }, async () => {
     const seen = await until('every server was greeted', () => {
       const values = new Set(web.headers.flatMap(headers => Object.values(headers)));
       return headerValues().every(value => values.has(value)) && values;
@@ -76,7 +80,9 @@ describe('a configuration that is full of commands', () => {
     nothingRan();
   });
 
-  test('is refused by name where a value can be no argument or no header', async () => {
+  test('is refused by name where a value can be no argument or no header', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const faults = await until('they have been looked at', async () => {
       const found = (await upstreamsOf(squad)).filter(({ server }) => ['nul', 'break'].includes(server));
       return found.every(({ fault }) => fault !== null) && found;
@@ -87,7 +93,9 @@ describe('a configuration that is full of commands', () => {
     ]);
   });
 
-  test('starts no program by a name that holds a command', async () => {
+  test('starts no program by a name that holds a command', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const env = { PATH: '/usr/bin:/bin' };
     const faults = await Promise.all(
       SAYABLE.map(command => faultOf({ kind: 'stdio', command, args: [], cwd: squad.workspace, env })),
@@ -96,7 +104,9 @@ describe('a configuration that is full of commands', () => {
     nothingRan();
   });
 
-  test('starts a server in a folder whose name is a command', async () => {
+  test('starts a server in a folder whose name is a command', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const folders = NAMES.filter((_, at) => at % 50 === 0);
     for (const name of folders) {
       const cwd = join(squad.root, 'folders', name);
@@ -112,7 +122,9 @@ describe('a configuration that is full of commands', () => {
 });
 
 describe('an agent that sends commands', () => {
-  test('as arguments has them handed on byte for byte', async () => {
+  test('as arguments has them handed on byte for byte', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const name = (await agent.theirs())[0]!;
     const args = { list: ALL, map: Object.fromEntries(ALL.map(text => [text, text])) };
     const { message } = await agent.call(name, args);
@@ -139,7 +151,9 @@ describe('an agent that sends commands', () => {
 });
 
 describe('a person who starts agents', () => {
-  test('with a command for a role is told that there is no such role', async () => {
+  test('with a command for a role is told that there is no such role', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat' } });
     const codes = new Set<string>();
     await inBatches(ALL, async roleId => {
@@ -154,7 +168,9 @@ describe('a person who starts agents', () => {
     nothingRan();
   });
 
-  test('with commands for a task has them reach the agent byte for byte', async () => {
+  test('with commands for a task has them reach the agent byte for byte', {
+    tags: ['shell-and-command-injection'],
+  }, async () => {
     const task = SAYABLE.join('\n');
     for (const RUN_TEMPLATE of ['cat', 'printf %s "<%= task %>"', 'cat <%= promptFile %>']) {
       const client = await squad.client({ env: { RUN_TEMPLATE } });

@@ -82,7 +82,9 @@ const WISHES = [
   { engine: `touch ${sentinel}`, runTemplate: `touch ${sentinel}`, prompt: 'x', role_id: 'coder' },
 ];
 
-test('no operation adds or edits a server, a command, an address or an environment for an agent, as a tool or over the socket', async () => {
+test('no operation adds or edits a server, a command, an address or an environment for an agent, as a tool or over the socket', {
+  tags: ['R32', 'configuration-is-code'],
+}, async () => {
   const before = await inForce();
   for (const { name } of OPERATIONS) {
     using socket = await SocketLine.open(squad, { token: lead.token });
@@ -103,6 +105,7 @@ test('no operation adds or edits a server, a command, an address or an environme
 });
 
 test('no route that is registered does either, asked with the token of a run', {
+  tags: ['R32'],
   timeout: figureTimeout(60_000),
 }, async () => {
   const before = await inForce();
@@ -140,7 +143,7 @@ test('no route that is registered does either, asked with the token of a run', {
   });
 });
 
-test('no other word of the protocol does either', async () => {
+test('no other word of the protocol does either', { tags: ['configuration-is-code'] }, async () => {
   const before = await inForce();
   const methods = [
     ...['servers/add', 'config/set', 'roots/list', 'sampling/createMessage', 'elicitation/create'],
@@ -242,8 +245,8 @@ const FOR_THE_USER = [
   ...['backlog add', 'backlog done', 'backlog reopen', 'backlog move'],
 ];
 
-describe('no command of ours does either, run by an agent', () => {
-  test('and none is forgotten here', async () => {
+describe('no command of ours does either, run by an agent', { tags: ['configuration-is-code'] }, () => {
+  test('and none is forgotten here', { tags: ['configuration-is-code'] }, async () => {
     expect(Object.keys(COMMANDS).sort()).toEqual((await commandsOf([])).sort());
   });
 
@@ -295,16 +298,20 @@ describe('a trusted file', () => {
       'another server',
       () => JSON.stringify({ ...CONFIG, servers: { ...CONFIG.servers, evil }, shared: ['evil', 'kept'] }),
     ],
-  ])('that differs in %s gives nothing until it is trusted again', async (_, change) => {
-    const file = join(squad.workspace, '.squad', 'mcp-config.json');
-    const text = readFileSync(file, 'utf8');
-    writeFileSync(file, change(text));
-    await lead.sees();
-    expect(await upstreamsOf(squad)).toEqual([]);
-    expect(existsSync(sentinel)).toBe(false);
-    writeFileSync(file, text);
-    await lead.sees('kept__say');
-  });
+  ])(
+    'that differs in %s gives nothing until it is trusted again',
+    { tags: ['configuration-is-code'] },
+    async (_, change) => {
+      const file = join(squad.workspace, '.squad', 'mcp-config.json');
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, change(text));
+      await lead.sees();
+      expect(await upstreamsOf(squad)).toEqual([]);
+      expect(existsSync(sentinel)).toBe(false);
+      writeFileSync(file, text);
+      await lead.sees('kept__say');
+    },
+  );
 });
 
 /** Groups that do something by themselves. */

@@ -201,6 +201,7 @@ const CLAIMS = { role: 'architect', agent_id: 'run_0000000000', agent: 'architec
 describe.each(Object.keys(MAY))('the role %s', role => {
   test.each(Object.keys(KINDS) as (keyof typeof KINDS)[])(
     'has of the %s what the table says, and what it has not is nowhere',
+    { tags: ['R4', 'confused-deputy'] },
     async kind => {
       const agent = agents.find(each => each.role === role)!;
       const { names, unknown, ask, succeeds } = KINDS[kind];
@@ -232,7 +233,9 @@ test('that was twelve roles with more than two hundred tools each', () => {
   });
 });
 
-test('what is denied is written down for each, with the role that asked', async () => {
+test('what is denied is written down for each, with the role that asked', {
+  tags: ['confused-deputy'],
+}, async () => {
   for (const agent of agents) {
     const { entries } = await squad.json<{ entries: { roleId: string; decision: string }[] }>([
       ...['audit', '--denied', '--run', agent.id, '-n', '1000'],

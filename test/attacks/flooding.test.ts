@@ -46,6 +46,7 @@ const memory = async () => (await squad.json<{ memoryBytes: number }>(['hub', 's
 describe('a server that sends without measure', () => {
   test.each(Object.entries(FLOODS))(
     '(%s) costs nobody else a call, and the hub no memory to speak of',
+    { tags: ['flooding'] },
     async (name, fault) => {
       const before = await memory();
       let isOver = false;
@@ -79,60 +80,59 @@ const AT_ONCE = 4;
 const SPAWNER = '---\nspawn: true\n---\nYou lead.';
 const task = (...script: string[]) => ['Work.', '```script', ...script, '```'].join('\n');
 
-test(
-  'an agent that starts agents from 50 threads gets no more than the limits allow, and is told the limit and its lineage',
-  async () => {
-    await using own = new TestSquad({ SQUAD_AGENTS_DIR: 'roles' });
-    own.write('roles/lead.md', SPAWNER);
-    own.write('roles/coder.md', 'You code.');
-    await own.json(['trust', '--yes', 'roles/lead.md']);
-    await own.json(['config', 'set', 'limits.spawns_per_minute', String(PER_MINUTE)]);
-    await own.json(['config', 'set', 'limits.concurrency', String(AT_ONCE)]);
-    const [first] = (await startAgents(own, 'lead')) as [Agent];
-    const spawn = (by: Agent, roleId: string, prompt: string) =>
-      by.call('spawn_agent', { engine: 'scripted', roleId, prompt, include_context: false, async: true });
-    const second = await agentOf(own, startedRun(await spawn(first, 'lead', task('hang'))), 'lead');
+test('an agent that starts agents from 50 threads gets no more than the limits allow, and is told the limit and its lineage', {
+  tags: ['R17'],
+  timeout: figureTimeout(120_000),
+}, async () => {
+  await using own = new TestSquad({ SQUAD_AGENTS_DIR: 'roles' });
+  own.write('roles/lead.md', SPAWNER);
+  own.write('roles/coder.md', 'You code.');
+  await own.json(['trust', '--yes', 'roles/lead.md']);
+  await own.json(['config', 'set', 'limits.spawns_per_minute', String(PER_MINUTE)]);
+  await own.json(['config', 'set', 'limits.concurrency', String(AT_ONCE)]);
+  const [first] = (await startAgents(own, 'lead')) as [Agent];
+  const spawn = (by: Agent, roleId: string, prompt: string) =>
+    by.call('spawn_agent', { engine: 'scripted', roleId, prompt, include_context: false, async: true });
+  const second = await agentOf(own, startedRun(await spawn(first, 'lead', task('hang'))), 'lead');
 
-    const until = performance.now() + amountOf(60) * 1000;
-    let calls = 0;
-    const started: string[] = [];
-    const refusals = new Set<string>();
-    const thread = async () => {
-      while (performance.now() < until) {
-        const answer = await spawn(second, 'coder', task('sleep 300ms'));
-        calls++;
-        const error = refusalIn(answer);
-        if (error) refusals.add(`${error.code}: ${error.message}`);
-        else if (performance.now() < until) started.push(startedRun(answer));
-      }
-    };
-    /** How long another agent waits for an answer meanwhile. */
-    const times: number[] = [];
-    const neighbour = async () => {
-      while (performance.now() < until) {
-        const askedAt = performance.now();
-        await first.tools();
-        times.push(performance.now() - askedAt);
-      }
-    };
-    await Promise.all([neighbour(), ...Array.from({ length: THREADS }, thread)]);
+  const until = performance.now() + amountOf(60) * 1000;
+  let calls = 0;
+  const started: string[] = [];
+  const refusals = new Set<string>();
+  const thread = async () => {
+    while (performance.now() < until) {
+      const answer = await spawn(second, 'coder', task('sleep 300ms'));
+      calls++;
+      const error = refusalIn(answer);
+      if (error) refusals.add(`${error.code}: ${error.message}`);
+      else if (performance.now() < until) started.push(startedRun(answer));
+    }
+  };
+  /** How long another agent waits for an answer meanwhile. */
+  const times: number[] = [];
+  const neighbour = async () => {
+    while (performance.now() < until) {
+      const askedAt = performance.now();
+      await first.tools();
+      times.push(performance.now() - askedAt);
+    }
+  };
+  await Promise.all([neighbour(), ...Array.from({ length: THREADS }, thread)]);
 
-    expect([...refusals]).toEqual([
-      `SPAWN_RATE_LIMIT: 1 more run would make 31 in a minute; limits.spawns_per_minute is 30; asked for by lead ${first.id} → lead ${second.id}`,
-    ]);
-    // Both leads were started within the same minute, and may be a minute old before the last call.
-    expect([PER_MINUTE - 2, PER_MINUTE - 1, PER_MINUTE]).toContain(started.length);
-    expect(mostAtOnce(own)).toBe(AT_ONCE);
-    const p99 = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!;
-    figure('R17', {
-      reached: amountOf(60),
-      of: 60,
-      told: `${calls} calls of ${THREADS} threads in ${amountOf(60)} s, ${started.length} starts, at most ${AT_ONCE} at once; another agent was answered within ${p99.toFixed(0)} ms (p99)`,
-      isMet: p99 < 250,
-    });
-  },
-  figureTimeout(120_000),
-);
+  expect([...refusals]).toEqual([
+    `SPAWN_RATE_LIMIT: 1 more run would make 31 in a minute; limits.spawns_per_minute is 30; asked for by lead ${first.id} → lead ${second.id}`,
+  ]);
+  // Both leads were started within the same minute, and may be a minute old before the last call.
+  expect([PER_MINUTE - 2, PER_MINUTE - 1, PER_MINUTE]).toContain(started.length);
+  expect(mostAtOnce(own)).toBe(AT_ONCE);
+  const p99 = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)]!;
+  figure('R17', {
+    reached: amountOf(60),
+    of: 60,
+    told: `${calls} calls of ${THREADS} threads in ${amountOf(60)} s, ${started.length} starts, at most ${AT_ONCE} at once; another agent was answered within ${p99.toFixed(0)} ms (p99)`,
+    isMet: p99 < 250,
+  });
+});
 
 interface Started {
   spawn_id: string;

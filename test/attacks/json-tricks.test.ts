@@ -47,48 +47,60 @@ async function isWell(): Promise<void> {
 }
 
 describe('JSON that is not what it seems:', () => {
-  test.each(TRICKS)('%s over HTTP leaves the hub as it was', async (_, trick) => {
-    const places = [
-      trick,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${trick}}`,
-      `{"jsonrpc":"2.0","id":${trick},"method":"tools/list","params":{}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${trick},"arguments":{},"_meta":${JSON.stringify(ENVELOPE)}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":{"deep":${trick}},"_meta":${JSON.stringify(ENVELOPE)}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":{},"_meta":{"x":${trick},${JSON.stringify(ENVELOPE).slice(1)}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
-      `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":${trick},"argument":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
-    ];
-    for (const [at, body] of places.entries()) {
-      const { headers } = requestOf(at === 7 ? 'resources/read' : 'tools/call', { name: 'kept__say' });
-      const answer = await post(agent.url, { headers, body }, agent.token);
-      expect([at, answer.status]).toEqual([at, expect.any(Number)]);
-      expect(answer.status, answer.body.slice(0, 300)).toBeLessThan(500);
-      expect(answer.body).not.toMatch(/at .*\.(ts|js|cjs):\d+/);
-    }
-    await isWell();
-  });
+  test.each(TRICKS)(
+    '%s over HTTP leaves the hub as it was',
+    { tags: ['R27', 'prototype-pollution-and-json-tricks'] },
+    async (_, trick) => {
+      const places = [
+        trick,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${trick}}`,
+        `{"jsonrpc":"2.0","id":${trick},"method":"tools/list","params":{}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${trick},"arguments":{},"_meta":${JSON.stringify(ENVELOPE)}}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":{"deep":${trick}},"_meta":${JSON.stringify(ENVELOPE)}}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kept__say","arguments":{},"_meta":{"x":${trick},${JSON.stringify(ENVELOPE).slice(1)}}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
+        `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":${trick},"argument":${trick},"_meta":${JSON.stringify(ENVELOPE)}}}`,
+      ];
+      for (const [at, body] of places.entries()) {
+        const { headers } = requestOf(at === 7 ? 'resources/read' : 'tools/call', { name: 'kept__say' });
+        const answer = await post(agent.url, { headers, body }, agent.token);
+        expect([at, answer.status]).toEqual([at, expect.any(Number)]);
+        expect(answer.status, answer.body.slice(0, 300)).toBeLessThan(500);
+        expect(answer.body).not.toMatch(/at .*\.(ts|js|cjs):\d+/);
+      }
+      await isWell();
+    },
+  );
 
-  test.each(TRICKS)('%s over the relay is answered, and the connection goes on', async (_, trick) => {
-    const id = relay.request('ping') + 1_000_000;
-    relay.send(
-      `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"kept__say","arguments":{"deep":${trick}}}}`,
-      `{"jsonrpc":"2.0","id":${id + 1},"method":"tools/call","params":{"name":"squad_status","arguments":${trick}}}`,
-      `{"jsonrpc":"2.0","id":${id + 2},"method":"tools/list","params":${trick}}`,
-    );
-    for (const each of [id, id + 1, id + 2]) await relay.answer(each);
-    expect((await relay.ask('tools/list')).result).toBeDefined();
-  });
-
-  test.each(TRICKS)('%s over the socket of our terminal is answered, and the hub lives', async (_, trick) => {
-    using socket = await SocketLine.open(squad);
-    for (const operation of ['hub_status', 'show_run', 'start_squad', 'change_setting'])
-      expect(await socket.ask(`{"id":1,"operation":"${operation}","input":${trick}}`)).toMatch(
-        /"(result|error)"/,
+  test.each(TRICKS)(
+    '%s over the relay is answered, and the connection goes on',
+    { tags: ['prototype-pollution-and-json-tricks'] },
+    async (_, trick) => {
+      const id = relay.request('ping') + 1_000_000;
+      relay.send(
+        `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"kept__say","arguments":{"deep":${trick}}}}`,
+        `{"jsonrpc":"2.0","id":${id + 1},"method":"tools/call","params":{"name":"squad_status","arguments":${trick}}}`,
+        `{"jsonrpc":"2.0","id":${id + 2},"method":"tools/list","params":${trick}}`,
       );
-    expect(await socket.ask(`{"id":1,"operation":${trick}}`)).toContain('"error"');
-    await isWell();
-  });
+      for (const each of [id, id + 1, id + 2]) await relay.answer(each);
+      expect((await relay.ask('tools/list')).result).toBeDefined();
+    },
+  );
+
+  test.each(TRICKS)(
+    '%s over the socket of our terminal is answered, and the hub lives',
+    { tags: ['prototype-pollution-and-json-tricks'] },
+    async (_, trick) => {
+      using socket = await SocketLine.open(squad);
+      for (const operation of ['hub_status', 'show_run', 'start_squad', 'change_setting'])
+        expect(await socket.ask(`{"id":1,"operation":"${operation}","input":${trick}}`)).toMatch(
+          /"(result|error)"/,
+        );
+      expect(await socket.ask(`{"id":1,"operation":${trick}}`)).toContain('"error"');
+      await isWell();
+    },
+  );
 });
 
 test('after all of them it is still the same hub', async () => {
@@ -99,28 +111,34 @@ test('after all of them it is still the same hub', async () => {
 const IN_FILES = TRICKS.filter(([, trick]) => trick.length < 1024 * 1024);
 
 describe('a configuration', () => {
-  test.each(IN_FILES)('with %s in it is refused, or it is plain data', (_, trick) => {
-    const places = [
-      trick,
-      `{"servers":${trick}}`,
-      `{"servers":{"a":${trick}}}`,
-      `{"servers":{"a":{"command":"x","tools":["*"],"env":${trick}}}}`,
-      `{"servers":{},"agentServers":${trick}}`,
-      `{"servers":{},"toolRestrictions":{"coder":${trick}}}`,
-      `{"servers":{},"argumentRules":[${trick}]}`,
-    ];
-    for (const text of places) {
-      const checked = checkJson(text, McpConfig);
-      if ('value' in checked) {
-        expect(Object.keys(checked.value.servers).filter(name => name !== 'a')).toEqual([]);
-        for (const part of Object.values(checked.value))
-          expect((part as { polluted?: true }).polluted).toBeUndefined();
-      } else expect(checked.problems[0].message.length).toBeLessThan(2_000);
-    }
-    expect(({} as { polluted?: true }).polluted).toBeUndefined();
-  });
+  test.each(IN_FILES)(
+    'with %s in it is refused, or it is plain data',
+    { tags: ['prototype-pollution-and-json-tricks'] },
+    (_, trick) => {
+      const places = [
+        trick,
+        `{"servers":${trick}}`,
+        `{"servers":{"a":${trick}}}`,
+        `{"servers":{"a":{"command":"x","tools":["*"],"env":${trick}}}}`,
+        `{"servers":{},"agentServers":${trick}}`,
+        `{"servers":{},"toolRestrictions":{"coder":${trick}}}`,
+        `{"servers":{},"argumentRules":[${trick}]}`,
+      ];
+      for (const text of places) {
+        const checked = checkJson(text, McpConfig);
+        if ('value' in checked) {
+          expect(Object.keys(checked.value.servers).filter(name => name !== 'a')).toEqual([]);
+          for (const part of Object.values(checked.value))
+            expect((part as { polluted?: true }).polluted).toBeUndefined();
+        } else expect(checked.problems[0].message.length).toBeLessThan(2_000);
+      }
+      expect(({} as { polluted?: true }).polluted).toBeUndefined();
+    },
+  );
 
-  test('with a key twice is refused wherever it stands', () => {
+  test('with a key twice is refused wherever it stands', {
+    tags: ['prototype-pollution-and-json-tricks'],
+  }, () => {
     for (const text of [
       '{"servers":{},"servers":{}}',
       '{"servers":{"a":{"command":"x","tools":[]},"a":{"command":"y","tools":["*"]}}}',
@@ -133,7 +151,9 @@ describe('a configuration', () => {
   });
 });
 
-test('nothing an agent or a server says is taken for a prototype', async () => {
+test('nothing an agent or a server says is taken for a prototype', {
+  tags: ['prototype-pollution-and-json-tricks'],
+}, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'squad-json-'));
   const server = new Recorded(folder, 'server', { tools: [toolNamed('say')] });
   await using fixture = realGateway({ servers: { server: server.block() }, shared: ['server'] });

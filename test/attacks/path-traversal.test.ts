@@ -48,7 +48,9 @@ function isClean(words: string): boolean {
   return !words.includes(CANARY) && !/root:[^:]*:0:0:/.test(words) && !words.includes('SQUAD_HOME=');
 }
 
-test('there are more than three hundred paths that lead elsewhere', () => {
+test('there are more than three hundred paths that lead elsewhere', {
+  tags: ['R28', 'path-traversal'],
+}, () => {
   expect(new Set(PATHS).size).toBeGreaterThan(300);
   figure('R28', { reached: new Set(PATHS).size, of: 300, told: 'paths, none was opened' });
 });
@@ -76,21 +78,25 @@ test('there are names to be given in many places', () => {
   expect(FIELDS.length).toBeGreaterThan(15);
 });
 
-test.each(FIELDS)('$field of $name is looked up, never opened', async ({ name, field, isList }) => {
-  const before = footprint(squad);
-  using socket = await SocketLine.open(squad);
-  const questions = PATHS.map((path, id) => {
-    const input = { [field]: isList ? [path] : path, ...(name === 'reply_to_run' && { text: 'x' }) };
-    return JSON.stringify({ id, operation: name, input, waitMs: 0 });
-  });
-  const replies = await socket.askAll(questions);
-  expect(replies).toHaveLength(PATHS.length);
-  expect(replies.filter(reply => !isClean(reply) || reply.includes('"INTERNAL"'))).toEqual([]);
-  expect(footprint(squad)).toEqual(before);
-});
+test.each(FIELDS)(
+  '$field of $name is looked up, never opened',
+  { tags: ['path-traversal'] },
+  async ({ name, field, isList }) => {
+    const before = footprint(squad);
+    using socket = await SocketLine.open(squad);
+    const questions = PATHS.map((path, id) => {
+      const input = { [field]: isList ? [path] : path, ...(name === 'reply_to_run' && { text: 'x' }) };
+      return JSON.stringify({ id, operation: name, input, waitMs: 0 });
+    });
+    const replies = await socket.askAll(questions);
+    expect(replies).toHaveLength(PATHS.length);
+    expect(replies.filter(reply => !isClean(reply) || reply.includes('"INTERNAL"'))).toEqual([]);
+    expect(footprint(squad)).toEqual(before);
+  },
+);
 
 describe('an agent', () => {
-  test('reads no resource but those that are listed', async () => {
+  test('reads no resource but those that are listed', { tags: ['path-traversal'] }, async () => {
     const uris = PATHS.flatMap(path => [
       `squad://agents/${path}/history`,
       `squad://agents/${encodeURIComponent(path.toWellFormed())}/history`,
@@ -106,7 +112,7 @@ describe('an agent', () => {
     expect(kept.asked()).toEqual([]);
   });
 
-  test('reaches no tool, and completes no name, that is a path', async () => {
+  test('reaches no tool, and completes no name, that is a path', { tags: ['path-traversal'] }, async () => {
     await inBatches(PATHS, async path => {
       for (const name of [path, `kept__${path}`, `${path}__say`])
         expect((await agent.call(name)).message.result, name).toBeUndefined();
@@ -124,7 +130,7 @@ describe('who starts agents', () => {
   test.each([
     ['roleId', ['ROLE_UNKNOWN'], {}],
     ['chatId', ['CHAT_UNKNOWN', 'INVALID_INPUT', 'INVALID_TEXT'], { STATE_MODE: 'stateful' }],
-  ])('finds no %s that is a path', async (field, expected, env) => {
+  ])('finds no %s that is a path', { tags: ['path-traversal'] }, async (field, expected, env) => {
     const before = footprint(squad);
     const client = await squad.client({ env: { ENGINE_COMMAND: 'scripted', ...env } });
     // A chat id that is empty is none.

@@ -86,7 +86,9 @@ function strings(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, field]) => [key, ...strings(field)]);
 }
 
-test('no definition reaches an agent with anything in it that cannot be seen', async () => {
+test('no definition reaches an agent with anything in it that cannot be seen', {
+  tags: ['tool-poisoning'],
+}, async () => {
   expect(POISONS.length).toBeGreaterThan(100);
   const tools = (await agent.tools()).filter(({ name }) => name.startsWith('poisoned__'));
   const texts = strings(tools);
@@ -96,7 +98,9 @@ test('no definition reaches an agent with anything in it that cannot be seen', a
   expect(tools.filter(tool => '_meta' in tool || !/^[A-Za-z0-9_-]{1,51}$/.test(tool.name))).toEqual([]);
 });
 
-test('one whose name cannot be seen for what it is reaches nobody, under no name', async () => {
+test('one whose name cannot be seen for what it is reaches nobody, under no name', {
+  tags: ['tool-poisoning'],
+}, async () => {
   const hidden = POISONS.filter(({ name }) => HIDDEN.test(name));
   expect(hidden.length).toBeGreaterThan(30);
   const listed = (await agent.theirs()).filter(name => name.startsWith('poisoned__'));
@@ -120,6 +124,7 @@ test('a person sees them without anything their terminal obeys', async () => {
 describe('a server that changes what it has approval for', () => {
   test.each(pulls)(
     'by $what, and says so: what is another is withheld before the next list',
+    { tags: ['rug-pull'] },
     async ({ server, kept, tools, stay, wait }) => {
       kept.offers({ tools, told: true });
       await other.call(`${server}__read`);
@@ -139,7 +144,9 @@ describe('a server that changes what it has approval for', () => {
     },
   );
 
-  test('without a word, and is started anew: it is withheld from the first list on', async () => {
+  test('without a word, and is started anew: it is withheld from the first list on', {
+    tags: ['rug-pull'],
+  }, async () => {
     const { server, kept } = pulls.find(({ what }) => what === 'another order')!;
     kept.offers({ tools: PULLS['another schema']!.tools });
     const found = (await upstreamsOf(squad)).find(each => each.server === server)!;

@@ -34,11 +34,13 @@ afterAll(() => squad[Symbol.asyncDispose]());
 
 const list = async () => (await scribe.ask('tools/list')).body;
 
-test('there are more than two hundred texts that ask for more', () => {
+test('there are more than two hundred texts that ask for more', { tags: ['prompt-injection'] }, () => {
   expect(new Set(INJECTIONS).size).toBeGreaterThan(200);
 });
 
-test('whatever a server answers, an agent has the tools it had, and only what was called is called', async () => {
+test('whatever a server answers, an agent has the tools it had, and only what was called is called', {
+  tags: ['prompt-injection'],
+}, async () => {
   const [before, runs] = [await list(), footprint(squad)];
   for (const [at, says] of INJECTIONS.entries()) {
     kept.offers({ tools: [toolNamed('read')], says });
@@ -64,7 +66,9 @@ describe('a decision that an agent records', () => {
       .json<{ decisions: Decision[]; total: number }>(['decisions', '-n', '1000'])
       .then(({ decisions: found }) => found);
 
-  test('is one entry by that agent, whatever stands in its title, its what and its why', async () => {
+  test('is one entry by that agent, whatever stands in its title, its what and its why', {
+    tags: ['prompt-injection'],
+  }, async () => {
     const before = await decisions();
     const made = await inBatches(
       INJECTIONS,
@@ -95,7 +99,7 @@ describe('a decision that an agent records', () => {
   });
 });
 
-test('names of files say nothing but names', async () => {
+test('names of files say nothing but names', { tags: ['prompt-injection'] }, async () => {
   const before = await list();
   rmSync(join(squad.workspace, '.squad', 'decisions'), { recursive: true });
   const names = INJECTIONS.map(text => text.replaceAll(/[/\0]/g, '_').slice(0, 60)).map(

@@ -74,20 +74,28 @@ test.each<[string, (heard: string) => string]>([
     'detached, under the pid of a process of the user',
     heard => `setsid -f env -i sh -c '${handshake(heard, process.pid)} &' ${DETACHED}`,
   ],
-])('a handshake from inside a run does not replace the hub: %s', async (_how, command) => {
-  const { heard, isSameHub } = await attack(command);
-  expect(heard).not.toContain('handover');
-  expect(isSameHub).toBe(true);
-  expect(existsSync(evil)).toBe(false);
-});
+])(
+  'a handshake from inside a run does not replace the hub: %s',
+  { tags: ['replacing-the-hub'] },
+  async (_how, command) => {
+    const { heard, isSameHub } = await attack(command);
+    expect(heard).not.toContain('handover');
+    expect(isSameHub).toBe(true);
+    expect(existsSync(evil)).toBe(false);
+  },
+);
 
-test('a run that names a process of the user as itself is still that run', async () => {
+test('a run that names a process of the user as itself is still that run', {
+  tags: ['replacing-the-hub'],
+}, async () => {
   const { heard, isSameHub } = await attack(file => `${handshake(file, process.pid)} stop_hub`);
   expect(heard).toContain('NOT_ALLOWED');
   expect(isSameHub).toBe(true);
 });
 
-test('a client that does not prove which process it is, is refused', async () => {
+test('a client that does not prove which process it is, is refused', {
+  tags: ['replacing-the-hub'],
+}, async () => {
   squad.write('silent.mjs', HANDSHAKE.replace('if (prove)', 'if (false)').replace('1500', '8000'));
   const silent = handshake('FILE', process.pid).replace('hello.mjs', 'silent.mjs');
   const { heard, isSameHub } = await attack(file => `${silent.replace('FILE', file)} stop_hub`);
@@ -99,24 +107,28 @@ test.each([
   ['is refused what the user may do', 'stop_hub', false],
   ['does not replace the hub', '', false],
   ['does not replace a hub that has known no run', '', true],
-])('a process that an ended run left behind, with no run at work, %s', async (_what, operation, isNewHub) => {
-  squad.write('roles/keeper.md', '---\nleftovers: keep\n---\nYou keep.');
-  await squad.json(['trust', '--yes', 'roles/keeper.md']);
-  const [go, heard] = ['go', 'heard'].map(name => join(squad.root, `${name}-${process.hrtime.bigint()}`));
-  const ask = `env -u SQUAD_RUN_ID ${handshake(heard!)} ${operation}`;
-  const task = ['Leave.', '```script', `leave until [ -e ${go} ]; do sleep 0.05; done; ${ask}`, '```'];
-  const env = { SQUAD_AGENTS_DIR: 'roles' };
-  const ran = await squad.run(['run', '--engine', 'scripted', 'keeper', task.join('\n')], { env });
-  expect(ran.code).toBe(0);
-  if (isNewHub) await squad.run(['hub', 'stop']);
-  const hub = await squad.hubPid();
-  writeFileSync(go!, '');
-  const text = await until('it is over', () => existsSync(heard!) && readFileSync(heard!, 'utf8').trim());
-  expect(text).not.toContain('handover');
-  if (operation) expect(text).toContain('NOT_ALLOWED');
-  expect([isAlive(hub), await squad.hubPid()]).toEqual([true, hub]);
-  expect(existsSync(evil)).toBe(false);
-});
+])(
+  'a process that an ended run left behind, with no run at work, %s',
+  { tags: ['replacing-the-hub'] },
+  async (_what, operation, isNewHub) => {
+    squad.write('roles/keeper.md', '---\nleftovers: keep\n---\nYou keep.');
+    await squad.json(['trust', '--yes', 'roles/keeper.md']);
+    const [go, heard] = ['go', 'heard'].map(name => join(squad.root, `${name}-${process.hrtime.bigint()}`));
+    const ask = `env -u SQUAD_RUN_ID ${handshake(heard!)} ${operation}`;
+    const task = ['Leave.', '```script', `leave until [ -e ${go} ]; do sleep 0.05; done; ${ask}`, '```'];
+    const env = { SQUAD_AGENTS_DIR: 'roles' };
+    const ran = await squad.run(['run', '--engine', 'scripted', 'keeper', task.join('\n')], { env });
+    expect(ran.code).toBe(0);
+    if (isNewHub) await squad.run(['hub', 'stop']);
+    const hub = await squad.hubPid();
+    writeFileSync(go!, '');
+    const text = await until('it is over', () => existsSync(heard!) && readFileSync(heard!, 'utf8').trim());
+    expect(text).not.toContain('handover');
+    if (operation) expect(text).toContain('NOT_ALLOWED');
+    expect([isAlive(hub), await squad.hubPid()]).toEqual([true, hub]);
+    expect(existsSync(evil)).toBe(false);
+  },
+);
 
 test.each(['', 'env -i ', 'setsid '])(
   'another build that an agent runs is served by the hub there is: %s',

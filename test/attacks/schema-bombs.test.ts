@@ -74,7 +74,7 @@ async function meanwhile<T>(work: () => Promise<T>): Promise<T> {
   return working;
 }
 
-test('there are more than sixty schemas and patterns that do not come to an end', () => {
+test('there are more than sixty schemas and patterns that do not come to an end', { tags: ['R28'] }, () => {
   expect(bombs.length).toBeGreaterThan(60);
   expect(new Set(EVIL_PATTERNS).size).toBeGreaterThanOrEqual(60);
   figure('R28', {
@@ -84,7 +84,9 @@ test('there are more than sixty schemas and patterns that do not come to an end'
   });
 });
 
-test('tools with such schemas are listed, and called with texts that their patterns choke on', async () => {
+test('tools with such schemas are listed, and called with texts that their patterns choke on', {
+  tags: ['schema-bombs-and-patterns-that-never-end'],
+}, async () => {
   const names = await agent.theirs();
   const before = kept.asked().length;
   await meanwhile(async () => {
@@ -97,7 +99,9 @@ test('tools with such schemas are listed, and called with texts that their patte
   expect(kept.asked()).toHaveLength(before + names.length);
 });
 
-test('rules on arguments are done with on any text', async () => {
+test('rules on arguments are done with on any text', {
+  tags: ['schema-bombs-and-patterns-that-never-end'],
+}, async () => {
   const [name] = await agent.theirs();
   await meanwhile(async () => {
     for (const text of ENDLESS_INPUTS)
@@ -106,7 +110,9 @@ test('rules on arguments are done with on any text', async () => {
   });
 });
 
-test('searching decisions takes any words for words', async () => {
+test('searching decisions takes any words for words', {
+  tags: ['schema-bombs-and-patterns-that-never-end'],
+}, async () => {
   const queries = [
     ...[...EVIL_PATTERNS, ...ENDLESS_INPUTS].map(text => text.slice(0, 900)),
     ...[
@@ -133,7 +139,9 @@ test('searching decisions takes any words for words', async () => {
 });
 
 describe('an answer that has to keep to a schema', () => {
-  test('is given up when checking it does not end', async () => {
+  test('is given up when checking it does not end', {
+    tags: ['schema-bombs-and-patterns-that-never-end'],
+  }, async () => {
     const schema: JsonSchema = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
     const answer = await structuredAnswer(schema, JSON.stringify({ a: `${'a'.repeat(5_000)}!` }), undefined);
     expect(answer).toMatchObject({
@@ -142,7 +150,9 @@ describe('an answer that has to keep to a schema', () => {
   });
 });
 
-test('nobody ever asks for a schema that is elsewhere', async () => {
+test('nobody ever asks for a schema that is elsewhere', {
+  tags: ['schema-bombs-and-patterns-that-never-end'],
+}, async () => {
   expect((await agent.theirs()).length).toBeGreaterThan(60);
   expect((await squad.run(['mcp', 'tools', '--role', 'coder'])).code).toBe(0);
   expect(fetched).toEqual([]);

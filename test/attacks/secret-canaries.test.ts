@@ -110,7 +110,7 @@ const NOT_TO_AGENTS = [...Array(36).keys()].filter(at => (at < 15 || at > 20) &&
 
 const hits = (text: string) => ALL_FORMS.filter(form => text.includes(form));
 
-test('there are forty secrets, and the servers have theirs', () => {
+test('there are forty secrets, and the servers have theirs', { tags: ['R29'] }, () => {
   expect(new Set(CANARIES).size).toBe(40);
   figure('R29', {
     reached: 40,
@@ -122,13 +122,13 @@ test('there are forty secrets, and the servers have theirs', () => {
   expect(start!.env.V14).toBe(`x ${CANARIES[14]} y`);
 });
 
-test('a server is given its own and none of the others', () => {
+test('a server is given its own and none of the others', { tags: ['secret-leakage'] }, () => {
   const { env } = kept.starts()[0]!;
   const others = CANARIES.filter((_, at) => at > 14);
   expect(Object.values(env).filter(value => others.some(other => value.includes(other)))).toEqual([]);
 });
 
-test('no answer an agent gets has one, in any form', async () => {
+test('no answer an agent gets has one, in any form', { tags: ['secret-leakage'] }, async () => {
   const names = await agent.theirs();
   const answers = [
     await agent.ask('tools/list'),
@@ -143,7 +143,7 @@ test('no answer an agent gets has one, in any form', async () => {
   expect(hits(seen.join('\n'))).toEqual([]);
 });
 
-test("no agent is given what the configuration's variables hold", () => {
+test("no agent is given what the configuration's variables hold", { tags: ['secret-leakage'] }, () => {
   const environments = readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .flatMap(pid => {
@@ -159,7 +159,7 @@ test("no agent is given what the configuration's variables hold", () => {
   expect(leaked).toEqual([]);
 });
 
-describe('nothing that Squad tells the user has one', () => {
+describe('nothing that Squad tells the user has one', { tags: ['secret-leakage'] }, () => {
   test.each(['', '--json'])('%s', async json => {
     await until('all have been tried', async () =>
       (await upstreamsOf(squad)).every(({ health }) => health !== 'starting'),
@@ -191,7 +191,9 @@ describe('nothing that Squad tells the user has one', () => {
   });
 });
 
-test('while the run is at work they are in one file of its folder, which is for the user only', () => {
+test('while the run is at work they are in one file of its folder, which is for the user only', {
+  tags: ['secret-leakage'],
+}, () => {
   const allowed = ['variables.json', 'environment.json'].map(name =>
     join(squad.home, 'runs', agent.id, name),
   );
@@ -202,7 +204,9 @@ test('while the run is at work they are in one file of its folder, which is for 
   );
 });
 
-test('after its end no file of the home has one, in any form', async () => {
+test('after its end no file of the home has one, in any form', {
+  tags: ['R29', 'secret-leakage'],
+}, async () => {
   await squad.run(['cancel', agent.id]);
   await squad.run(['hub', 'stop']);
   expect(holders(squad.home, ALL_FORMS)).toEqual([]);

@@ -35,20 +35,26 @@ beforeEach(() => {
 });
 afterEach(() => void unsubscribe('net.client.socket', note));
 
-test('there are more than thirty addresses that nothing may connect to', () => {
+test('there are more than thirty addresses that nothing may connect to', { tags: ['R28'] }, () => {
   const all = new Set([...FORBIDDEN_URLS, ...NO_WEB_URLS]);
   expect(all.size).toBeGreaterThanOrEqual(30);
   figure('R28', { reached: all.size, of: 30, told: 'addresses, none was connected to' });
 });
 
 describe('a server at an address where there are only credentials', () => {
-  test.each(FORBIDDEN_URLS)('%s is never connected to', async url => {
-    expect(await faultOf({ kind: 'http', url, headers: {} })).toBe('start');
-    expect(await faultOf({ kind: 'sse', url, headers: {} })).toBe('start');
-    expect(begun).toEqual([]);
-  });
+  test.each(FORBIDDEN_URLS)(
+    '%s is never connected to',
+    { tags: ['requests-to-where-only-credentials-are'] },
+    async url => {
+      expect(await faultOf({ kind: 'http', url, headers: {} })).toBe('start');
+      expect(await faultOf({ kind: 'sse', url, headers: {} })).toBe('start');
+      expect(begun).toEqual([]);
+    },
+  );
 
-  test('is told of, and costs the others nothing', async () => {
+  test('is told of, and costs the others nothing', {
+    tags: ['requests-to-where-only-credentials-are'],
+  }, async () => {
     const urls = [...FORBIDDEN_URLS, ...NO_WEB_URLS.filter(Boolean)];
     const servers = Object.fromEntries(
       urls.map((url, at) => [`s${at}`, { type: 'http', url, tools: ['*'] }]),
@@ -64,14 +70,18 @@ describe('a server at an address where there are only credentials', () => {
 });
 
 describe('a server that sends us on', () => {
-  test.each(FORBIDDEN_URLS)('to %s is not followed', async url => {
-    target = encodeURI(url.trim().replaceAll('\t', ''));
-    expect(await faultOf({ kind: 'http', url: `${origin}/mcp`, headers: { 'X-Key': 'secret' } })).not.toBe(
-      'none',
-    );
-    expect(begun.length).toBeGreaterThan(0);
-    expect(
-      begun.filter(socket => socket.remoteAddress !== undefined && socket.remoteAddress !== '127.0.0.1'),
-    ).toEqual([]);
-  });
+  test.each(FORBIDDEN_URLS)(
+    'to %s is not followed',
+    { tags: ['requests-to-where-only-credentials-are'] },
+    async url => {
+      target = encodeURI(url.trim().replaceAll('\t', ''));
+      expect(await faultOf({ kind: 'http', url: `${origin}/mcp`, headers: { 'X-Key': 'secret' } })).not.toBe(
+        'none',
+      );
+      expect(begun.length).toBeGreaterThan(0);
+      expect(
+        begun.filter(socket => socket.remoteAddress !== undefined && socket.remoteAddress !== '127.0.0.1'),
+      ).toEqual([]);
+    },
+  );
 });

@@ -33,7 +33,9 @@ const VALUES: Record<string, string> = {
 };
 const NAMES = Object.keys(VALUES);
 
-test('a value is put in as it is, in arguments and variables, and read by nobody again', async () => {
+test('a value is put in as it is, in arguments and variables, and read by nobody again', {
+  tags: ['template-injection'],
+}, async () => {
   const kept = new Recorded(folder, 'kept', { tools: [toolNamed('say')] });
   const config = {
     servers: {
@@ -52,7 +54,9 @@ test('a value is put in as it is, in arguments and variables, and read by nobody
   expect(JSON.stringify(start)).not.toContain('the plain value');
 });
 
-test('names that every object has are variables like any other: not set', async () => {
+test('names that every object has are variables like any other: not set', {
+  tags: ['template-injection'],
+}, async () => {
   const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '__defineGetter__'];
   const servers = Object.fromEntries(
     names.map((name, at) => [`s${at}`, { command: 'true', args: [variable(name)], tools: ['*'] }]),
@@ -67,12 +71,14 @@ test('names that every object has are variables like any other: not set', async 
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
 
-test('a value of a megabyte is put in whole', () => {
+test('a value of a megabyte is put in whole', { tags: ['template-injection'] }, () => {
   const value = `${variable('A')}$&`.repeat(150_000);
   expect(substitute(`[${variable('A')}]`, () => value)).toBe(`[${value}]`);
 });
 
-test('what has no variable in it stays as it is, however often it is looked at', () => {
+test('what has no variable in it stays as it is, however often it is looked at', {
+  tags: ['template-injection'],
+}, () => {
   const find = (name: string) => `value of ${name.toLowerCase()}`;
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('$', '{', '}', ...'A_1:- \\&%<\u0000é') }), text => {

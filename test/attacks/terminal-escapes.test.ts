@@ -121,7 +121,9 @@ const COMMANDS = [
   ],
 ];
 
-describe('whatever servers, agents and files say, a terminal is shown words', () => {
+describe('whatever servers, agents and files say, a terminal is shown words', {
+  tags: ['terminal-escapes'],
+}, () => {
   test.each(
     COMMANDS.map(words => [words.map(word => visibleText(word).slice(0, 30)).join(' '), words] as const),
   )('by squad %s', async (_, words) => {
@@ -134,7 +136,7 @@ describe('whatever servers, agents and files say, a terminal is shown words', ()
     }
   });
 
-  test('by what is told of a run', async () => {
+  test('by what is told of a run', { tags: ['terminal-escapes'] }, async () => {
     const said = [
       '```script',
       ...ALL.map(([, sequence]) => `say ${sequence.replaceAll(/[\n\r]/g, '')}`),
@@ -180,7 +182,7 @@ const FAMILIES: [string, string][] = [
   ['Fs: standard functions', '\\u001b[`-~]'],
 ];
 
-test('every family of control sequences is among them', () => {
+test('every family of control sequences is among them', { tags: ['R28'] }, () => {
   const found = FAMILIES.filter(([, family]) =>
     ALL.some(([, sequence]) => new RegExp(family).test(sequence)),
   );
@@ -192,7 +194,7 @@ test('every family of control sequences is among them', () => {
   });
 });
 
-test.each(ALL)('%s is shown and does nothing', (_, sequence) => {
+test.each(ALL)('%s is shown and does nothing', { tags: ['terminal-escapes'] }, (_, sequence) => {
   for (const text of [sequence, `before ${sequence}after`, sequence.repeat(3), `${sequence}\nnext`])
     expect(foreignSequences(visibleText(text))).toEqual([]);
 });

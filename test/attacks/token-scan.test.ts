@@ -50,7 +50,9 @@ function ofProcesses(what: 'cmdline' | 'environ'): { pid: string; text: string }
     });
 }
 
-test('each agent has a token of its own, in one file that is for the user only', () => {
+test('each agent has a token of its own, in one file that is for the user only', {
+  tags: ['R30', 'token-theft'],
+}, () => {
   expect(new Set(tokens()).size).toBe(AGENTS);
   for (const agent of agents) {
     expect(holders(squad.root, [agent.token])).toEqual([identityOf(agent)]);
@@ -58,13 +60,13 @@ test('each agent has a token of its own, in one file that is for the user only',
   }
 });
 
-test('no command line of any process has one', () => {
+test('no command line of any process has one', { tags: ['token-theft'] }, () => {
   const lines = ofProcesses('cmdline');
   expect(lines.length).toBeGreaterThan(20);
   expect(lines.filter(({ text }) => tokens().some(token => text.includes(token)))).toEqual([]);
 });
 
-test('no environment has one but that of its own run', () => {
+test('no environment has one but that of its own run', { tags: ['token-theft'] }, () => {
   const found = ofProcesses('environ').flatMap(({ text }) =>
     agents.filter(({ token }) => text.includes(token)).map(({ id }) => text.includes(`SQUAD_RUN_ID=${id}`)),
   );
@@ -72,13 +74,15 @@ test('no environment has one but that of its own run', () => {
   expect(found.every(Boolean)).toBe(true);
 });
 
-test('no server that agents use is given one, in its environment or in what it is asked', () => {
+test('no server that agents use is given one, in its environment or in what it is asked', {
+  tags: ['token-theft'],
+}, () => {
   const seen = JSON.stringify([kept.starts(), kept.asked()]);
   expect(kept.starts().length).toBe(AGENTS + 1);
   for (const token of tokens()) expect(seen).not.toContain(token);
 });
 
-test('nothing that Squad tells has one', async () => {
+test('nothing that Squad tells has one', { tags: ['token-theft'] }, async () => {
   const told = await Promise.all(
     [
       ['ls', '--json'],
@@ -95,7 +99,10 @@ test('nothing that Squad tells has one', async () => {
   for (const token of tokens()) expect(words).not.toContain(token);
 });
 
-test('is refused as soon as its run has ended', { timeout: figureTimeout(60_000) }, async () => {
+test('is refused as soon as its run has ended', {
+  tags: ['R30', 'token-theft'],
+  timeout: figureTimeout(60_000),
+}, async () => {
   const [last, ...others] = agents as [Agent, ...Agent[]];
   const tookMs: number[] = [];
   // Each takes two commands, so the suite ends only a few of them.

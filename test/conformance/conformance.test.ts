@@ -16,7 +16,7 @@ describe('the official conformance suite', () => {
     ['2026-07-28', 37, 9],
   ])(
     'passes everything revision %s requires of a server, and what it knows about tasks',
-    { timeout: 180_000 },
+    { tags: ['R1', 'dns-rebinding-and-foreign-origins'], timeout: 180_000 },
     async (revision, required, aboutTasks) => {
       const { exitCode, output, scored, unscored } = await conformance(fixture.url, revision);
       const tasks = unscored.filter(({ name, passed }) => name.startsWith('tasks-') && passed > 0);

@@ -32,9 +32,7 @@ let whole = 0;
 
 test.each(CELLS)(
   'a $client client has everything of $upstreams servers over $transport',
-  {
-    timeout: 120_000,
-  },
+  { tags: ['R6'], timeout: 120_000 },
   async ({ client: era, upstreams, transport }) => {
     await using open = new AsyncDisposableStack();
     const servers: Record<string, object> = {};

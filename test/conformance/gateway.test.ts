@@ -54,7 +54,7 @@ describe('the official conformance suite, with the gateway in between', () => {
     ['2026-07-28', 'as a child, legacy', 37, ONLY_A_MODERN_SERVER_CAN],
   ] as const)(
     'revision %s, the server reached %s: passes all that is required but what the two eras cannot say to each other',
-    { timeout: 180_000 },
+    { tags: ['R1', 'R6'], timeout: 180_000 },
     async (revision, how, required, impossible) => {
       const fixture = await REACHED[how]();
       const endpoint = await serveThroughGateway(fixture.block);

@@ -33,7 +33,7 @@ describe('the official conformance suite on `squad mcp serve`', () => {
     Object.entries(SUBAGENT_SCENARIOS).flatMap(([revision, names]) =>
       names.map(name => ({ revision, name })),
     ),
-  )('$revision: $name', { timeout: 180_000 }, async ({ revision, name }) => {
+  )('$revision: $name', { tags: ['E1', 'R1'], timeout: 180_000 }, async ({ revision, name }) => {
     const notOurs = Object.keys(CHECKS_NOT_OF_A_SUBAGENT[name] ?? {}).sort();
     // Some of the runner's probes wait for half a second only, which a busy machine does not always have.
     for (let tries = 1; ; tries++) {
@@ -47,7 +47,7 @@ describe('the official conformance suite on `squad mcp serve`', () => {
     }
   });
 
-  it('has no scenario that nobody has sorted, for either revision', async () => {
+  it('has no scenario that nobody has sorted, for either revision', { tags: ['E1'] }, async () => {
     const all = await serverScenarios();
     const notOurs = Object.values(NOT_OF_A_SUBAGENT).flat();
     const applied = Object.values(SUBAGENT_SCENARIOS).flat();

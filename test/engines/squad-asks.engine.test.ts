@@ -19,25 +19,29 @@ describe.each(chosenClis())('%s', name => {
   });
   afterAll(() => it[Symbol.asyncDispose]());
 
-  test.each(['read', 'edit'])('asks the user and reads the answer: permission %s', async permission => {
-    const question = `Tabs or spaces for ${permission}?`;
-    const steps = [{ call: askTool(name), arguments: { question } }, { text: 'Tabs it is.' }];
-    const tag = `ask-${permission}`;
-    const { spawn_id } = await it.begin(name, `Format it. ${mock(steps, tag)}`, { permission });
-    const item = await until(
-      'the question is in the inbox',
-      async () => {
-        const { items } = await it.squad.json<{ items: InboxItem[] }>(['inbox']);
-        return items.find(({ runId }) => runId === spawn_id);
-      },
-      ASK_TIMEOUT_MS,
-    );
-    expect(item).toMatchObject({ kind: 'question', question, owner: 'user' });
-    const { code, stderr } = await it.squad.run(['answer', item.id, 'tabs, always']);
-    expect(code, stderr).toBe(0);
-    expect(await it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Tabs it is.' });
-    const told = it.server.requests.findLast(call => call.tag === tag && call.step === 1);
-    expect(told?.toolResults.join('\n')).toContain('tabs, always');
-    expect(it.server.requests.filter(call => call.tag === tag && call.step === 0)).toHaveLength(1);
-  });
+  test.each(['read', 'edit'])(
+    'asks the user and reads the answer: permission %s',
+    { tags: ['F4'] },
+    async permission => {
+      const question = `Tabs or spaces for ${permission}?`;
+      const steps = [{ call: askTool(name), arguments: { question } }, { text: 'Tabs it is.' }];
+      const tag = `ask-${permission}`;
+      const { spawn_id } = await it.begin(name, `Format it. ${mock(steps, tag)}`, { permission });
+      const item = await until(
+        'the question is in the inbox',
+        async () => {
+          const { items } = await it.squad.json<{ items: InboxItem[] }>(['inbox']);
+          return items.find(({ runId }) => runId === spawn_id);
+        },
+        ASK_TIMEOUT_MS,
+      );
+      expect(item).toMatchObject({ kind: 'question', question, owner: 'user' });
+      const { code, stderr } = await it.squad.run(['answer', item.id, 'tabs, always']);
+      expect(code, stderr).toBe(0);
+      expect(await it.end(spawn_id)).toMatchObject({ status: 'completed', result: 'Tabs it is.' });
+      const told = it.server.requests.findLast(call => call.tag === tag && call.step === 1);
+      expect(told?.toolResults.join('\n')).toContain('tabs, always');
+      expect(it.server.requests.filter(call => call.tag === tag && call.step === 0)).toHaveLength(1);
+    },
+  );
 });

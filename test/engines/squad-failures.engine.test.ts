@@ -151,7 +151,7 @@ const KEYS: Partial<Record<CliName, RegExp>> = {
 const keyed = chosenClis().filter(name => KEYS[name]);
 
 if (keyed.length > 0)
-  test.each(keyed)('%s without a key: the result says how to log in', async name => {
+  test.each(keyed)('%s without a key: the result says how to log in', { tags: ['A10'] }, async name => {
     await using it = await EngineSquad.start([name], {
       prepare: async squad => {
         for (const variable of Object.keys(squad.env).filter(key => KEYS[name]!.test(key)))

@@ -22,7 +22,9 @@ describe.each(chosenClis())('%s', name => {
       .map(({ text }) => text)
       .join('\n');
 
-  test('a role and a task that look like commands reach the model as they are', async () => {
+  test('a role and a task that look like commands reach the model as they are', {
+    tags: ['syntax-of-an-agent-cli-in-a-prompt'],
+  }, async () => {
     const task = Object.values(COMMANDS).join('\n');
     const prompt = `${task}\n${mock([{ text: 'Read.' }], 'commands')}`;
     const result = await it.spawn(name, prompt, { roleId: 'slash', permission: 'edit' });

@@ -86,70 +86,69 @@ describe.each(chosenClis())('%s', name => {
   const reviewToolsOf = (tag: string) =>
     REVIEW_TOOLS.filter(tool => asked(tag).tools.some(offered => offered.endsWith(tool)));
 
-  test(
-    'codes, is reviewed, goes on in its chat and ends with a pull request by its reviewer',
-    async () => {
-      // Each one is told by the one before it what to do, so they are written from the last to the first.
-      const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD';
-      const pullRequest = { title: 'Add a feature', description: 'Because.' };
-      const proposes = [{ shell: looks }, { call: 'create_pull_request', arguments: pullRequest }];
-      const mends = [
-        { shell: 'echo two >> feature.txt' },
-        { call: 'request_review', arguments: { reviewer_prompt: mock(proposes, 'review-2') } },
-        { text: 'Asked again.' },
-      ];
-      const feedback = { feedback: `Say two. ${mock(mends, 'code-2')}`, feedback_type: 'needs_work' };
-      const objects = [{ shell: looks }, { call: 'send_feedback', arguments: feedback }];
-      const builds = [
-        { write: { path: 'feature.txt', content: 'one\n' } },
-        { shell: 'git add -A && git commit -qm Mine' },
-        { call: 'request_review', arguments: { reviewer_prompt: mock(objects, 'review-1') } },
-        { text: 'Asked for it.' },
-      ];
-      const { spawn_id } = await it.begin(name, `Build it. ${mock(builds, 'code-1')}`, { roleId: 'coder' });
-      const { error, ...result } = await it.end(spawn_id, LOOP_MS);
-      expect(error).toBeUndefined();
-      expect(result).toMatchObject({ status: 'completed', success: true });
+  test('codes, is reviewed, goes on in its chat and ends with a pull request by its reviewer', {
+    tags: ['D2'],
+    timeout: 2 * LOOP_MS,
+  }, async () => {
+    // Each one is told by the one before it what to do, so they are written from the last to the first.
+    const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD';
+    const pullRequest = { title: 'Add a feature', description: 'Because.' };
+    const proposes = [{ shell: looks }, { call: 'create_pull_request', arguments: pullRequest }];
+    const mends = [
+      { shell: 'echo two >> feature.txt' },
+      { call: 'request_review', arguments: { reviewer_prompt: mock(proposes, 'review-2') } },
+      { text: 'Asked again.' },
+    ];
+    const feedback = { feedback: `Say two. ${mock(mends, 'code-2')}`, feedback_type: 'needs_work' };
+    const objects = [{ shell: looks }, { call: 'send_feedback', arguments: feedback }];
+    const builds = [
+      { write: { path: 'feature.txt', content: 'one\n' } },
+      { shell: 'git add -A && git commit -qm Mine' },
+      { call: 'request_review', arguments: { reviewer_prompt: mock(objects, 'review-1') } },
+      { text: 'Asked for it.' },
+    ];
+    const { spawn_id } = await it.begin(name, `Build it. ${mock(builds, 'code-1')}`, { roleId: 'coder' });
+    const { error, ...result } = await it.end(spawn_id, LOOP_MS);
+    expect(error).toBeUndefined();
+    expect(result).toMatchObject({ status: 'completed', success: true });
 
-      const run = await shown(spawn_id);
-      expect(run).toMatchObject({ status: 'completed', turn: 2 });
-      const reviews = await reviewsOf(spawn_id);
-      expect(reviews.map(({ outcome }) => outcome)).toEqual(['needs_work', 'pull_request']);
+    const run = await shown(spawn_id);
+    expect(run).toMatchObject({ status: 'completed', turn: 2 });
+    const reviews = await reviewsOf(spawn_id);
+    expect(reviews.map(({ outcome }) => outcome)).toEqual(['needs_work', 'pull_request']);
 
-      // Its second turn has the first one before it, and then what the reviewer said.
-      expect(saidBy('model', 'code-2').join('\n')).toContain('Asked for it.');
-      expect(saidBy('user', 'code-2').join('\n')).toMatch(/^Build it\..*^> Say two\./ms);
-      expect(saidBy('model', 'review-2')).toEqual([]);
-      // Each reviewer has read what was there when it was asked.
-      expect(seenBy('review-1')).toMatch(/^\+one\s*$/m);
-      expect(seenBy('review-2')).toMatch(/^\+one\s+\+two\s*$/m);
+    // Its second turn has the first one before it, and then what the reviewer said.
+    expect(saidBy('model', 'code-2').join('\n')).toContain('Asked for it.');
+    expect(saidBy('user', 'code-2').join('\n')).toMatch(/^Build it\..*^> Say two\./ms);
+    expect(saidBy('model', 'review-2')).toEqual([]);
+    // Each reviewer has read what was there when it was asked.
+    expect(seenBy('review-1')).toMatch(/^\+one\s*$/m);
+    expect(seenBy('review-2')).toMatch(/^\+one\s+\+two\s*$/m);
 
-      const { branch } = run.worktree;
-      expect(git('log', '--format=%s', `main..${branch}`).split('\n').includes('Mine')).toBe(COMMITS[name]);
-      expect(github.pulls).toMatchObject([{ head: branch, base: 'main', title: 'Add a feature' }]);
-      expect(host.git('show', `${branch}:feature.txt`)).toBe('one\ntwo\n');
-      expect(host.files(branch)).toEqual([...projectFiles, 'README.md', 'feature.txt']);
+    const { branch } = run.worktree;
+    expect(git('log', '--format=%s', `main..${branch}`).split('\n').includes('Mine')).toBe(COMMITS[name]);
+    expect(github.pulls).toMatchObject([{ head: branch, base: 'main', title: 'Add a feature' }]);
+    expect(host.git('show', `${branch}:feature.txt`)).toBe('one\ntwo\n');
+    expect(host.files(branch)).toEqual([...projectFiles, 'README.md', 'feature.txt']);
 
-      for (const part of ['code-1', 'code-2'])
-        expect(reviewToolsOf(part)).toEqual(['request_review', 'create_pull_request']);
-      for (const part of ['review-1', 'review-2'])
-        expect(reviewToolsOf(part)).toEqual(['send_feedback', 'create_pull_request']);
+    for (const part of ['code-1', 'code-2'])
+      expect(reviewToolsOf(part)).toEqual(['request_review', 'create_pull_request']);
+    for (const part of ['review-1', 'review-2'])
+      expect(reviewToolsOf(part)).toEqual(['send_feedback', 'create_pull_request']);
 
-      for (const { reviewerId } of reviews) {
-        const reviewer = await until('the reviewer is terminated', async () => {
-          const now = await shown(reviewerId);
-          return now.status === 'terminated' && now;
-        });
-        expect(reviewer.chatId).not.toBe(run.chatId);
-        await until('its work tree is gone', () => !existsSync(reviewer.worktree.path));
-      }
-      await until(
-        'their branches are gone',
-        () => git('branch', '--list', 'squad/*', '--format=%(refname:short)') === branch,
-      );
-      expect(git('status', '--porcelain')).toBe('');
-      await it.nothingLeft();
-    },
-    2 * LOOP_MS,
-  );
+    for (const { reviewerId } of reviews) {
+      const reviewer = await until('the reviewer is terminated', async () => {
+        const now = await shown(reviewerId);
+        return now.status === 'terminated' && now;
+      });
+      expect(reviewer.chatId).not.toBe(run.chatId);
+      await until('its work tree is gone', () => !existsSync(reviewer.worktree.path));
+    }
+    await until(
+      'their branches are gone',
+      () => git('branch', '--list', 'squad/*', '--format=%(refname:short)') === branch,
+    );
+    expect(git('status', '--porcelain')).toBe('');
+    await it.nothingLeft();
+  });
 });

@@ -49,7 +49,7 @@ describe.each(chosenClis())('%s', name => {
     await takeOver(spawn_id, /^[^\w"]*Plums it is\./);
   });
 
-  test('ends a run at work and opens on its chat', async () => {
+  test('ends a run at work and opens on its chat', { tags: ['D6'] }, async () => {
     const steps = [{ text: 'Beginning.', shell: 'touch began; tail -f /dev/null' }, { text: 'Never said.' }];
     const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, {
       permission: 'edit',

@@ -75,7 +75,7 @@ describe.each(chosenClis().filter(name => name in CLIENTS))('%s', name => {
     return ended(child);
   };
 
-  test('has the tool as the guide says, calls it and gets its answer as data', async () => {
+  test('has the tool as the guide says, calls it and gets its answer as data', { tags: ['E1'] }, async () => {
     const { add, ask } = CLIENTS[name]!;
     await typed([...linesOf('squad init '), ...linesOf('squad config lint ')], type);
     await add(type, squad);

@@ -46,7 +46,10 @@ function counting(connect: Connect): { connect: Connect; starts(): { total: numb
   };
 }
 
-test('100 agents that call 10 servers share 10 processes, of which at most 4 start at once', async () => {
+test('100 agents that call 10 servers share 10 processes, of which at most 4 start at once', {
+  tags: ['R10'],
+  timeout: 120_000,
+}, async () => {
   const folder = mkdtempSync(join(root, 'fan-in-'));
   const ids = idsOf('s', 10);
   const { connect, starts } = counting(toProcesses);
@@ -69,29 +72,28 @@ test('100 agents that call 10 servers share 10 processes, of which at most 4 sta
   expect(processesIn(folder)).toEqual([]);
   const told = `${calls.length} calls, 10 processes, at most ${starts().most} starting at once`;
   figure('R10', { reached: views.length, of: 100, told });
-}, 120_000);
+});
 
 const COLD_SERVER = join(import.meta.dirname, 'agents', 'cold-server.sh');
 /** A tenth takes a minute on a busy machine: each round waits for the end of its process. */
 const ROUNDS = amountOf(1000, 24);
 const ROUNDS_AT_ONCE = 8;
 
-test(
-  `200 callers of one cold server start one process, ${ROUNDS} times`,
-  async () => {
-    const folder = mkdtempSync(join(root, 'race-'));
-    for (let done = 0; done < ROUNDS; done += ROUNDS_AT_ONCE)
-      await Promise.all(Array.from({ length: ROUNDS_AT_ONCE }, () => race(folder)));
-    expect(readFileSync(join(folder, 'starts'), 'utf8').trim().split('\n')).toHaveLength(ROUNDS);
-    expect(processesIn(folder)).toEqual([]);
-    figure('R16', {
-      reached: ROUNDS,
-      of: 1000,
-      told: `${ROUNDS} rounds of 200 callers, ${ROUNDS} processes`,
-    });
-  },
-  figureTimeout(300_000),
-);
+test(`200 callers of one cold server start one process, ${ROUNDS} times`, {
+  tags: ['R16'],
+  timeout: figureTimeout(300_000),
+}, async () => {
+  const folder = mkdtempSync(join(root, 'race-'));
+  for (let done = 0; done < ROUNDS; done += ROUNDS_AT_ONCE)
+    await Promise.all(Array.from({ length: ROUNDS_AT_ONCE }, () => race(folder)));
+  expect(readFileSync(join(folder, 'starts'), 'utf8').trim().split('\n')).toHaveLength(ROUNDS);
+  expect(processesIn(folder)).toEqual([]);
+  figure('R16', {
+    reached: ROUNDS,
+    of: 1000,
+    told: `${ROUNDS} rounds of 200 callers, ${ROUNDS} processes`,
+  });
+});
 
 async function race(folder: string): Promise<void> {
   const { connect, starts } = counting(toProcesses);
@@ -110,7 +112,9 @@ async function race(folder: string): Promise<void> {
   expect(starts().total).toBe(1);
 }
 
-test('of 100 servers at a cold start 20 are broken: known tools are there at once, and the 80 are ready in 30 s', async () => {
+test('of 100 servers at a cold start 20 are broken: known tools are there at once, and the 80 are ready in 30 s', {
+  tags: ['R12'],
+}, async () => {
   const hanging = Promise.withResolvers<void>();
   const healthy = Object.fromEntries(idsOf('good', 80).map(id => [id, new MemoryServer()]));
   const broken = Object.fromEntries(
@@ -167,7 +171,9 @@ function brokenServer(at: number, hanging: Promise<void>): MemoryServer {
   return server;
 }
 
-test('2,000 tools with 5 kB of schema each are listed in one order, however their server orders them', async () => {
+test('2,000 tools with 5 kB of schema each are listed in one order, however their server orders them', {
+  tags: ['R13'],
+}, async () => {
   const random = createRandom(seed);
   const definitions = idsOf('tool', 2000).map(name => ({
     name,

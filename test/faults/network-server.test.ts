@@ -86,6 +86,7 @@ afterAll(() => {
 
 test.each(FAILURES.map(failure => [failure.name, failure] as const))(
   'a server on the network that fails with %s is told to its caller once, and asked again on schedule or never',
+  { tags: ['R25'], timeout: 60_000 },
   async (name, { answer, told, retryMs }) => {
     const server = await faultyServer(answer);
     const fixture = new GatewayFixture({
@@ -121,7 +122,6 @@ test.each(FAILURES.map(failure => [failure.name, failure] as const))(
     }
     seen.push(name);
   },
-  60_000,
 );
 
 /** Greets and lists one tool; its first call fails in the given way, the others are answered. */

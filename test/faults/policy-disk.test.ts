@@ -58,6 +58,7 @@ const ERRANDS: [string, Errand][] = [
 
 test.each(ERRANDS)(
   'of %s, with a disk that fails at any change, nothing is in force that was refused',
+  { tags: ['R22'] },
   async (what, { change, text, trusted, after: textAfter }) => {
     const place = new Place();
     const { home, workspace, under } = place;
@@ -97,7 +98,7 @@ test.each(ERRANDS)(
   },
 );
 
-test('a command whose trust could not be written says so', async () => {
+test('a command whose trust could not be written says so', { tags: ['R22'] }, async () => {
   await using squad = new TestSquad();
   const file = squad.write('.squad/mcp-config.json', OLD);
   const fault: Fault = { under: [`${squad.home}/trust.`], fate: 'EIO', from: 5, to: 5 };
@@ -182,7 +183,9 @@ const VERSION = '1.2.3';
 const KEY = { workspace: '/repo', server: 'files', source: 'a' };
 const SETTING = 'limits.depth';
 
-test('what the database cannot take is not in force, wherever its write is cut off', async () => {
+test('what the database cannot take is not in force, wherever its write is cut off', {
+  tags: ['R22'],
+}, async () => {
   const base = tempFile();
   await withPolicy(base, async ({ book }) => {
     await book.see([]);

@@ -29,7 +29,9 @@ const statusOf = async (home: FaultHome, id: string) => {
 const startsOf = async (home: FaultHome) =>
   (await eventsOf(home)).flatMap(({ body, runId }) => (body.type === 'run.started' ? [runId] : []));
 
-test('queued runs whose files were damaged stay queued until their turn, are lost with the reason, and the others go on', async () => {
+test('queued runs whose files were damaged stay queued until their turn, are lost with the reason, and the others go on', {
+  tags: ['D10'],
+}, async () => {
   const { home, ids } = await killedWithQueue(['gone', 'plan', 'env', 'bare', 'well']);
   const [holder, gone, plan, env, bare, well] = ids as [string, string, string, string, string, string];
   rmSync(`${home.home}/runs/${gone}`, { recursive: true });
@@ -69,7 +71,9 @@ test('a queued run found by the next hub can be listed, waited for and cancelled
   link.close();
 });
 
-test('a queued run keeps its place, its prompt and its environment through several hubs, and is run once', async () => {
+test('a queued run keeps its place, its prompt and its environment through several hubs, and is run once', {
+  tags: ['F2'],
+}, async () => {
   const { home, ids } = await killedWithQueue(['one', 'two', 'three']);
   const prompts = ids.map(id => readFileSync(turnFile(home, id, 'prompt.md'), 'utf8'));
   for (let hubs = 0; hubs < 2; hubs++) {

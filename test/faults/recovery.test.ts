@@ -39,7 +39,9 @@ test.each(['alive', 'dead'])(
   },
 );
 
-test('a run folder removed while the hub is down: lost with the reason, and its agent is ended', async () => {
+test('a run folder removed while the hub is down: lost with the reason, and its agent is ended', {
+  tags: ['D10'],
+}, async () => {
   const home = await openHome();
   const [gone, kept] = (await ask(home, [
     ['plain', LONG],
@@ -91,7 +93,9 @@ test('after a reboot a wrapper’s number belongs to a stranger: the run is lost
   expect(isAlive(stranger.pid!)).toBe(true);
 });
 
-test('a hub that is asked to end lets its agents go on, and the next one watches them', async () => {
+test('a hub that is asked to end lets its agents go on, and the next one watches them', {
+  tags: ['D10'],
+}, async () => {
   const home = await openHome();
   const [id] = (await ask(home, [['plain', 'calm held 30 0 3']])) as [string];
   await started(home, 'calm');
@@ -114,7 +118,9 @@ test('a hub that is asked to end lets its agents go on, and the next one watches
   ]);
 });
 
-test('what was queued starts after the restart, in its old order and within the limit', async () => {
+test('what was queued starts after the restart, in its old order and within the limit', {
+  tags: ['F2'],
+}, async () => {
   const home = await openHome();
   await home.set('limits.concurrency', 1);
   const tags = ['one', 'two', 'three', 'four', 'five', 'six'];

@@ -115,13 +115,13 @@ const DAMAGES: Record<string, (home: FaultHome) => void> = {
 describe('a database of which, after a kill,', () => {
   test.each(Object.entries(DAMAGES))(
     '%s: every run is there, none runs twice',
+    { tags: ['D10'], timeout: 2 * WAIT_TIMEOUT_MS },
     async (_, damage) => {
       const home = await openHome();
       const ids = await threeRuns(home);
       damage(home);
       await expectAll(home, ids);
     },
-    2 * WAIT_TIMEOUT_MS,
   );
 });
 
@@ -170,45 +170,45 @@ test(
   WAIT_TIMEOUT_MS,
 );
 
-test(
-  'a hub that is killed again and again while it rebuilds: all is there in the end',
-  async () => {
-    const home = await openHome();
-    const ids = await threeRuns(home);
-    moveLogIn(home);
-    overwrite(databaseOf(home), 0, garbage(512));
-    for (let delay = 0; delay < 4; delay++) {
-      const starting = home.squad('hub', 'status').then(() => home.squad('hub', 'start'));
-      const hub = await until('a hub', () => home.hubPids()[0]);
-      const giveUpAt = performance.now() + delay * 30;
-      while (performance.now() < giveUpAt) await new Promise(setImmediate);
-      process.kill(hub, 'SIGKILL');
-      await starting;
-      await home.killHub();
-    }
-    const { runs } = await list(home);
-    expect(new Set(runs.map(run => run.id)).size).toBe(4);
-    writeFileSync(join(home.side, 'held.go'), '');
-    for (const id of ids.slice(1))
-      expect(await endOf(home, id)).toMatchObject({ run: { status: 'completed' } });
-    for (const tag of ['done', 'held', 'later'])
-      expect(sideOf(home, tag).filter(line => line.startsWith('start'))).toHaveLength(1);
-    expect(readdirSync(home.home).filter(name => /building|rebuilt/.test(name))).toEqual([]);
-  },
-  2 * WAIT_TIMEOUT_MS,
-);
+test('a hub that is killed again and again while it rebuilds: all is there in the end', {
+  tags: ['D10'],
+  timeout: 2 * WAIT_TIMEOUT_MS,
+}, async () => {
+  const home = await openHome();
+  const ids = await threeRuns(home);
+  moveLogIn(home);
+  overwrite(databaseOf(home), 0, garbage(512));
+  for (let delay = 0; delay < 4; delay++) {
+    const starting = home.squad('hub', 'status').then(() => home.squad('hub', 'start'));
+    const hub = await until('a hub', () => home.hubPids()[0]);
+    const giveUpAt = performance.now() + delay * 30;
+    while (performance.now() < giveUpAt) await new Promise(setImmediate);
+    process.kill(hub, 'SIGKILL');
+    await starting;
+    await home.killHub();
+  }
+  const { runs } = await list(home);
+  expect(new Set(runs.map(run => run.id)).size).toBe(4);
+  writeFileSync(join(home.side, 'held.go'), '');
+  for (const id of ids.slice(1))
+    expect(await endOf(home, id)).toMatchObject({ run: { status: 'completed' } });
+  for (const tag of ['done', 'held', 'later'])
+    expect(sideOf(home, tag).filter(line => line.startsWith('start'))).toHaveLength(1);
+  expect(readdirSync(home.home).filter(name => /building|rebuilt/.test(name))).toEqual([]);
+});
 
-test(
-  'a disk that is full while the database is rebuilt: refused, nothing lost, and done once there is room',
-  async () => {
-    const home = newHome();
-    const [id] = await ask(home, [['plain', 'one lines 2 0 0']]);
-    await endOf(home, id!);
-    await home.squad('hub', 'stop');
-    overwrite(databaseOf(home), 0, garbage(512));
-    const small = join(home.root, 'small');
-    mkdirSync(small);
-    const script = `
+test('a disk that is full while the database is rebuilt: refused, nothing lost, and done once there is room', {
+  tags: ['D10'],
+  timeout: WAIT_TIMEOUT_MS,
+}, async () => {
+  const home = newHome();
+  const [id] = await ask(home, [['plain', 'one lines 2 0 0']]);
+  await endOf(home, id!);
+  await home.squad('hub', 'stop');
+  overwrite(databaseOf(home), 0, garbage(512));
+  const small = join(home.root, 'small');
+  mkdirSync(small);
+  const script = `
     mount -t tmpfs -o size=1m tmpfs "$1" && cp "$2" "$1/squad.db" && export MCP_DATABASE_PATH="$1/squad.db"
     dd if=/dev/zero of="$1/filler" bs=4096 2>/dev/null
     shift 2
@@ -217,58 +217,54 @@ test(
     ls "\${MCP_DATABASE_PATH%/*}"
     rm "\${MCP_DATABASE_PATH%/*}/filler"
     "$@"; echo "code $?"`;
-    const by = ['unshare', '-m', 'sh', '-c', script, 'sh', small, databaseOf(home)];
-    const { stdout } = await home.squadThrough(by, 'ls', '--all', '--json');
-    const [refused, after] = stdout.split('code 1\n') as [string, string];
-    expect(JSON.parse(refused)).toMatchObject({
-      error: {
-        code: 'DISK_FULL',
-        message: expect.stringMatching(/damaged.*cannot be rebuilt.*Nothing was deleted/s),
-      },
-    });
-    const [same, files, ...rest] = after.split('\n');
-    expect([same, files]).toEqual(['same', 'filler']);
-    expect(rest.join('\n')).toContain(id);
-    expect(rest.join('\n')).toContain('code 0');
-  },
-  WAIT_TIMEOUT_MS,
-);
+  const by = ['unshare', '-m', 'sh', '-c', script, 'sh', small, databaseOf(home)];
+  const { stdout } = await home.squadThrough(by, 'ls', '--all', '--json');
+  const [refused, after] = stdout.split('code 1\n') as [string, string];
+  expect(JSON.parse(refused)).toMatchObject({
+    error: {
+      code: 'DISK_FULL',
+      message: expect.stringMatching(/damaged.*cannot be rebuilt.*Nothing was deleted/s),
+    },
+  });
+  const [same, files, ...rest] = after.split('\n');
+  expect([same, files]).toEqual(['same', 'filler']);
+  expect(rest.join('\n')).toContain(id);
+  expect(rest.join('\n')).toContain('code 0');
+});
 
-test(
-  'whatever is damaged, in whatever order: every run with a folder is listed, and none runs twice',
-  async () => {
-    const home = await openHome();
-    const random = createRandom(20_261_116);
-    const ids: string[] = [];
-    for (let round = 0; round < 6; round++) {
-      const tags = [`a${round}`, `b${round}`];
-      ids.push(
-        ...(await ask(
-          home,
-          tags.map(tag => ['plain', `${tag} lines 3 0.02 0`]),
-        )),
-      );
-      if (random.chance(0.5)) await endOf(home, ids.at(-1)!);
-      if (random.chance(0.3)) await home.squad('hub', 'stop');
-      else await home.killHub();
-      const what = damageSomething(home, random);
-      const { runs } = await list(home);
-      const listed = new Set(runs.map(run => run.id));
+test('whatever is damaged, in whatever order: every run with a folder is listed, and none runs twice', {
+  tags: ['D10'],
+  timeout: 4 * WAIT_TIMEOUT_MS,
+}, async () => {
+  const home = await openHome();
+  const random = createRandom(20_261_116);
+  const ids: string[] = [];
+  for (let round = 0; round < 6; round++) {
+    const tags = [`a${round}`, `b${round}`];
+    ids.push(
+      ...(await ask(
+        home,
+        tags.map(tag => ['plain', `${tag} lines 3 0.02 0`]),
+      )),
+    );
+    if (random.chance(0.5)) await endOf(home, ids.at(-1)!);
+    if (random.chance(0.3)) await home.squad('hub', 'stop');
+    else await home.killHub();
+    const what = damageSomething(home, random);
+    const { runs } = await list(home);
+    const listed = new Set(runs.map(run => run.id));
+    expect(
+      ids.filter(id => !listed.has(id)),
+      `round ${round}: ${what}`,
+    ).toEqual([]);
+    for (const id of ids) expect(await endOf(home, id), what).toMatchObject({ run: { status: 'completed' } });
+    for (const tag of tags)
       expect(
-        ids.filter(id => !listed.has(id)),
-        `round ${round}: ${what}`,
-      ).toEqual([]);
-      for (const id of ids)
-        expect(await endOf(home, id), what).toMatchObject({ run: { status: 'completed' } });
-      for (const tag of tags)
-        expect(
-          sideOf(home, tag).filter(line => line.startsWith('start')),
-          what,
-        ).toHaveLength(1);
-    }
-  },
-  4 * WAIT_TIMEOUT_MS,
-);
+        sideOf(home, tag).filter(line => line.startsWith('start')),
+        what,
+      ).toHaveLength(1);
+  }
+});
 
 /** Whole pages, lengths and files: bytes changed within a value are beyond what SQLite can see. */
 function damageSomething(home: FaultHome, random: Random): string {

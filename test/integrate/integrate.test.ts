@@ -22,7 +22,7 @@ const merged = async () =>
     ...body,
   }));
 
-test('what was shown is merged, one commit for each run, and told as events', async () => {
+test('what was shown is merged, one commit for each run, and told as events', { tags: ['F6'] }, async () => {
   const [x, y] = [await fixture.run({ 'x file.txt': 'x\n' }), await fixture.run({ 'y.txt': 'y\n' })];
   const before = fixture.tip();
   const plan = await fixture.plan(integrator);
@@ -187,7 +187,7 @@ test('conflicting branches are named with their files; least overlap is merged f
 });
 
 describe('nothing is merged', () => {
-  test('when the target has moved since the plan', async () => {
+  test('when the target has moved since the plan', { tags: ['F6'] }, async () => {
     await fixture.run({ 'x.txt': 'x\n' });
     const plan = await fixture.plan(integrator);
     fixture.repo.write('b.txt', 'b\n');

@@ -76,14 +76,18 @@ const ENDLESS: [string, string, RegExp, number, (r: ServerResponse, p: StrangePr
   ],
 ];
 
-test.each(ENDLESS)('%s that does not end is stopped', async (_, code, told, most, answer) => {
-  await using agent = await TalkingAgent.start();
-  await using provider = await startStrangeProvider(answer);
-  const { end } = await agent.ask('anthropic', 'hello', { model: { baseUrl: provider.url } });
-  expect(end).toMatchObject({ ok: false, code, error: expect.stringMatching(told) });
-  await provider.left;
-  expect(provider.sent).toBeLessThan(most + UNDER_WAY);
-});
+test.each(ENDLESS)(
+  '%s that does not end is stopped',
+  { tags: ['E10'] },
+  async (_, code, told, most, answer) => {
+    await using agent = await TalkingAgent.start();
+    await using provider = await startStrangeProvider(answer);
+    const { end } = await agent.ask('anthropic', 'hello', { model: { baseUrl: provider.url } });
+    expect(end).toMatchObject({ ok: false, code, error: expect.stringMatching(told) });
+    await provider.left;
+    expect(provider.sent).toBeLessThan(most + UNDER_WAY);
+  },
+);
 
 const longestLine = (stdout: string): number =>
   Math.max(...stdout.split('\n').map(line => Buffer.byteLength(line)));
@@ -124,6 +128,7 @@ test('a tool result longer than a line is cut only in the conversation', async (
 
 test.each(WIRES)(
   '%s: an answer of almost the limit arrives whole, one above it is refused by name',
+  { tags: ['E10'] },
   async type => {
     await using agent = await TalkingAgent.start();
     const whole = await agent.ask(type, mock([{ bytes: 4 * MIB - 1000 }]));

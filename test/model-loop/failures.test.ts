@@ -13,7 +13,7 @@ describe.each(WIRES)('%s', type => {
     [403, 'ENGINE_NOT_LOGGED_IN'],
     [429, 'ENGINE_RATE_LIMITED'],
     [500, 'ENGINE_FAILED'],
-  ] as const)('an error %d is reported at once, unchanged', async (status, code) => {
+  ] as const)('an error %d is reported at once, unchanged', { tags: ['E10'] }, async (status, code) => {
     await using agent = await TalkingAgent.start();
     const { end, exit, stdout, stderr } = await agent.ask(type, mock([{ status }]));
     expect(end).toMatchObject({ ok: false, code });
@@ -43,7 +43,7 @@ describe.each(WIRES)('%s', type => {
     expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
   });
 
-  test('an interrupted or unreadable answer is a failure', async () => {
+  test('an interrupted or unreadable answer is a failure', { tags: ['E10'] }, async () => {
     await using agent = await TalkingAgent.start();
     const text = 'word '.repeat(200);
     const steps: [Step, RegExp][] = [
@@ -71,6 +71,7 @@ describe.each(WIRES)('%s', type => {
 
   test.each(['headers', 'stream'] as const)(
     'told to stop while the model is silent (%s), it stops',
+    { tags: ['E10'] },
     async hang => {
       await using agent = await TalkingAgent.start();
       const { child, ended } = agent.begin(type, mock([{ hang }]));
@@ -108,7 +109,7 @@ test('the error names a provider that Cannot reach Squad', async () => {
   expect(end!.error).toContain('ECONNREFUSED');
 });
 
-test('a key that the provider repeats is redacted', async () => {
+test('a key that the provider repeats is redacted', { tags: ['E10'] }, async () => {
   await using agent = await TalkingAgent.start();
   const server = createServer(({ headers }, response) => {
     response.writeHead(401, { 'content-type': 'application/json' });
@@ -156,19 +157,23 @@ test.each([
     end: { ok: false, error: expect.stringMatching(/^The agent lost its tools\. Cannot reach Squad/) },
   },
   { endsWithHub: false, asked: 2, end: { ok: true, answer: 'without it' } },
-])('the hub is lost during a call: endsWithHub $endsWithHub', async ({ endsWithHub, asked, end }) => {
-  await using agent = await TalkingAgent.start();
-  await using endpoint = await startToolEndpoint([
-    { name: 'lose', answer: (_, response) => void response.destroy() },
-  ]);
-  const { url, token } = endpoint;
-  const told = await agent.ask('anthropic', mock([{ call: 'lose' }, { text: 'without it' }]), {
-    endpoint: { url, token },
-    endsWithHub,
-  });
-  expect(told.end).toMatchObject(end);
-  expect(agent.model.requests).toHaveLength(asked);
-});
+])(
+  'the hub is lost during a call: endsWithHub $endsWithHub',
+  { tags: ['E10'] },
+  async ({ endsWithHub, asked, end }) => {
+    await using agent = await TalkingAgent.start();
+    await using endpoint = await startToolEndpoint([
+      { name: 'lose', answer: (_, response) => void response.destroy() },
+    ]);
+    const { url, token } = endpoint;
+    const told = await agent.ask('anthropic', mock([{ call: 'lose' }, { text: 'without it' }]), {
+      endpoint: { url, token },
+      endsWithHub,
+    });
+    expect(told.end).toMatchObject(end);
+    expect(agent.model.requests).toHaveLength(asked);
+  },
+);
 
 test('if the tools cannot be listed, the agent ends before it asks the model', async () => {
   await using agent = await TalkingAgent.start();

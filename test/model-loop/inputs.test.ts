@@ -14,38 +14,50 @@ const PDF = Buffer.from('%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Roo
 const MIB = 1024 * 1024;
 const hashOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test.each(WIRES)('%s: a text and an image join the prompt, whatever they are called', async type => {
-  await using agent = await TalkingAgent.start();
-  agent.write('notes.bin', 'Zürich\n');
-  const picture = agent.write('picture.txt', PNG);
-  const { end, messages } = await agent.ask(type, `Look ${mock([{ text: 'seen' }])}`, {
-    inputs: ['notes.bin', picture],
-  });
-  expect(end).toMatchObject({ ok: true, answer: 'seen' });
-  const { body } = agent.model.requests[0]!;
-  expect(body).toContain('Zürich');
-  expect(body).toContain('notes.bin');
-  expect(body).toContain('image/png');
-  expect(body).toContain(PNG.toString('base64'));
-  expect(messages[0]!.content).toMatchObject([
-    { type: 'file', name: 'notes.bin', mediaType: 'text/plain', bytes: 8 },
-    { type: 'file', name: picture, mediaType: 'image/png', bytes: PNG.length, sha256: hashOf(PNG) },
-    { type: 'text' },
-  ]);
-});
+test.each(WIRES)(
+  '%s: a text and an image join the prompt, whatever they are called',
+  { tags: ['E2'] },
+  async type => {
+    await using agent = await TalkingAgent.start();
+    agent.write('notes.bin', 'Zürich\n');
+    const picture = agent.write('picture.txt', PNG);
+    const { end, messages } = await agent.ask(type, `Look ${mock([{ text: 'seen' }])}`, {
+      inputs: ['notes.bin', picture],
+    });
+    expect(end).toMatchObject({ ok: true, answer: 'seen' });
+    const { body } = agent.model.requests[0]!;
+    expect(body).toContain('Zürich');
+    expect(body).toContain('notes.bin');
+    expect(body).toContain('image/png');
+    expect(body).toContain(PNG.toString('base64'));
+    expect(messages[0]!.content).toMatchObject([
+      { type: 'file', name: 'notes.bin', mediaType: 'text/plain', bytes: 8 },
+      { type: 'file', name: picture, mediaType: 'image/png', bytes: PNG.length, sha256: hashOf(PNG) },
+      { type: 'text' },
+    ]);
+  },
+);
 
-test.each(['anthropic', 'responses', 'google'] as const)('%s: a PDF joins the prompt', async type => {
-  await using agent = await TalkingAgent.start();
-  // Of every length after the last whole group of three, and longer than it is read at once.
-  const files = [PDF, Buffer.concat([PDF, randomBytes(300_001)]), Buffer.concat([PDF, randomBytes(300_002)])];
-  const inputs = files.map((file, at) => agent.write(`${at}.pdf`, file));
-  const { end } = await agent.ask(type, `Zürich ${mock([{ text: 'read' }])}`, { inputs });
-  expect(end).toMatchObject({ ok: true, answer: 'read' });
-  for (const file of files) expect(agent.model.requests[0]!.body).toContain(file.toString('base64'));
-  expect(agent.model.requests[0]!.body).not.toContain('SquadInput');
-});
+test.each(['anthropic', 'responses', 'google'] as const)(
+  '%s: a PDF joins the prompt',
+  { tags: ['E2'] },
+  async type => {
+    await using agent = await TalkingAgent.start();
+    // Of every length after the last whole group of three, and longer than it is read at once.
+    const files = [
+      PDF,
+      Buffer.concat([PDF, randomBytes(300_001)]),
+      Buffer.concat([PDF, randomBytes(300_002)]),
+    ];
+    const inputs = files.map((file, at) => agent.write(`${at}.pdf`, file));
+    const { end } = await agent.ask(type, `Zürich ${mock([{ text: 'read' }])}`, { inputs });
+    expect(end).toMatchObject({ ok: true, answer: 'read' });
+    for (const file of files) expect(agent.model.requests[0]!.body).toContain(file.toString('base64'));
+    expect(agent.model.requests[0]!.body).not.toContain('SquadInput');
+  },
+);
 
-test('files of a chat are stored with it and sent again when it continues', async () => {
+test('files of a chat are stored with it and sent again when it continues', { tags: ['E2'] }, async () => {
   await using agent = await TalkingAgent.start();
   const large = Buffer.concat([PDF, randomBytes(400_000)]);
   const inputs = [agent.write('a.pdf', large)];
@@ -59,7 +71,7 @@ test('files of a chat are stored with it and sent again when it continues', asyn
   expect(agent.model.requests[1]!.body).toContain(large.toString('base64'));
 });
 
-test('the error names every unsupported file, and none is used', async () => {
+test('the error names every unsupported file, and none is used', { tags: ['E2'] }, async () => {
   await using agent = await TalkingAgent.start();
   mkdirSync(join(agent.cwd, 'folder'));
   const inputs = [agent.write('good.pdf', PDF), 'folder', 'missing.txt', agent.write('bad.bin', '\0')];
@@ -74,7 +86,9 @@ test('the error names every unsupported file, and none is used', async () => {
   expect(agent.model.requests).toEqual([]);
 });
 
-test('an unsupported file is an error that says what to do, and the model is not asked', async () => {
+test('an unsupported file is an error that says what to do, and the model is not asked', {
+  tags: ['E2'],
+}, async () => {
   await using agent = await TalkingAgent.start();
   mkdirSync(join(agent.cwd, 'folder'));
   const large = agent.write('large', PDF);
@@ -108,7 +122,7 @@ test('an unsupported file is an error that says what to do, and the model is not
   expect(agent.model.requests).toEqual([]);
 });
 
-test('files that are small enough alone may be too large together', async () => {
+test('files that are small enough alone may be too large together', { tags: ['E2'] }, async () => {
   await using agent = await TalkingAgent.start();
   const half = agent.write('half.pdf', Buffer.concat([PDF, Buffer.alloc(20 * MIB, ' ')]));
   const { end } = await agent.ask('anthropic', 'hello', { inputs: [half, half] });

@@ -57,7 +57,7 @@ const end = (spawn_id: string): Promise<RunResult> =>
 const turnFolder = (run: string) => join(squad.home, 'runs', run, 'turn-1');
 
 describe.each(WIRES)('%s', type => {
-  test('a run uses a real server of the workspace and answers by the schema', async () => {
+  test('a run uses a real server of the workspace and answers by the schema', { tags: ['E3'] }, async () => {
     const tag = `sum of ${type}`;
     const steps = [
       { text: 'I add.', call: 'sums__add', arguments: { a: 19, b: 23 }, usage: { input: 50, output: 5 } },
@@ -114,7 +114,7 @@ test('a reply continues the chat', async () => {
   expect(model.first('replied')!.turns.map(({ by }) => by)).toEqual(['user', 'model', 'user']);
 });
 
-test('an answer that violates the schema fails the run', async () => {
+test('an answer that violates the schema fails the run', { tags: ['E4'] }, async () => {
   const steps = [{ call: 'final_answer', arguments: { sum: 'many' } }];
   const { spawn_id } = await begin('openai/model-1', steps, { structured_output: 'sum.json' });
   expect(await end(spawn_id)).toMatchObject({ success: false, error: { code: 'OUTPUT_MISMATCH' } });
@@ -128,13 +128,28 @@ test("the run's error names the provider that refused", async () => {
   });
 });
 
-test.each(['headers', 'stream'] as const)('a model that hangs (%s) is ended at the deadline', async hang => {
-  const task = `Do it ${mock([{ hang }])}`;
-  const { runIds } = await squad.json<{ runIds: string[] }>([
-    ...['run', '-d', '--engine', 'native', '--model', 'anthropic/model-1', '--timeout', '2s', 'coder', task],
-  ]);
-  expect(await end(runIds[0]!)).toMatchObject({ success: false, status: 'timeout' });
-});
+test.each(['headers', 'stream'] as const)(
+  'a model that hangs (%s) is ended at the deadline',
+  { tags: ['E10'] },
+  async hang => {
+    const task = `Do it ${mock([{ hang }])}`;
+    const { runIds } = await squad.json<{ runIds: string[] }>([
+      ...[
+        'run',
+        '-d',
+        '--engine',
+        'native',
+        '--model',
+        'anthropic/model-1',
+        '--timeout',
+        '2s',
+        'coder',
+        task,
+      ],
+    ]);
+    expect(await end(runIds[0]!)).toMatchObject({ success: false, status: 'timeout' });
+  },
+);
 
 test('a run cancelled in the middle of a turn leaves no process', async () => {
   const tag = 'cancelled';
@@ -172,7 +187,7 @@ describe('refused before anything starts', () => {
   });
 });
 
-test('without any engine, native is suggested but not chosen', async () => {
+test('without any engine, native is suggested but not chosen', { tags: ['E3'] }, async () => {
   await using other = new TestSquad({ ANTHROPIC_API_KEY: KEY });
   const { code, stderr } = await other.run(['run', 'coder', 'Do it']);
   expect(code).toBe(2);

@@ -55,6 +55,7 @@ const STRANGE: Record<string, [answer: unknown[], told: RegExp]> = {
 describe.each(WIRES)('%s', type => {
   test.each(Object.entries(STRANGE))(
     '%s is reported in plain words',
+    { tags: ['E10'] },
     async (_, [[status, headers, body], told]) => {
       await using agent = await TalkingAgent.start();
       await using provider = await startStrangeProvider(response => send(response, status, headers, body));
@@ -67,7 +68,7 @@ describe.each(WIRES)('%s', type => {
     },
   );
 
-  test('an error in the middle of the stream is reported with its kind', async () => {
+  test('an error in the middle of the stream is reported with its kind', { tags: ['E10'] }, async () => {
     await using agent = await TalkingAgent.start();
     const [frame, code, told] = ERRORS[type];
     await using provider = await startStrangeProvider(response => send(response, ...events(frame)));
@@ -118,6 +119,7 @@ const UNREADABLE: [string, (key: string) => string][] = [
 
 test.each(WIRES.flatMap(type => UNREADABLE.map(strange => [type, ...strange] as const)))(
   '%s: a key of thousands of characters that comes back %s does not come out, nor a part of it',
+  { tags: ['E10'] },
   async (type, _, body) => {
     await using agent = await TalkingAgent.start();
     const key = Array.from({ length: 220 }, (_, at) => `k${at}-abcdefg`).join('.');
@@ -145,15 +147,19 @@ const UNENDING: [string, number, string, RegExp][] = [
   ['a page', 200, '<h1>Sign in</h1>', /instead of an event stream: “<h1>Sign in<\/h1>”/],
 ];
 
-test.each(UNENDING)('%s after which the connection is left open is told', async (_, status, body, told) => {
-  await using agent = await TalkingAgent.start();
-  await using provider = await startStrangeProvider(response => {
-    response.writeHead(status, { 'content-type': 'application/json' }).write(body);
-  });
-  const { end } = await ask(agent, 'openai', provider.url);
-  expect(end).toMatchObject({ ok: false, error: expect.stringMatching(told) });
-  await provider.left;
-});
+test.each(UNENDING)(
+  '%s after which the connection is left open is told',
+  { tags: ['E10'] },
+  async (_, status, body, told) => {
+    await using agent = await TalkingAgent.start();
+    await using provider = await startStrangeProvider(response => {
+      response.writeHead(status, { 'content-type': 'application/json' }).write(body);
+    });
+    const { end } = await ask(agent, 'openai', provider.url);
+    expect(end).toMatchObject({ ok: false, error: expect.stringMatching(told) });
+    await provider.left;
+  },
+);
 
 test('an event stream with another content type is accepted byte by byte', async () => {
   await using agent = await TalkingAgent.start();
@@ -184,18 +190,22 @@ const ASKED: Record<ModelType, string> = {
   google: `/v1/models/model-1:streamGenerateContent?${QUERY}&alt=sse`,
 };
 
-test.each(WIRES)('%s: a query in its address goes along with every request, and is not told', async type => {
-  await using agent = await TalkingAgent.start();
-  let asked: string | undefined;
-  await using provider = await startStrangeProvider(response => {
-    asked = response.req.url;
-    send(response, 500, {}, 'no');
-  });
-  const { end, stdout } = await ask(agent, type, `${provider.url}/v1/?${QUERY}#top`);
-  expect(asked).toBe(ASKED[type]);
-  expect(end!.error).toBe(`model-1 (${type}, ${provider.url}/v1) answered 500: “no”`);
-  expect(stdout).not.toMatch(/2025-01|value/);
-});
+test.each(WIRES)(
+  '%s: a query in its address goes along with every request, and is not told',
+  { tags: ['E3'] },
+  async type => {
+    await using agent = await TalkingAgent.start();
+    let asked: string | undefined;
+    await using provider = await startStrangeProvider(response => {
+      asked = response.req.url;
+      send(response, 500, {}, 'no');
+    });
+    const { end, stdout } = await ask(agent, type, `${provider.url}/v1/?${QUERY}#top`);
+    expect(asked).toBe(ASKED[type]);
+    expect(end!.error).toBe(`model-1 (${type}, ${provider.url}/v1) answered 500: “no”`);
+    expect(stdout).not.toMatch(/2025-01|value/);
+  },
+);
 
 const ask = (agent: TalkingAgent, type: ModelType, baseUrl: string) =>
   agent.ask(type, 'hello', { model: { baseUrl } });

@@ -22,7 +22,7 @@ const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 describe.each(WIRES)('%s', type => {
-  test('a text answer; the key is sent where the provider expects it', async () => {
+  test('a text answer; the key is sent where the provider expects it', { tags: ['E3'] }, async () => {
     await using agent = await TalkingAgent.start();
     const steps = mock([{ text: 'Grüße,\nthe answer 🙂', usage: { input: 100, output: 20, cached: 40 } }]);
     const { end, lines, messages, exit, stdout, stderr } = await agent.ask(type, `Say it ${steps}`, {
@@ -65,7 +65,9 @@ describe.each(WIRES)('%s', type => {
       expect(headers).not.toHaveProperty(name);
   });
 
-  test('tools of all list pages are called in parallel, and their results go back to the model', async () => {
+  test('tools of all list pages are called in parallel, and their results go back to the model', {
+    tags: ['E3'],
+  }, async () => {
     await using agent = await TalkingAgent.start();
     let release: (() => void) | undefined;
     const both = new Promise<void>(resolve => {
@@ -109,7 +111,9 @@ describe.each(WIRES)('%s', type => {
     ]);
   });
 
-  test('an unknown tool, invalid arguments and a failing tool are reported to the model, which continues', async () => {
+  test('an unknown tool, invalid arguments and a failing tool are reported to the model, which continues', {
+    tags: ['E10'],
+  }, async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([
       { name: 'look', answer: () => ({ ...said('the disk is full'), isError: true }) },
@@ -137,7 +141,9 @@ describe.each(WIRES)('%s', type => {
     expect(stderr).toBe('');
   });
 
-  test('final_answer ends the conversation with a value; together with other calls it is refused and they are run', async () => {
+  test('final_answer ends the conversation with a value; together with other calls it is refused and they are run', {
+    tags: ['E4'],
+  }, async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const outputSchema = {
@@ -184,7 +190,9 @@ describe.each(WIRES)('%s', type => {
     expect(endpoint.calls).toEqual([]);
   });
 
-  test('text instead of final_answer, or a final_answer that is not an object, is a mismatch', async () => {
+  test('text instead of final_answer, or a final_answer that is not an object, is a mismatch', {
+    tags: ['E4'],
+  }, async () => {
     await using agent = await TalkingAgent.start();
     const outputSchema = { type: 'object', properties: { verdict: { type: 'string' } } };
     const words = await agent.ask(type, mock([{ text: '{"verdict":"fine"}' }]), { outputSchema });
@@ -197,7 +205,9 @@ describe.each(WIRES)('%s', type => {
     });
   });
 
-  test('a model that never finishes is stopped, and its last calls are not run', async () => {
+  test('a model that never finishes is stopped, and its last calls are not run', {
+    tags: ['E10'],
+  }, async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const steps = mock(Array.from({ length: 9 }, () => ({ call: 'look' })));
@@ -255,7 +265,7 @@ describe.each(WIRES)('%s', type => {
     expect(agent.model.requests[1]!.body.includes(SIGNATURE)).toBe(type !== 'openai');
   });
 
-  test('a chat continues where it ended', async () => {
+  test('a chat continues where it ended', { tags: ['E3'] }, async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
     const first = await agent.ask(type, `Remember blue ${mock([{ call: 'look' }, { text: 'noted' }])}`, {

@@ -36,7 +36,7 @@ it.each(['planner', 'coder', 'reviewer'])('the %s has what the guide says, and n
   expect(said.slack__slack_get_channel_history).toContain('Ship it on Friday');
 });
 
-it('nobody writes to another channel', async () => {
+it('nobody writes to another channel', { tags: ['B12'] }, async () => {
   const post = (args: object) => ({
     method: 'tools/call',
     params: { name: 'slack__slack_post_message', arguments: { text: 'Hello', ...args } },

@@ -82,7 +82,7 @@ it('what looks like reading does not write either, whoever asks for it through t
   expect(await asOwner('SELECT item FROM orders WHERE id = 1')).toEqual([{ item: 'bicycle' }]);
 });
 
-it('the user for reading could not write if it were let', async () => {
+it('the user for reading could not write if it were let', { tags: ['B12'] }, async () => {
   await expect(asOwner("SET ROLE squad_read; INSERT INTO orders VALUES (3, 'x')")).rejects.toThrow(
     'permission denied',
   );

@@ -54,54 +54,58 @@ async function call(
 }
 
 describe('with a hostile server beside an honest one', () => {
-  it.concurrent.each(Object.entries(BEHAVIOURS))('%s: only it suffers', async (name, behaviour) => {
-    const { comesUp, call: expected } = behaviour;
-    const pidsFile = join(folder, name);
-    const env = { SECRET: variable('SECRET'), PIDS_FILE: pidsFile };
-    const bad = hostileBlock(name, { env, timeout: patienceWith(behaviour) });
-    const config = { servers: { bad, good: echoBlock() }, shared: ['bad', 'good'] };
-    await using fixture = realGateway(config, { SECRET });
-    const run = fixture.run();
-    fixture.gateway.prepare(run);
-    const view = fixture.view(run);
+  it.concurrent.each(Object.entries(BEHAVIOURS))(
+    '%s: only it suffers',
+    { tags: ['R13', 'R31'] },
+    async (name, behaviour) => {
+      const { comesUp, call: expected } = behaviour;
+      const pidsFile = join(folder, name);
+      const env = { SECRET: variable('SECRET'), PIDS_FILE: pidsFile };
+      const bad = hostileBlock(name, { env, timeout: patienceWith(behaviour) });
+      const config = { servers: { bad, good: echoBlock() }, shared: ['bad', 'good'] };
+      await using fixture = realGateway(config, { SECRET });
+      const run = fixture.run();
+      fixture.gateway.prepare(run);
+      const view = fixture.view(run);
 
-    // A first list does not wait for ever for those that are slow to start; the honest one is not made to wait by the other.
-    expect((await view.tools()).map(tool => tool.name)).toContain('good__echo');
-    const listed = await until('what comes up is listed', async () => {
-      const tools = await view.tools();
-      return (!comesUp || tools.some(tool => tool.name === 'bad__echo')) && tools;
-    });
-    const names = listed.map(tool => tool.name);
-    expect(names.includes('bad__echo')).toBe(comesUp);
-    expect(names.filter(each => !/^(bad|good)__[A-Za-z0-9_-]{0,46}$/.test(each))).toEqual([]);
-    expect(new Set(names).size).toBe(names.length);
-    const descriptions = listed.map(({ description = '' }) => String(description));
-    expect(descriptions.filter(words => INVISIBLE.test(words) || words.length > 20_000)).toEqual([]);
+      // A first list does not wait for ever for those that are slow to start; the honest one is not made to wait by the other.
+      expect((await view.tools()).map(tool => tool.name)).toContain('good__echo');
+      const listed = await until('what comes up is listed', async () => {
+        const tools = await view.tools();
+        return (!comesUp || tools.some(tool => tool.name === 'bad__echo')) && tools;
+      });
+      const names = listed.map(tool => tool.name);
+      expect(names.includes('bad__echo')).toBe(comesUp);
+      expect(names.filter(each => !/^(bad|good)__[A-Za-z0-9_-]{0,46}$/.test(each))).toEqual([]);
+      expect(new Set(names).size).toBe(names.length);
+      const descriptions = listed.map(({ description = '' }) => String(description));
+      expect(descriptions.filter(words => INVISIBLE.test(words) || words.length > 20_000)).toEqual([]);
 
-    const [hostile, ...honest] = await Promise.all([
-      comesUp ? call(view, 'bad__echo', 'n-1') : null,
-      ...Array.from({ length: 5 }, (_, at) => call(view, 'good__echo', `honest ${at}`)),
-    ]);
-    expect(honest.map(({ outcome }) => outcome)).toEqual(Array(5).fill('result'));
-    if (hostile)
-      expect([hostile.outcome, hostile.said.slice(0, 300)]).toEqual([expected, expect.any(String)]);
-    expect((await call(view, 'good__echo', 'after')).outcome).toBe('result');
+      const [hostile, ...honest] = await Promise.all([
+        comesUp ? call(view, 'bad__echo', 'n-1') : null,
+        ...Array.from({ length: 5 }, (_, at) => call(view, 'good__echo', `honest ${at}`)),
+      ]);
+      expect(honest.map(({ outcome }) => outcome)).toEqual(Array(5).fill('result'));
+      if (hostile)
+        expect([hostile.outcome, hostile.said.slice(0, 300)]).toEqual([expected, expect.any(String)]);
+      expect((await call(view, 'good__echo', 'after')).outcome).toBe('result');
 
-    const statuses = await fixture.gateway.status(null);
-    expect(statuses.find(({ server }) => server === 'good')).toMatchObject({ health: 'up', failures: 0 });
-    const { audit, warnings, pins, log } = fixture;
-    const written = plain(
-      JSON.stringify([listed, hostile, statuses, audit, warnings, log, [...pins.values()]]),
-    );
-    for (const form of Object.values(FORMS)) expect(written).not.toContain(plain(form(SECRET)));
+      const statuses = await fixture.gateway.status(null);
+      expect(statuses.find(({ server }) => server === 'good')).toMatchObject({ health: 'up', failures: 0 });
+      const { audit, warnings, pins, log } = fixture;
+      const written = plain(
+        JSON.stringify([listed, hostile, statuses, audit, warnings, log, [...pins.values()]]),
+      );
+      for (const form of Object.values(FORMS)) expect(written).not.toContain(plain(form(SECRET)));
 
-    const pids = [
-      ...statuses.flatMap(({ pid }) => pid ?? []),
-      ...(existsSync(pidsFile) ? readFileSync(pidsFile, 'utf8').trim().split('\n').map(Number) : []),
-    ];
-    await fixture.gateway.close();
-    await until('nothing of it is left', () => pids.every(pid => !isAlive(pid)));
-  });
+      const pids = [
+        ...statuses.flatMap(({ pid }) => pid ?? []),
+        ...(existsSync(pidsFile) ? readFileSync(pidsFile, 'utf8').trim().split('\n').map(Number) : []),
+      ];
+      await fixture.gateway.close();
+      await until('nothing of it is left', () => pids.every(pid => !isAlive(pid)));
+    },
+  );
 });
 
 it('an answer that is too large fails its call alone, and speaks against nobody', async () => {
@@ -119,7 +123,10 @@ it('an answer that is too large fails its call alone, and speaks against nobody'
   expect(fixture.audit.map(({ outcome }) => outcome)).toContain('protocol_error');
 });
 
-it('what nobody asked for is thrown away and counted', { timeout: figureTimeout(60_000) }, async () => {
+it('what nobody asked for is thrown away and counted', {
+  tags: ['R9'],
+  timeout: figureTimeout(60_000),
+}, async () => {
   await using fixture = realGateway({ servers: { bad: hostileBlock('unasked') }, shared: ['bad'] });
   const agents = Array.from({ length: 10 }, () => {
     const delivered: unknown[] = [];
@@ -197,30 +204,34 @@ describe('a server that changes what it offers', () => {
     ['changes-annotation', ['bad__echo'], ['read']],
     ['renames-a-tool', ['bad__echo'], ['read_file']],
     ['reorders', ['bad__echo', 'bad__read'], []],
-  ])('%s: what is new or another waits for approval, the rest stays', async (name, stay, wait) => {
-    await using fixture = realGateway({ servers: { bad: hostileBlock(`${name}-told`) }, shared: ['bad'] });
-    const { gateway, workspace } = fixture;
-    const run = fixture.run();
-    gateway.prepare(run);
-    const view = fixture.view(run);
-    const listed = async () => (await view.tools()).map(tool => tool.name);
-    expect(await listed()).toEqual(['bad__echo', 'bad__read']);
+  ])(
+    '%s: what is new or another waits for approval, the rest stays',
+    { tags: ['rug-pull'] },
+    async (name, stay, wait) => {
+      await using fixture = realGateway({ servers: { bad: hostileBlock(`${name}-told`) }, shared: ['bad'] });
+      const { gateway, workspace } = fixture;
+      const run = fixture.run();
+      gateway.prepare(run);
+      const view = fixture.view(run);
+      const listed = async () => (await view.tools()).map(tool => tool.name);
+      expect(await listed()).toEqual(['bad__echo', 'bad__read']);
 
-    expect((await call(view, 'bad__echo', 'n')).outcome).toBe('result');
-    await until('the change is seen', async () => {
-      const pending = (await gateway.pending(workspace)).map(({ tool }) => tool);
-      return JSON.stringify([await listed(), pending]) === JSON.stringify([stay, wait]);
-    });
-    for (const tool of ['bad__read', ...wait.map(each => `bad__${each}`)].filter(
-      each => !stay.includes(each),
-    ))
-      expect(await view.call(tool, { name: tool, arguments: {} }, plainRequest())).toBe(null);
+      expect((await call(view, 'bad__echo', 'n')).outcome).toBe('result');
+      await until('the change is seen', async () => {
+        const pending = (await gateway.pending(workspace)).map(({ tool }) => tool);
+        return JSON.stringify([await listed(), pending]) === JSON.stringify([stay, wait]);
+      });
+      for (const tool of ['bad__read', ...wait.map(each => `bad__${each}`)].filter(
+        each => !stay.includes(each),
+      ))
+        expect(await view.call(tool, { name: tool, arguments: {} }, plainRequest())).toBe(null);
 
-    await gateway.approve(workspace, {});
-    expect(await gateway.pending(workspace)).toEqual([]);
-    await until('what was approved is there', async () => {
-      const now = await listed();
-      return wait.every(tool => now.includes(`bad__${tool}`));
-    });
-  });
+      await gateway.approve(workspace, {});
+      expect(await gateway.pending(workspace)).toEqual([]);
+      await until('what was approved is there', async () => {
+        const now = await listed();
+        return wait.every(tool => now.includes(`bad__${tool}`));
+      });
+    },
+  );
 });

@@ -34,7 +34,9 @@ const answerOf = async (run: string) => {
 };
 const approval = (question: string) => `call ask_user ${JSON.stringify({ question, kind: 'approval' })}`;
 
-test('a question is answered in the list of runs; the agent goes on with it, and it is said who answered', async () => {
+test('a question is answered in the list of runs; the agent goes on with it, and it is said who answered', {
+  tags: ['F4'],
+}, async () => {
   const run = await startRun(squad, 'Choose', ['ask "Which database?" sqlite postgres']);
   const page = await pages.open('/');
   const row = page.locator(`[data-run=${run}]`);

@@ -46,7 +46,9 @@ const shown = async (run: string) =>
 const ids = (page: Page) =>
   page.locator('.board > li').evaluateAll(rows => rows.map(row => (row as HTMLElement).dataset.run));
 
-test('runs are in the order of who needs somebody, then who failed, works, waits and is done', async () => {
+test('runs are in the order of who needs somebody, then who failed, works, waits and is done', {
+  tags: ['D9'],
+}, async () => {
   const page = await pages.open('/');
   await page.locator('.board > li').nth(49).waitFor();
   expect((await ids(page)).slice(0, 4)).toEqual([runs.asks, runs.failed, runs.works, runs.waits]);

@@ -10,7 +10,9 @@ const runOf = async (run: string) =>
   (await askHub<{ run: { status: string; lineageId: string; task: string } }>(squad, 'show_run', { run }))
     .run;
 
-test('cancelling says its effect and its command first, and does nothing when it is not wanted', async () => {
+test('cancelling says its effect and its command first, and does nothing when it is not wanted', {
+  tags: ['D9'],
+}, async () => {
   const run = await startRun(squad, 'Work on', ['say at it', 'hang']);
   const page = await pages.open('/');
   const row = page.locator(`[data-run=${run}]`);

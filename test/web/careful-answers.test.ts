@@ -33,7 +33,9 @@ const focusRow = async (page: Page, run: string) => {
   return row;
 };
 
-test('an approval with details is not given before they were in sight: its key opens it', async () => {
+test('an approval with details is not given before they were in sight: its key opens it', {
+  tags: ['F4'],
+}, async () => {
   const run = await startRun(squad, 'Drop it', [
     ask({ question: 'May I go on?', kind: 'approval', details: 'drop database prod;' }),
   ]);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await squad.run(['wait', small, large]);
 });
 
-test('comments on lines of an ended run go back to its agent, once', async () => {
+test('comments on lines of an ended run go back to its agent, once', { tags: ['D9'] }, async () => {
   const page = await pages.open(`/r/${small}/changes`);
   await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
   await page.locator('.diff-row', { hasText: 'zwei' }).focus();

@@ -79,37 +79,43 @@ test('a call leads to the run that it started', async () => {
   expect(new URL(page.url()).pathname).toBe(`/r/${child}/conversation`);
 });
 
-test.runIf(HAS_SANDBOX)('shows below a program what it called, as any other call', async () => {
-  subagents.write('programmer', {
-    servers: { echo: ownServer('echo') },
-    more: { defaults: { model: 'main', codeMode: { enabled: true } } },
-  });
-  const program = `await Promise.all(['c-1', 'c-2'].map(nonce => tools.echo__echo({ nonce })));
+test.runIf(HAS_SANDBOX)(
+  'shows below a program what it called, as any other call',
+  { tags: ['E8'] },
+  async () => {
+    subagents.write('programmer', {
+      servers: { echo: ownServer('echo') },
+      more: { defaults: { model: 'main', codeMode: { enabled: true } } },
+    });
+    const program = `await Promise.all(['c-1', 'c-2'].map(nonce => tools.echo__echo({ nonce })));
 try { await tools.echo__count({}) } catch {}`;
-  const steps = [{ call: 'run_program', arguments: { program } }, { text: 'It ran.' }];
-  const client = await subagents.client('programmer');
-  await said(client, client.call('programmer', { prompt: mock(steps, 'programmed') }));
-  await client.close();
-  const programmed = (await subagents.runs()).find(({ task }) => task.includes('"programmed"'))!.id;
-  const page = await open(programmed);
-  await page.getByText('It ran.', { exact: true }).waitFor();
-  expect((await rows(page)).filter(name => name !== 'System')).toEqual(['Prompt', 'Model', 'Model']);
-  const made = page.locator('.said-made');
-  expect(await made.locator(':scope > summary').innerText()).toBe('3 calls in the program, 1 failed');
-  const calls = made.getByRole('list', { name: 'Calls in the program' }).locator('.said-call summary');
-  expect(await calls.allInnerTexts()).toEqual([
-    expect.stringMatching(/^echo__echo .*c-1.* done$/),
-    expect.stringMatching(/^echo__echo .*c-2.* done$/),
-    expect.stringMatching(/^echo__count .* failed$/),
-  ]);
-  await calls.last().click();
-  await made.getByText('COUNT_FILE is not set').waitFor();
-  expect(await seriousFindings(page)).toEqual([]);
-  await page.setViewportSize({ width: 360, height: 740 });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
-});
+    const steps = [{ call: 'run_program', arguments: { program } }, { text: 'It ran.' }];
+    const client = await subagents.client('programmer');
+    await said(client, client.call('programmer', { prompt: mock(steps, 'programmed') }));
+    await client.close();
+    const programmed = (await subagents.runs()).find(({ task }) => task.includes('"programmed"'))!.id;
+    const page = await open(programmed);
+    await page.getByText('It ran.', { exact: true }).waitFor();
+    expect((await rows(page)).filter(name => name !== 'System')).toEqual(['Prompt', 'Model', 'Model']);
+    const made = page.locator('.said-made');
+    expect(await made.locator(':scope > summary').innerText()).toBe('3 calls in the program, 1 failed');
+    const calls = made.getByRole('list', { name: 'Calls in the program' }).locator('.said-call summary');
+    expect(await calls.allInnerTexts()).toEqual([
+      expect.stringMatching(/^echo__echo .*c-1.* done$/),
+      expect.stringMatching(/^echo__echo .*c-2.* done$/),
+      expect.stringMatching(/^echo__count .* failed$/),
+    ]);
+    await calls.last().click();
+    await made.getByText('COUNT_FILE is not set').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  },
+);
 
-test('grows while it is looked at, and is there until the end without a reload', async () => {
+test('grows while it is looked at, and is there until the end without a reload', {
+  tags: ['E8'],
+}, async () => {
   const client = await subagents.client('outer');
   const echo = (nonce: string) => ({
     text: `Now ${nonce}.`,

@@ -40,7 +40,9 @@ test.each(['light', 'dark'] as const)(
   },
 );
 
-test('approving an entry asks first, keeps it as written, and shows the tools it had hidden', async () => {
+test('approving an entry asks first, keeps it as written, and shows the tools it had hidden', {
+  tags: ['B3'],
+}, async () => {
   const page = await opened('light');
   for (const [name, left] of [
     ['ecko/toolRestrictions.coder', 1],

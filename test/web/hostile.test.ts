@@ -157,11 +157,15 @@ const PLACES: [string, () => string, string][] = [
   ['events', () => '/events', '.events li, .events tr'],
 ];
 
-test.each(PLACES)('in %s, no words of an agent are more than words', async (_, path, ready) => {
-  const page = await pages.open(path());
-  await page.locator(ready).first().waitFor();
-  await expectHarmless(page);
-});
+test.each(PLACES)(
+  'in %s, no words of an agent are more than words',
+  { tags: ['html-and-markdown-injection'] },
+  async (_, path, ready) => {
+    const page = await pages.open(path());
+    await page.locator(ready).first().waitFor();
+    await expectHarmless(page);
+  },
+);
 
 let shownIn = 0;
 const WHOLE: [string, () => string, string][] = [
@@ -172,22 +176,28 @@ const WHOLE: [string, () => string, string][] = [
   ['a question', () => `/r/${runs.asks}/activity`, '.asked'],
 ];
 
-test.each(WHOLE)('in %s, nothing hidden in a text is left out', async (_, path, place) => {
-  const page = await pages.open(path());
-  await page.locator(place).first().waitFor();
-  const missing = async () => {
-    const shown = await page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
-    return [...shownLines(HIDDEN), ...XSS.map(visibleText)].filter(
-      line => !shown.includes(line.replaceAll(/\s+/g, '')),
-    );
-  };
-  await expect.poll(missing).toEqual([]);
-  expect(await madeOf(page)).toEqual([]);
-  if (!path().includes('output')) await page.locator('.hidden-warning').first().waitFor();
-  shownIn += 1;
-});
+test.each(WHOLE)(
+  'in %s, nothing hidden in a text is left out',
+  { tags: ['terminal-escapes'] },
+  async (_, path, place) => {
+    const page = await pages.open(path());
+    await page.locator(place).first().waitFor();
+    const missing = async () => {
+      const shown = await page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
+      return [...shownLines(HIDDEN), ...XSS.map(visibleText)].filter(
+        line => !shown.includes(line.replaceAll(/\s+/g, '')),
+      );
+    };
+    await expect.poll(missing).toEqual([]);
+    expect(await madeOf(page)).toEqual([]);
+    if (!path().includes('output')) await page.locator('.hidden-warning').first().waitFor();
+    shownIn += 1;
+  },
+);
 
-test('those were more than a hundred and fifty texts that would be scripts, in every view that shows whole texts', () => {
+test('those were more than a hundred and fifty texts that would be scripts, in every view that shows whole texts', {
+  tags: ['R28', 'html-and-markdown-injection'],
+}, () => {
   expect([XSS.length, new Set(XSS).size]).toEqual([expect.any(Number), XSS.length]);
   expect(XSS.length).toBeGreaterThanOrEqual(150);
   expect(shownIn).toBe(WHOLE.length);
@@ -198,7 +208,9 @@ test('those were more than a hundred and fifty texts that would be scripts, in e
   });
 });
 
-test('in dialogs, in what is said, in the palette and in pickers neither', async () => {
+test('in dialogs, in what is said, in the palette and in pickers neither', {
+  tags: ['html-and-markdown-injection'],
+}, async () => {
   const page = await pages.open('/');
   const row = page.locator(`[data-run=${runs.failed}]`);
   await row.waitFor();

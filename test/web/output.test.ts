@@ -26,7 +26,9 @@ const stdoutOf = (run: string): string => join(squad.home, 'runs', run, 'turn-1'
 const firstLine = async (page: Page) => (await page.locator('.out-line').first().textContent()) ?? '';
 const told = (page: Page) => page.locator('.out-search [role=status]');
 
-test('what an agent writes is there as it writes it, followed until somebody scrolls up, and again when they say so', async () => {
+test('what an agent writes is there as it writes it, followed until somebody scrolls up, and again when they say so', {
+  tags: ['D9'],
+}, async () => {
   const lines = (from: number, count: number) =>
     Array.from({ length: count }, (_, at) => `say step ${from + at} of it`);
   const run = await startRun(squad, 'Live', [
@@ -131,7 +133,9 @@ test('on a narrow screen the bar of views shows the one that is open', async () 
   await expect.poll(isShown).toBe(true);
 });
 
-test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', async () => {
+test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is asked of it', {
+  tags: ['D9'],
+}, async () => {
   const flood = squad.script(
     'flood.sh',
     'awk \'BEGIN{for(i=1;i<=50000;i++)print "flood line " i}\'\nsleep 600',

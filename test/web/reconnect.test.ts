@@ -10,7 +10,9 @@ const pages = usePages(squad);
 const say = (from: number, count: number) =>
   Array.from({ length: count }, (_, at) => `say line-${from + at} of it`);
 
-test('a hub that is killed leaves its page readable; the page of the next one has everything, once', async () => {
+test('a hub that is killed leaves its page readable; the page of the next one has everything, once', {
+  tags: ['D9'],
+}, async () => {
   pages.expectTrouble(
     /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|403|request to/,
   );

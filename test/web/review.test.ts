@@ -31,7 +31,9 @@ const start = () =>
     )}${scriptOf(3, 'report Approved by a person.')}`,
   );
 
-test('a round is sent back, another approved; the coder goes on with each, and rounds stand side by side', async () => {
+test('a round is sent back, another approved; the coder goes on with each, and rounds stand side by side', {
+  tags: ['D9'],
+}, async () => {
   const run = await start();
   const page = await pages.open('/reviews');
   const open = page.locator('.open-review', { hasText: 'Add a retry' });

@@ -65,7 +65,9 @@ test('a worker that a squatter left in the browser does not get the key of the n
   expect(await page.locator('[data-took]').count()).toBe(0);
 });
 
-test('a worker left at the address of the port is gone once the browser has asked the hub there', async () => {
+test('a worker left at the address of the port is gone once the browser has asked the hub there', {
+  tags: ['D9'],
+}, async () => {
   pages.expectTrouble(/./);
   const { port } = new URL(pages.origin);
   await squad.run(['hub', 'stop']);

@@ -42,7 +42,9 @@ const shows = (page: Page, selector: string, text: string | RegExp) =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 
 describe('a squad', () => {
-  test('is a tree that the arrow keys walk, with what each cost alone and with what is below it', async () => {
+  test('is a tree that the arrow keys walk, with what each cost alone and with what is below it', {
+    tags: ['D9'],
+  }, async () => {
     const page = await pages.open(`/s/${squadId}`);
     const rows = page.locator('[role=treeitem]');
     await shows(page, '[role=treeitem]', 'Below');

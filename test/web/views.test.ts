@@ -62,7 +62,7 @@ test('what lies over a view can be used by everybody, too', async () => {
   }
 });
 
-test('light and dark are two looks', async () => {
+test('light and dark are two looks', { tags: ['B7'] }, async () => {
   const page = await pages.open('/');
   const look = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await look();

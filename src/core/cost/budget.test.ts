@@ -50,17 +50,21 @@ test("a day begins at the user's own midnight", () => {
 test.each([
   ['back', '2026-10-24T22:00:00.000Z', 25],
   ['forward', '2026-03-28T23:00:00.000Z', 23],
-])('the day of a budget is one day when summer time sets the clock %s', (way, midnight, hours) => {
-  const program = `
+])(
+  'the day of a budget is one day when summer time sets the clock %s',
+  { tags: ['R23'] },
+  (way, midnight, hours) => {
+    const program = `
     import { startOfDay } from ${JSON.stringify(new URL('./budget.ts', import.meta.url).href)};
     const first = Date.parse(${JSON.stringify(midnight)});
     const starts = Array.from({ length: 4 * 30 }, (_, i) => startOfDay(first + i * 900_000));
     console.log(JSON.stringify({ own: starts.filter(at => at === first).length / 4, next: (starts.at(-1) - first) / 3_600_000 }));`;
-  // In a process of its own: the time zone of this one is the machine's.
-  const out = execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], {
-    env: { TZ: 'Europe/Berlin' },
-    encoding: 'utf8',
-  });
-  expect(JSON.parse(out)).toEqual({ own: hours, next: hours });
-  figure('R23', { reached: 1, of: 1, told: `a day of ${hours} hours, the clock set ${way}` });
-});
+    // In a process of its own: the time zone of this one is the machine's.
+    const out = execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], {
+      env: { TZ: 'Europe/Berlin' },
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(out)).toEqual({ own: hours, next: hours });
+    figure('R23', { reached: 1, of: 1, told: `a day of ${hours} hours, the clock set ${way}` });
+  },
+);

@@ -8,7 +8,7 @@ const prices = {
 };
 
 describe('cost estimated from tokens', () => {
-  test('counts what came from the cache at its own price, and is marked', () => {
+  test('counts what came from the cache at its own price, and is marked', { tags: ['C8'] }, () => {
     expect(withCost(tokens, 'small', prices)).toEqual({ ...tokens, costUsd: 2.4, costIsEstimated: true });
   });
   test('knows a model by its name with a date or a vendor around it, and no other by a name that begins alike', () => {

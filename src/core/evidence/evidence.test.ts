@@ -36,7 +36,7 @@ const seen: Observed = {
   earlier: null,
 };
 
-test('is everything that was seen, and fits its schema', () => {
+test('is everything that was seen, and fits its schema', { tags: ['F1'] }, () => {
   const evidence = evidenceOf(seen);
   expect(Evidence.parse(evidence)).toEqual(evidence);
   expect(evidence).toEqual({

@@ -20,6 +20,7 @@ const decided = (
 };
 
 test('every decision is the one that the objections of the configuration lead to', {
+  tags: ['B3', 'R2'],
   timeout: figureTimeout(60_000),
 }, () => {
   const triples = amountOf(1_000_000);
@@ -52,7 +53,7 @@ test('every decision is the one that the objections of the configuration lead to
   });
 });
 
-test('every rule on arguments decides alone as its objection does', () => {
+test('every rule on arguments decides alone as its objection does', { tags: ['B4'] }, () => {
   const outcomes = { kept: 0, broken: 0 };
   checkProperty(
     fc.property(any.argumentRule, any.args, any.folder, (rule, args, folder) => {
@@ -119,6 +120,7 @@ const edit: fc.Arbitrary<(config: McpConfig, mcp: string[]) => [McpConfig, strin
 );
 
 test('a restriction more, a rule more or a name less never allows anything more', {
+  tags: ['R3', 'failing-open'],
   timeout: figureTimeout(60_000),
 }, () => {
   const edits = amountOf(100_000, 20_000);
@@ -144,6 +146,7 @@ test('a restriction more, a rule more or a name less never allows anything more'
 const withRole = ([config, mcp]: [McpConfig, string[]], role: string | null) => [config, role, mcp] as const;
 
 test('what is listed may be called with some arguments, and what may be called is listed', {
+  tags: ['R2'],
   timeout: figureTimeout(60_000),
 }, () => {
   checkProperty(

@@ -128,7 +128,7 @@ describe('a definition', () => {
     expect(definitionFault(wide(2_000))).toContain('more than 2000');
   });
 
-  test('shows nothing that is not seen, whatever was in it', () => {
+  test('shows nothing that is not seen, whatever was in it', { tags: ['R26', 'tool-poisoning'] }, () => {
     checkProperty(
       fc.property(fc.string({ unit: 'binary', maxLength: 50 }), raw => {
         const clean = String(description(raw));

@@ -63,7 +63,7 @@ const TABLE: [string | null, string[], string[], string[], string[], string[]][]
 const may = (role: string | null, mcp: string[], thing: Pick<Thing, 'kind' | 'server' | 'name'>) =>
   decide(grantsOf(CONFIG, role, mcp), { isApproved: true, ...thing }, { workspaceRoot: '/w' });
 
-test.each(TABLE)('the role %s with %j has exactly its tools', (role, mcp, ...expected) => {
+test.each(TABLE)('the role %s with %j has exactly its tools', { tags: ['B1'] }, (role, mcp, ...expected) => {
   const has = ['files', 'db', 'web', 'off'].map(server =>
     [...TOOLS, 'toString', '*', ''].filter(name => may(role, mcp, { kind: 'tool', server, name }).allowed),
   );

@@ -51,7 +51,9 @@ describe('a name that agents know', () => {
     expect(exposedName('files', 'lire/été')).toBe('files__lire_t__51a297ea');
   });
 
-  test('is no name of an operation of Squad: those have no two underscores', () => {
+  test('is no name of an operation of Squad: those have no two underscores', {
+    tags: ['name-shadowing-and-collisions'],
+  }, () => {
     checkProperty(
       fc.property(server, tool, (id, name) => {
         expect(exposedName(id, name)).toContain('__');
@@ -62,7 +64,9 @@ describe('a name that agents know', () => {
   });
 });
 
-test('of 100,000 pairs each name means one pair, is short and plain, and comes out the same again', () => {
+test('of 100,000 pairs each name means one pair, is short and plain, and comes out the same again', {
+  tags: ['B5', 'R5', 'name-shadowing-and-collisions'],
+}, () => {
   // One in ten is drawn more than once.
   const drawn = fc.sample(fc.tuple(server, tool), { numRuns: 130_000, seed: 20_260 });
   const pairs = [...new Map(drawn.map(pair => [JSON.stringify(pair), pair])).values()].slice(0, 100_000);
@@ -97,7 +101,9 @@ describe('a table of names', () => {
   // A server can name a tool just as another one of its tools comes out.
   const pretender = exposedName('files', long).slice('files__'.length);
 
-  test('gives a name that two would have to neither, and says so', () => {
+  test('gives a name that two would have to neither, and says so', {
+    tags: ['B5', 'name-shadowing-and-collisions'],
+  }, () => {
     const table = new NameTable([
       ['files', long],
       ['files', pretender],
@@ -129,7 +135,7 @@ describe('a table of names', () => {
 });
 
 describe('a URI that agents know', () => {
-  test('leads back to the server and its own URI', () => {
+  test('leads back to the server and its own URI', { tags: ['B5'] }, () => {
     checkProperty(
       fc.property(server, fc.string({ minLength: 1, unit: 'binary' }), (id, uri) => {
         const exposed = exposedUri(id, uri);

@@ -18,7 +18,7 @@ const resolved = (server: Server, variables: Record<string, string> = {}) => {
 };
 
 describe('variables', () => {
-  test('are filled in wherever they count, roots included', () => {
+  test('are filled in wherever they count, roots included', { tags: ['B2'] }, () => {
     const server = local({
       ...{ command: `${v('BIN')}/run`, args: ['--root', v('WORKSPACE_ROOT'), `${v('A')}${v('A')}`] },
       ...{ env: { TOKEN: v('A') }, cwd: `${v('SQUAD_ROOT')}/sub` },
@@ -43,7 +43,7 @@ describe('variables', () => {
     expect(server).toMatchObject({ args: [nasty, 'value-b'] });
   });
 
-  test('that are not set or empty are named, each once, and nothing else is given', () => {
+  test('that are not set or empty are named, each once, and nothing else is given', { tags: ['B2'] }, () => {
     const server = local({ args: [v('A'), v('B'), v('A')], env: { X: v('C'), Y: v('toString') } });
     expect(resolve(server, { B: 'set', C: '' })).toEqual({ missing: ['A', 'C', 'toString'] });
   });

@@ -45,21 +45,25 @@ describe('a client is shown', () => {
     expect(clientForm(item({}), null).message).toBe('An agent asks: Which?');
   });
 
-  test.each(HIDDEN_CASES)('$name in a question, a choice and a field', ({ text, shown }) => {
-    const choices = [`one${text}`, 'two'];
-    const form = clientForm(item({ question: `Q${text}?`, details: `D${text}.`, choices }), null);
-    expect(form.message).toContain(`Q${shown}?\n\nD${shown}.\n\nWarning: This form has `);
-    // The answer is compared with the choice itself; the client shows the name.
-    expect(form.requestedSchema.properties).toMatchObject({
-      answer: { enum: choices, enumNames: [`one${shown}`, 'two'] },
-    });
-    const field = { name: 'n', title: `T${text}.`, description: `E${text}.`, type: 'text' as const };
-    const own = clientForm(item({ fields: [{ ...field, choices: [], isRequired: true }] }), null);
-    expect(own.requestedSchema.properties).toMatchObject({
-      n: { title: `T${shown}.`, description: `E${shown}.` },
-    });
-    expect(own.message).toContain('Warning: This form has ');
-  });
+  test.each(HIDDEN_CASES)(
+    '$name in a question, a choice and a field',
+    { tags: ['terminal-escapes'] },
+    ({ text, shown }) => {
+      const choices = [`one${text}`, 'two'];
+      const form = clientForm(item({ question: `Q${text}?`, details: `D${text}.`, choices }), null);
+      expect(form.message).toContain(`Q${shown}?\n\nD${shown}.\n\nWarning: This form has `);
+      // The answer is compared with the choice itself; the client shows the name.
+      expect(form.requestedSchema.properties).toMatchObject({
+        answer: { enum: choices, enumNames: [`one${shown}`, 'two'] },
+      });
+      const field = { name: 'n', title: `T${text}.`, description: `E${text}.`, type: 'text' as const };
+      const own = clientForm(item({ fields: [{ ...field, choices: [], isRequired: true }] }), null);
+      expect(own.requestedSchema.properties).toMatchObject({
+        n: { title: `T${shown}.`, description: `E${shown}.` },
+      });
+      expect(own.message).toContain('Warning: This form has ');
+    },
+  );
 
   test('a server’s own form, as it would ask for it itself', () => {
     const properties = {

@@ -266,6 +266,7 @@ test.each([
   ['back', -3_600_000],
 ])(
   'a clock that is set an hour %s neither expires a question nor keeps it open for longer',
+  { tags: ['R23'] },
   async (_, by) => {
     const { inbox, time } = await setUp();
     const ask = { run: child, kind: 'approval' as const };

@@ -31,7 +31,9 @@ describe('issues', () => {
     expect(events).toHaveLength(3);
   });
 
-  test('of which one is refused: what is there is told, and asking again goes on from there', async () => {
+  test('of which one is refused: what is there is told, and asking again goes on from there', {
+    tags: ['D4'],
+  }, async () => {
     const { fixture, run } = await planner();
     fixture.github.faults.push(
       { on: /POST .*issues/, does: { first: () => {} } },

@@ -33,7 +33,7 @@ test('the limit of a task comes before the setting, in both directions', () => {
   expect([settle(null), settle(5), settle(1)]).toEqual([1, 3, 0]);
 });
 
-test('at the limit the refusal is word for word what callers know', () => {
+test('at the limit the refusal is word for word what callers know', { tags: ['D5'] }, () => {
   const id = 'run_0123456789' as RunId;
   const refusal = () =>
     refuseBeyondLimit(roundsOf(rounds('needs_work', 'needs_work', 'needs_work'), null, settings), id);

@@ -35,7 +35,7 @@ describe('a pull request', () => {
     expect(fixture.github.pulls[0]?.base).toBe('next');
   });
 
-  test('asked for again brings what is new, and is the same one', async () => {
+  test('asked for again brings what is new, and is the same one', { tags: ['D4'] }, async () => {
     const fixture = await ProposalFixture.open();
     const coder = await fixture.loop.coder();
     await fixture.ask(coder);
@@ -277,6 +277,7 @@ describe('a hub that dies', () => {
 
   test.each(STEPS.map((step, i) => [step, i] as const))(
     "in a coder's pull request, at %s",
+    { tags: ['D4'] },
     async (step, i) => {
       const fixture = await ProposalFixture.open();
       const coder = await fixture.codedWithFeedback();

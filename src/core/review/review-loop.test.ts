@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const code = (expected: string) => expect.objectContaining({ code: expected });
 
 describe('a coder that asks for a review', () => {
-  test('has its work on its branch, a reviewer in a fork of it, and waits', async () => {
+  test('has its work on its branch, a reviewer in a fork of it, and waits', { tags: ['D2'] }, async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { review, reviewer, worktree, sessionName } = await squad.loop.request(coder, {
@@ -62,7 +62,7 @@ describe('a coder that asks for a review', () => {
     expect(await squad.store.reviews({ limit: 9 })).toEqual([]);
   });
 
-  test('finds everything as it was when its reviewer cannot be started', async () => {
+  test('finds everything as it was when its reviewer cannot be started', { tags: ['D2'] }, async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const before = squad.inTree(coder, 'rev-parse', 'HEAD');
@@ -137,7 +137,9 @@ describe('a coder that asks for a review', () => {
 });
 
 describe('feedback', () => {
-  test('is put on the coder’s branch, with everything else there as it was, and begins its next turn', async () => {
+  test('is put on the coder’s branch, with everything else there as it was, and begins its next turn', {
+    tags: ['D3'],
+  }, async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -222,7 +224,7 @@ describe('feedback', () => {
     expect(squad.hasTree(reviewer)).toBe(false);
   });
 
-  test('leaves nothing behind when it cannot be written down', async () => {
+  test('leaves nothing behind when it cannot be written down', { tags: ['D3'] }, async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { review, reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -267,7 +269,7 @@ describe('a review without feedback', () => {
     expect(squad.hasTree(reviewer)).toBe(false);
   });
 
-  test('that takes too long is over, and so is its reviewer', async () => {
+  test('that takes too long is over, and so is its reviewer', { tags: ['D5'] }, async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -314,7 +316,9 @@ describe('the end of a loop', () => {
     expect(events.map(({ body }) => body.type)).toContain('pull_request.opened');
   });
 
-  test('is abandonment after so many reviews in vain: the work is kept, the work trees are not', async () => {
+  test('is abandonment after so many reviews in vain: the work is kept, the work trees are not', {
+    tags: ['D5'],
+  }, async () => {
     const squad = await LoopFixture.open();
     squad.settings = { ...squad.settings, 'review.auto_abandon_after': 2 };
     const coder = await squad.coder();
@@ -390,6 +394,7 @@ test('a work tree of a task that was given up stays while somebody else is at wo
 describe('a hub that dies', () => {
   test.each(['request_review:1', 'request_review:2', 'request_review:3'])(
     'at %s leaves nothing of the review to the next one',
+    { tags: ['D7'] },
     async name => {
       const squad = await LoopFixture.open();
       const coder = await squad.coder();

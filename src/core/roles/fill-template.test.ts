@@ -24,7 +24,7 @@ describe('fillTemplate', () => {
     },
   );
 
-  it('takes any text as it is', () => {
+  it('takes any text as it is', { tags: ['template-injection'] }, () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), text => {
         const who = `x${text.replaceAll('\0', '')}`;

@@ -9,19 +9,19 @@ const footer =
   'Do not pretend the task succeeded.';
 
 describe('buildPrompt', () => {
-  it('puts the role before the task in a stateless run', () => {
+  it('puts the role before the task in a stateless run', { tags: ['A4', 'A5'] }, () => {
     expect(buildPrompt({ roleBody: 'You build UIs.', task: 'Build search', mode: 'stateless' })).toBe(
       `You build UIs.\n\n---\n\n# Task\nBuild search${footer}`,
     );
   });
 
-  it('calls the task initial in a new chat', () => {
+  it('calls the task initial in a new chat', { tags: ['A4'] }, () => {
     expect(buildPrompt({ roleBody: 'You build UIs.', task: 'Build search', mode: 'new_chat' })).toBe(
       `You build UIs.\n\n---\n\n# Initial Task\nBuild search${footer}`,
     );
   });
 
-  it('leaves the role out of a continued chat', () => {
+  it('leaves the role out of a continued chat', { tags: ['A4', 'A5'] }, () => {
     expect(buildPrompt({ roleBody: 'You build UIs.', task: 'Go on', mode: 'continued' })).toBe(
       `# Task\nGo on${footer}`,
     );

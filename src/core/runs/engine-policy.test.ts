@@ -7,7 +7,9 @@ const options = { budgetUsd: 2, stopAtBudget: true } as RunOptions;
 const engine = (usageIsReported: Engine['usageIsReported'], rules: ReturnType<Engine['policy']> = []) =>
   ({ usageIsReported, policy: () => rules }) as unknown as Engine;
 
-test('a budget is held by Squad where usage is reported live, and is advice elsewhere, with the reason', () => {
+test('a budget is held by Squad where usage is reported live, and is advice elsewhere, with the reason', {
+  tags: ['C8'],
+}, () => {
   expect(policyFor(engine('live'), options)).toEqual([
     { rule: 'budget: 2 USD', heldBy: 'system', note: null },
   ]);

@@ -6,7 +6,7 @@ import { SpawnLimit } from './admission.ts';
 const limits = HubSettings.parse({});
 const NOW = 1_000_000;
 
-test('as many runs a minute as allowed, and not one more', () => {
+test('as many runs a minute as allowed, and not one more', { tags: ['F3'] }, () => {
   const fuse = new SpawnLimit();
   fuse.admit({ count: 29, depth: 0 }, limits, NOW);
   fuse.admit({ count: 1, depth: 0 }, limits, NOW + 1000);
@@ -42,7 +42,7 @@ test('a refusal says how to raise the limit', () => {
   );
 });
 
-test('runs may start runs two levels deep, no deeper', () => {
+test('runs may start runs two levels deep, no deeper', { tags: ['F3'] }, () => {
   const fuse = new SpawnLimit();
   fuse.admit({ count: 1, depth: 2 }, limits, NOW);
   expect(() => fuse.admit({ count: 1, depth: 3 }, limits, NOW)).toThrow(

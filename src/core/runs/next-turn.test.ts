@@ -18,7 +18,9 @@ const written = async (run: object, first: string | null) => {
   return prepared[0];
 };
 
-it('repeats the first prompt for an engine without chats, and the footer closes it', async () => {
+it('repeats the first prompt for an engine without chats, and the footer closes it', {
+  tags: ['A5'],
+}, async () => {
   const run = { id: 'run_0123456789', turn: 1, chatId: null, task: 'Build search' };
   const first = buildPrompt({ roleBody: 'You build UIs.', task: run.task, mode: 'stateless' });
   expect(await written(run, first)).toBe(

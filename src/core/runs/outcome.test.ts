@@ -23,7 +23,7 @@ const said = (ok: boolean, error: string | null = null) => ({
 });
 
 describe('an engine whose output is opaque', () => {
-  test('completes with exit code 0 and fails with any other', () => {
+  test('completes with exit code 0 and fails with any other', { tags: ['A8'] }, () => {
     expect(judge(facts(exit(0)))).toEqual({ step: 'complete', error: null });
     expect(judge(facts(exit(3)))).toEqual({
       step: 'fail',
@@ -34,7 +34,7 @@ describe('an engine whose output is opaque', () => {
 });
 
 describe('an engine that reports its own end', () => {
-  test('completes only when that report says so', () => {
+  test('completes only when that report says so', { tags: ['A8'] }, () => {
     expect(judge(facts(exit(0), said(true))).step).toBe('complete');
     expect(judge(facts(exit(0), said(false, 'quota'))).error).toEqual({
       code: 'ENGINE_FAILED',
@@ -61,7 +61,9 @@ describe('what Squad did outranks what the agent said', () => {
     expect(judge(facts(exit(0), { stop, ...said(true) })).step).toBe(step);
   });
 
-  test('the wrapper ended it after the deadline while no hub was there: it timed out', () => {
+  test('the wrapper ended it after the deadline while no hub was there: it timed out', {
+    tags: ['A8'],
+  }, () => {
     const endedAt = DEADLINE + HARD_LIMIT_GRACE_MS;
     // It sends TERM first, and most agents end of that.
     for (const code of [143, 137, 1]) expect(judge(facts(exit(code, { endedAt }))).step).toBe('time_out');
@@ -77,7 +79,7 @@ describe('the API failed and the engine was waiting to ask it again', () => {
     linesDropped: 0,
   });
 
-  test('a timeout says so, and that the wait is longer than the timeout', () => {
+  test('a timeout says so, and that the wait is longer than the timeout', { tags: ['A10'] }, () => {
     const judged = judge(facts(exit(143), { stop: 'timeout', events: waiting(3_600_000) }));
     expect(judged).toEqual({
       step: 'time_out',

@@ -44,7 +44,9 @@ async function queuedRuns() {
 const settings = () => HubSettings.parse({});
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
-test('queued runs that never began are queued in their order, with no file read and no question for each', async () => {
+test('queued runs that never began are queued in their order, with no file read and no question for each', {
+  tags: ['D10'],
+}, async () => {
   const { store, ids } = await queuedRuns();
   const counted = only<RecoveryPorts['store']>(store);
   const requeued: RunId[] = [];

@@ -47,7 +47,7 @@ describe('resolveConfig', () => {
     });
   });
 
-  it('takes the environment over the workspace over the user, key by key', () => {
+  it('takes the environment over the workspace over the user, key by key', { tags: ['A7'] }, () => {
     const { config } = resolved({
       env: { STATE_MODE: 'stateful', PROCESS_TIMEOUT_MS: '5000', ENGINE_COMMAND: ' claude ' },
       workspaceFile: ofWorkspace({ stateMode: 'stateless', engine: 'codex', agentsDir: 'people' }),

@@ -55,7 +55,7 @@ describe('a recorded decision', () => {
     expect(text.length).toBeLessThan(9_000);
   });
 
-  it('stays one decision by one author, whatever is said', () => {
+  it('stays one decision by one author, whatever is said', { tags: ['prompt-injection'] }, () => {
     const random = randomOf(8);
     for (let round = 0; round < 300; round++) {
       const decision = { ...PLAIN, title: weave(random), what: weave(random), why: weave(random) };

@@ -72,7 +72,9 @@ describe('decisions.md', () => {
   const { decisions, notes } = inMain(REAL);
   const named = (title: string) => decisions.find(decision => decision.title === title);
 
-  it('gives every entry, the newest first and those without a date after them as they stand', () => {
+  it('gives every entry, the newest first and those without a date after them as they stand', {
+    tags: ['B11'],
+  }, () => {
     expect(titles({ decisions, notes })).toEqual([
       'Extract first',
       'A guard against deletions',
@@ -182,7 +184,7 @@ describe('whatever the text', () => {
     }
   });
 
-  it('no entry is lost', () => {
+  it('no entry is lost', { tags: ['B11'] }, () => {
     const random = randomOf(2);
     for (let round = 0; round < 200; round++) {
       const wanted = Array.from({ length: 1 + random(12) }, (_, at) => `Entry ${at} of ${round}`);

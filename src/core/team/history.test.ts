@@ -3,7 +3,9 @@ import { readHistory } from './history.ts';
 import { randomOf, weave } from './testing/random-text.ts';
 
 describe("an agent's history", () => {
-  it('is its sections of level three, and elsewhere each item and paragraph, in order', () => {
+  it('is its sections of level three, and elsewhere each item and paragraph, in order', {
+    tags: ['B11'],
+  }, () => {
     const text = `# Guide
 
 > Steers.

@@ -39,7 +39,9 @@ test('the whole command of a first turn', async () => {
   );
 });
 
-test("the user's own servers stay out also when Squad cannot be reached", async () => {
+test("the user's own servers stay out also when Squad cannot be reached", {
+  tags: ['settings-that-come-with-a-repository'],
+}, async () => {
   const { argv, written } = await build();
   expect(argv).toContain('--strict-mcp-config');
   expect(argv.join()).not.toContain('mcp__squad');

@@ -17,10 +17,14 @@ describe('a repository with settings for Gemini CLI', () => {
     '{"hooks": {"SessionStart": []}}',
     '// c\n{"tools":{"discoveryCommand" : "x"}}',
     '{"tools":{"callCommand":"x"}}',
-  ])('is refused when they run commands: %s', settings => {
-    using place = new TurnPlace();
-    expect(settle(place, settings)).toThrow(expect.objectContaining({ code: 'NOT_ALLOWED' }));
-  });
+  ])(
+    'is refused when they run commands: %s',
+    { tags: ['settings-that-come-with-a-repository'] },
+    settings => {
+      using place = new TurnPlace();
+      expect(settle(place, settings)).toThrow(expect.objectContaining({ code: 'NOT_ALLOWED' }));
+    },
+  );
 
   it.each(['{"ui":{"theme":"x"}}', '{"mcpServers":{"x":{"command":"y"}}}', '{ half'])(
     'is taken when they run none: %s',

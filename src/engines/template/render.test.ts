@@ -44,7 +44,7 @@ describe('what a template gives', () => {
     expect(argv(seedTemplate.replaceAll('\n', '\r\n'))).toEqual(argv(seedTemplate));
   });
 
-  it('has every variable, bare and as it.x', () => {
+  it('has every variable, bare and as it.x', { tags: ['A6'] }, () => {
     for (const name of VARIABLES) {
       expect(argv(`x <%= ${name} %> "<%= it.${name} %>"`)).toEqual(['x', some[name], some[name]]);
     }
@@ -97,7 +97,7 @@ describe('whatever is in a value', () => {
   const free = nasty.chain(text => fc.constantFrom(text, `--${text}`, `-${text}`));
   const exact = (text: string) => (text.startsWith('-') ? `\n${text}` : text);
 
-  it('arrives exactly, as one argument, in every position', () => {
+  it('arrives exactly, as one argument, in every position', { tags: ['A6'] }, () => {
     fc.assert(
       fc.property(free, free, (prompt, task) => {
         const template = `run <%= prompt %> "<%= prompt %>" '<%= task %>' --a=<%= task %> "b <%= prompt %> c" 'd'<%= task %>"e" end`;
@@ -128,7 +128,7 @@ describe('whatever is in a value', () => {
     );
   });
 
-  it('cannot become an option where the value is no free text', () => {
+  it('cannot become an option where the value is no free text', { tags: ['argument-injection'] }, () => {
     fc.assert(
       fc.property(nasty, fc.constantFrom('chatId', 'cwd', 'roleId', 'model'), (text, name) => {
         const error = refusal(`run "<%= ${name} %>"`, { [name]: `-${text}` });

@@ -63,7 +63,7 @@ describe('the command of a turn', () => {
     });
   });
 
-  it('reaches a real program argument by argument', async () => {
+  it('reaches a real program argument by argument', { tags: ['A6'] }, async () => {
     const prompt = '--x "$(id)" `id` \'q\'\n\\ $HOME | żółć 🎉\n';
     const { argv, env } = await engine('agent "<%= prompt %>" --m=<%= model %>').command(input({ prompt }));
     const { stdout } = await promisify(execFile)(argv[0], argv.slice(1), { env });
@@ -81,7 +81,7 @@ describe('the command of a turn', () => {
     );
   });
 
-  it('says what to do about a program that is not there', async () => {
+  it('says what to do about a program that is not there', { tags: ['A10'] }, async () => {
     await expect(engine('no-such-agent').command(input())).rejects.toMatchObject({
       code: 'ENGINE_NOT_FOUND',
       message: 'The program "no-such-agent" of the run template was not found.',

@@ -96,6 +96,7 @@ async function play(seed: number): Promise<Played> {
 }
 
 test('the same seed leads to the same decisions, in the same order, and to the same hashes of the audit', {
+  tags: ['R34'],
   timeout: figureTimeout(60_000),
 }, async () => {
   const seed = Number(process.env.SQUAD_PROPERTY_SEED ?? newSeed());

@@ -104,7 +104,7 @@ test('what one of them is told in confidence, and what their agent is, none of t
   );
 });
 
-test('one that hangs at its start is given up after half a minute', async () => {
+test('one that hangs at its start is given up after half a minute', { tags: ['E10'] }, async () => {
   const never: Connect = ({ signal }) =>
     new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
   const fixture = new GatewayFixture({ connect: never, config: configOf({}), workspace: folder });
@@ -116,7 +116,9 @@ test('one that hangs at its start is given up after half a minute', async () => 
   await told;
 });
 
-test('what a list is refused with names the server, its command, its last words, and what to do', async () => {
+test('what a list is refused with names the server, its command, its last words, and what to do', {
+  tags: ['E10'],
+}, async () => {
   const hung = local({
     command: process.execPath,
     args: ['-e', 'console.error("waiting for the moon"); setInterval(() => {}, 1_000)'],

@@ -35,7 +35,7 @@ test.each([
   ['create_pull_request', 'merge_pull_request'],
   ['github_create_pull_request', 'github_merge_pull_request'],
   ['github__create_pull_request', 'github__merge_pull_request'],
-])('restrictions may name tools as %s', async (...entries) => {
+])('restrictions may name tools as %s', { tags: ['B3'] }, async (...entries) => {
   const excluded = setUp({ exclude: entries });
   await using _ = excluded.fixture;
   expect(await excluded.names()).toEqual(['list_issues']);
@@ -47,7 +47,9 @@ test.each([
   expect([excluded.fixture.notes, included.fixture.notes]).toEqual([[], []]);
 });
 
-test('a name in include that means no tool gives nothing, and the result of the run says so', async () => {
+test('a name in include that means no tool gives nothing, and the result of the run says so', {
+  tags: ['B3'],
+}, async () => {
   const { fixture, run, names } = setUp({ include: ['list_isues', 'merge_pull_request'] });
   await using _ = fixture;
   expect(await names()).toEqual(['merge_pull_request']);
@@ -56,7 +58,9 @@ test('a name in include that means no tool gives nothing, and the result of the 
   ]);
 });
 
-test('a name in exclude that means no tool hides the server from that role until it is corrected', async () => {
+test('a name in exclude that means no tool hides the server from that role until it is corrected', {
+  tags: ['B3'],
+}, async () => {
   const { fixture, run, view, names, restrict } = setUp({ exclude: ['create_pull_reqest'] });
   await using _ = fixture;
   expect(await names()).toEqual([]);
@@ -78,6 +82,7 @@ test('a name in exclude that means no tool hides the server from that role until
 
 test.each(['delete_repository', 'github__delete_*'])(
   '%s in exclude can be confirmed as it is',
+  { tags: ['B3'] },
   async entry => {
     const { fixture, run, names } = setUp({ exclude: [entry] });
     await using _ = fixture;
@@ -126,7 +131,9 @@ test('the result of a run names servers that its role is given and that do not e
 const restrictedElsewhere = (toolRestrictions: object, more: object = {}, roles?: readonly string[]) =>
   setUp({ include: ['*'] }, { toolRestrictions, ...more }, roles);
 
-test('a restriction for a server that does not exist hides every server from its role until it is corrected', async () => {
+test('a restriction for a server that does not exist hides every server from its role until it is corrected', {
+  tags: ['B3'],
+}, async () => {
   const wrong = { tester: { githup: { exclude: ['list_issues'] }, squad: { exclude: ['x'] } } };
   const { fixture, run, view, names } = restrictedElsewhere(wrong);
   await using _ = fixture;
@@ -195,7 +202,9 @@ test('a restriction for a server that does not exist can be confirmed, for that 
   expect(later.notes).toEqual([]);
 });
 
-test('a restriction for an unknown role hides its server from roles with a similar name', async () => {
+test('a restriction for an unknown role hides its server from roles with a similar name', {
+  tags: ['B3'],
+}, async () => {
   const roles = ['tester', 'lead', 'coder'];
   const wrong = { testr: { github: { exclude: ['list_issues'] } } };
   const { fixture, run, names } = restrictedElsewhere(wrong, {}, roles);

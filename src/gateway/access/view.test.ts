@@ -31,7 +31,9 @@ async function setUp(more: Json = {}, variables: Record<string, string> = {}, au
 
 const WITH_SECRET = { env: { TOKEN: variable('TOKEN') } };
 
-test('a secret comes out of results, errors, progress, faults and the audit in none of its forms', async () => {
+test('a secret comes out of results, errors, progress, faults and the audit in none of its forms', {
+  tags: ['B2'],
+}, async () => {
   const { files, fixture, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });
   files.tools = [{ name: 'echo', description: `The key is ${CANARY}`, inputSchema: { type: 'object' } }];
   files.name = `${CANARY.slice(0, 4)}\u200b${CANARY.slice(4)}`;
@@ -84,7 +86,7 @@ test('text beyond the limit is cut at a character, and the cut says how much is 
   expect(structured).not.toHaveProperty('structuredContent');
 });
 
-test('a cut does not leave half of a secret', async () => {
+test('a cut does not leave half of a secret', { tags: ['secret-leakage'] }, async () => {
   const { files, view } = await setUp(WITH_SECRET, { TOKEN: CANARY });
   files.answer = () => ({
     content: [{ type: 'text', text: `${'x'.repeat(199_995)}${CANARY}${'y'.repeat(100)}` }],
@@ -207,7 +209,9 @@ test('a changed configuration lets calls under way finish where they are, and co
   expect(files.live.size).toBe(1);
 });
 
-test('a configuration that changes nothing of a server leaves it, its users and its list as they are', async () => {
+test('a configuration that changes nothing of a server leaves it, its users and its list as they are', {
+  tags: ['R24'],
+}, async () => {
   const { files, fixture, view, config } = await setUp();
   const list = await view.tools();
   fixture.reconfigure({ ...config, argumentRules: [{ server: 'files', argument: 'path', maxLength: 10 }] });
@@ -285,7 +289,9 @@ test('a changed cool-down counts for a server that is known already', async () =
   expect([status?.health, status!.retryAt! - fixture.time.now()]).toEqual(['cooling', 5_000]);
 });
 
-test('a shared server can ask nobody, and what it says to nobody is counted', async () => {
+test('a shared server can ask nobody, and what it says to nobody is counted', {
+  tags: ['data-of-one-client-reaching-another'],
+}, async () => {
   const { files, fixture, view } = await setUp();
   await view.tools();
   expect(files.requests[0]?.events.onRequest).toBeUndefined();
@@ -371,7 +377,9 @@ test('a list waits five seconds for servers nobody has seen, then goes without t
   expect(await view.tools()).toHaveLength(1);
 });
 
-test('when the audit cannot be written, nothing of any run reaches a server until it can', async () => {
+test('when the audit cannot be written, nothing of any run reaches a server until it can', {
+  tags: ['failing-open'],
+}, async () => {
   let isFull = false;
   const audit = new AuditLog({
     folder: auditFolder(),

@@ -25,7 +25,7 @@ describe('a name in a line', () => {
     expect(checkLine(Buffer.from(line.trimEnd()))).toMatchObject({ seq: 1, prev: START.hash });
   });
 
-  test('of any characters is one line that holds', () => {
+  test('of any characters is one line that holds', { tags: ['forging-of-logs-and-of-the-audit'] }, () => {
     const text = fc.string({ unit: 'binary', maxLength: 50 });
     fc.assert(
       fc.property(text, text, (name, outcome) => {

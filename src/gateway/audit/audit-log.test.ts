@@ -204,6 +204,7 @@ describe('a disk that fails', () => {
 
   test.each(fates)(
     'with %s at any one change loses nothing, writes nothing twice, and the chain holds',
+    { tags: ['R22'] },
     async fate => {
       let [total, all] = [1, 1];
       for (let bad = 0; bad < total; bad++) {
@@ -236,36 +237,40 @@ describe('a disk that fails', () => {
     },
   );
 
-  test.each(fates)('with %s from some change on closes the log until it works again', async fate => {
-    for (let from = 0; from < 14; from++) {
-      const folder = auditFolder();
-      let isBroken = true;
-      const { disk } = faultyDisk(change => (isBroken && change >= from ? fate : 'works'));
-      const log = openLog(folder, { disk });
-      const refused: string[] = [];
-      for (const name of numbered(1, 6)) {
-        try {
-          log.append(anEntry(name, { decision: 'denied' }));
-        } catch (thrown) {
-          refused.push(name);
-          expect((thrown as Error).message).toContain(current(folder));
+  test.each(fates)(
+    'with %s from some change on closes the log until it works again',
+    { tags: ['R22'] },
+    async fate => {
+      for (let from = 0; from < 14; from++) {
+        const folder = auditFolder();
+        let isBroken = true;
+        const { disk } = faultyDisk(change => (isBroken && change >= from ? fate : 'works'));
+        const log = openLog(folder, { disk });
+        const refused: string[] = [];
+        for (const name of numbered(1, 6)) {
+          try {
+            log.append(anEntry(name, { decision: 'denied' }));
+          } catch (thrown) {
+            refused.push(name);
+            expect((thrown as Error).message).toContain(current(folder));
+          }
+          await log.flush().catch(() => {});
         }
-        await log.flush().catch(() => {});
+        if (fate !== 'short' && fate !== 'slow') {
+          expect(refused.length).toBeGreaterThan(0);
+          expect(() => log.check()).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }));
+          expect(log.warned.filter(line => line.includes(fate))).toHaveLength(1);
+        }
+        isBroken = false;
+        await log.flush();
+        log.check();
+        log.append(anEntry('tool 7'));
+        await log.close();
+        expect(namesIn(folder)).toEqual(numbered(1, 7));
+        expect(await verifyAudit(folder)).toMatchObject({ problem: null, entries: 7 });
       }
-      if (fate !== 'short' && fate !== 'slow') {
-        expect(refused.length).toBeGreaterThan(0);
-        expect(() => log.check()).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }));
-        expect(log.warned.filter(line => line.includes(fate))).toHaveLength(1);
-      }
-      isBroken = false;
-      await log.flush();
-      log.check();
-      log.append(anEntry('tool 7'));
-      await log.close();
-      expect(namesIn(folder)).toEqual(numbered(1, 7));
-      expect(await verifyAudit(folder)).toMatchObject({ problem: null, entries: 7 });
-    }
-  });
+    },
+  );
 
   test('is tried again without anybody asking', async () => {
     const folder = auditFolder();
@@ -418,7 +423,7 @@ describe('what a killed hub left', () => {
   });
 });
 
-describe('a log that somebody changed meanwhile', () => {
+describe('a log that somebody changed meanwhile', { tags: ['forging-of-logs-and-of-the-audit'] }, () => {
   const cases: Record<string, [change: (file: string) => void, what: string]> = {
     'cut at the end of a line': [
       file => truncateSync(file, readFileSync(file).lastIndexOf('\n', statSync(file).size - 2) + 1),

@@ -51,7 +51,9 @@ describe('one file', () => {
     expect(await problemAfter(lines => lines)).toBeNull();
   });
 
-  test('with any bit of any byte changed is broken at that line', async () => {
+  test('with any bit of any byte changed is broken at that line', {
+    tags: ['forging-of-logs-and-of-the-audit'],
+  }, async () => {
     const { problemAfterBytes } = await tampering();
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.nat(7), async (where, bit) => {
@@ -79,7 +81,9 @@ describe('one file', () => {
     }
   });
 
-  test('without any one line is broken where it was', async () => {
+  test('without any one line is broken where it was', {
+    tags: ['forging-of-logs-and-of-the-audit'],
+  }, async () => {
     const { problemAfter } = await tampering();
     await fc.assert(
       fc.asyncProperty(aLine, async at => {
@@ -92,7 +96,9 @@ describe('one file', () => {
     );
   });
 
-  test('with any two lines swapped is broken at the first of them', async () => {
+  test('with any two lines swapped is broken at the first of them', {
+    tags: ['forging-of-logs-and-of-the-audit'],
+  }, async () => {
     const { problemAfter } = await tampering();
     await fc.assert(
       fc.asyncProperty(aLine, aLine, async (a, b) => {
@@ -118,7 +124,9 @@ describe('one file', () => {
     );
   });
 
-  test('with a line copied, emptied or forged is broken at that line', async () => {
+  test('with a line copied, emptied or forged is broken at that line', {
+    tags: ['forging-of-logs-and-of-the-audit'],
+  }, async () => {
     const { lines, problemAfter } = await tampering();
     expect(await problemAfter(all => [...all, all[3]!])).toMatchObject({
       line: LINES + 1,

@@ -28,7 +28,9 @@ async function setUp() {
   return { fixture, files, one, other, call, status, pinged };
 }
 
-test('an agent whose call ran out of time reads what failed, that it is tried again, and what its role still has', async () => {
+test('an agent whose call ran out of time reads what failed, that it is tried again, and what its role still has', {
+  tags: ['B7'],
+}, async () => {
   const { fixture, call } = await setUp();
   await using _ = fixture;
   expect(await call()).toBe(

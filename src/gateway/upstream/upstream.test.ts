@@ -44,7 +44,7 @@ test('a fault is plain before its secrets are taken out', async () => {
   expect(upstream.fault).toBe('The server refused: ***');
 });
 
-test('however many ask at once, it is started once', async () => {
+test('however many ask at once, it is started once', { tags: ['B6', 'R16'] }, async () => {
   for (let round = 0; round < 100; round++) {
     const { server, upstream } = setUp();
     await Promise.all(Array.from({ length: 200 }, () => ask(upstream)));
@@ -75,7 +75,9 @@ test('a server that dies fails its calls at once, repeats none, and is started a
   expect(sideEffects).toBe(5);
 });
 
-test('a server that has failed a call is retried once per cool-down, also after it was well again', async () => {
+test('a server that has failed a call is retried once per cool-down, also after it was well again', {
+  tags: ['B7'],
+}, async () => {
   const { server, upstream, time } = setUp();
   const delay = () => upstream.retryAt! - time.now();
   await ask(upstream);
@@ -108,7 +110,9 @@ test('a server that ended the session is not one that failed a call', async () =
   expect(upstream).toMatchObject({ health: 'retrying', retryAt: time.now() + 1_000 });
 });
 
-test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 seconds, then once per cool-down', async () => {
+test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 seconds, then once per cool-down', {
+  tags: ['B7', 'R18'],
+}, async () => {
   const { server, upstream, time } = setUp();
   server.fault = new UpstreamFault('start', 'closed');
   const begun = time.now();
@@ -134,19 +138,23 @@ test('a server that never failed a call is retried after 1, 2, 4, 8 and 16 secon
 test.each([
   ['ahead', 3_600_000],
   ['back', -3_600_000],
-])('a clock that is set an hour %s brings no try nearer and puts none off', async (_, by) => {
-  const { server, upstream, time } = setUp();
-  server.fault = new UpstreamFault('start', 'closed');
-  await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying' });
-  await time.pass(40_000);
-  const { connects } = server;
-  time.setBy = by;
-  expect(upstream.retryAt! - time.now()).toBe(51_000);
-  await time.pass(50_000);
-  expect(server.connects).toBe(connects);
-  await time.pass(1_000);
-  expect(server.connects).toBe(connects + 1);
-});
+])(
+  'a clock that is set an hour %s brings no try nearer and puts none off',
+  { tags: ['R23'] },
+  async (_, by) => {
+    const { server, upstream, time } = setUp();
+    server.fault = new UpstreamFault('start', 'closed');
+    await expect(ask(upstream)).rejects.toMatchObject({ health: 'retrying' });
+    await time.pass(40_000);
+    const { connects } = server;
+    time.setBy = by;
+    expect(upstream.retryAt! - time.now()).toBe(51_000);
+    await time.pass(50_000);
+    expect(server.connects).toBe(connects);
+    await time.pass(1_000);
+    expect(server.connects).toBe(connects + 1);
+  },
+);
 
 test('only five minutes without a fault make up for the faults before', async () => {
   const { server, upstream, time } = setUp();
@@ -216,7 +224,9 @@ test('a call that ran out of time marks it unhealthy at once, and a probe that i
   expect(server.connects).toBe(1);
 });
 
-test('one that answers no probe either is ended with all its calls, and goes the way of every failing server', async () => {
+test('one that answers no probe either is ended with all its calls, and goes the way of every failing server', {
+  tags: ['B7'],
+}, async () => {
   const { server, upstream, time } = setUp();
   server.answer = async ({ method }) => {
     if (method === 'slow') return new Promise(() => {});
@@ -297,7 +307,9 @@ test('what is late while it is being checked is neither counted nor probed again
   expect(probes).toBe(1);
 });
 
-test('one that does not let us in is not asked again until something has changed', async () => {
+test('one that does not let us in is not asked again until something has changed', {
+  tags: ['R25'],
+}, async () => {
   const { server, upstream, time } = setUp();
   server.fault = new UpstreamFault('unauthorized', 'the token is not good');
   await expect(ask(upstream)).rejects.toMatchObject({ health: 'unusable', retryAt: null });

@@ -50,7 +50,7 @@ test('a note that is too long says where all of it is', async () => {
   expect(shown[0]!.note!.length).toBeLessThanOrEqual(400);
 });
 
-test('a squad is paged only when its page is full', async () => {
+test('a squad is paged only when its page is full', { tags: ['A2'] }, async () => {
   for (const length of [0, 50, 350, 450, 5_000]) {
     const page = await result(members(200), () => 'x'.repeat(length));
     const size = JSON.stringify(page).length;

@@ -82,7 +82,7 @@ async function fullest(some: Partial<Run> = {}): Promise<Run> {
 }
 
 describe('a result with as much of everything as there can be', () => {
-  test('keeps to the limit, and says what is cut', async () => {
+  test('keeps to the limit, and says what is cut', { tags: ['C2'] }, async () => {
     const result = await runResult(services, await fullest(), {
       tool: 'spawn_agent',
       warnings: ['A warning. '.repeat(500)],
@@ -96,7 +96,7 @@ describe('a result with as much of everything as there can be', () => {
     });
   });
 
-  test.each([1, 3, 10, 50])('keeps to it %i times over, each one told', async count => {
+  test.each([1, 3, 10, 50])('keeps to it %i times over, each one told', { tags: ['C5'] }, async count => {
     const runs = await Promise.all(Array.from({ length: count }, () => fullest()));
     for (const aggregates of [false, true]) {
       const notes = ['A warning. '.repeat(500)];

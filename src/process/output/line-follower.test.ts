@@ -20,7 +20,9 @@ const follow = createLineFollower();
 afterAll(() => rmSync(root, { recursive: true }));
 
 describe('following a file', () => {
-  test('gives lines as they are written, whole, also when a character comes in two parts', async () => {
+  test('gives lines as they are written, whole, also when a character comes in two parts', {
+    tags: ['C10'],
+  }, async () => {
     const path = join(root, 'growing');
     const lines: string[] = [];
     const following = follow(path, line => lines.push(line));

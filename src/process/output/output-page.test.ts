@@ -44,7 +44,7 @@ const bytes = fc
   .map(parts => Buffer.concat(parts));
 
 describe('pages', () => {
-  test('read one after the other give exactly the whole text, at any limit', async () => {
+  test('read one after the other give exactly the whole text, at any limit', { tags: ['C10'] }, async () => {
     await fc.assert(
       fc.asyncProperty(bytes, fc.integer({ min: 1, max: 12 }), async (content, limit) => {
         writeFileSync(path, content);
@@ -81,7 +81,7 @@ describe('pages', () => {
     );
   });
 
-  test('never show half a character of a living turn', async () => {
+  test('never show half a character of a living turn', { tags: ['C10'] }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 20 }), fc.nat(80), async (text, at) => {
         const whole = Buffer.from(text.toWellFormed());

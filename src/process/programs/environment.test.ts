@@ -19,7 +19,7 @@ describe('the environment of an agent', () => {
     expect(env.PATH).toBe('/usr/bin:/bin:/nvm/bin:/usr/local/bin:/home/me/.local/bin:/home/me/.cargo/bin');
   });
 
-  test('keeps what a role names, unless it is Squad’s own', () => {
+  test('keeps what a role names, unless it is Squad’s own', { tags: ['A12'] }, () => {
     const client = { PATH: '/bin', TMUX: 'pane', CLAUDECODE: '1', SQUAD_RUN_ID: 'run_1', SQUAD_TOKEN: 't' };
     const keep = ['TMUX', 'SQUAD_RUN_ID', 'SQUAD_TOKEN'];
     expect(childEnvironment({ client, saved: {}, home: '/h', exists: () => false, keep })).toEqual({

@@ -75,7 +75,7 @@ describe('a service', () => {
     expect(await running.ended).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('that takes no TERM, held or not, is killed with its children', async () => {
+  test('that takes no TERM, held or not, is killed with its children', { tags: ['R14'] }, async () => {
     const { running, members } = await shell('trap "" TERM; (kill -STOP 0; sleep 61) & sleep 61; sleep 61');
     await until(async () => (await members()).some(each => each.isStopped), 'it is held');
     expect(await running.stop()).toEqual([]);
@@ -83,7 +83,9 @@ describe('a service', () => {
     expect(await members()).toEqual([]);
   });
 
-  test('takes with it what left its session, ignores TERM, or cleared its environment', async () => {
+  test('takes with it what left its session, ignores TERM, or cleared its environment', {
+    tags: ['zombies-and-orphans'],
+  }, async () => {
     const { running, members, output } = await shell(
       [
         'setsid sh -c "trap \\"\\" TERM; echo \\$\\$; while :; do sleep 1; done" &',
@@ -126,7 +128,9 @@ describe('what it says on stderr', () => {
     expect(lines).toEqual(['one', 'two', 'three']);
   });
 
-  test('costs neither it nor us anything when it is a flood, and the end of it is kept', async () => {
+  test('costs neither it nor us anything when it is a flood, and the end of it is kept', {
+    tags: ['flooding'],
+  }, async () => {
     const script = [
       "const noise = ('noise '.repeat(20) + '\\n').repeat(10_000);",
       'const write = text => { let left = Buffer.from(text); while (left.length) try { left = left.subarray(fs.writeSync(2, left)) } catch {} };',

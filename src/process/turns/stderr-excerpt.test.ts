@@ -29,7 +29,7 @@ test('a stack trace is cut to what it is about', () => {
   ]);
 });
 
-test('the line with the cause is kept, however much comes after it', () => {
+test('the line with the cause is kept, however much comes after it', { tags: ['A10'] }, () => {
   const after = Array.from({ length: 20 }, (_, index) => `hint ${index}`);
   const excerpt = stderrExcerpt([NODE, ...after].join('\n'), 6);
   expect(excerpt).toHaveLength(6);

@@ -40,7 +40,9 @@ async function foundLive(turn: TurnFixture, more = options) {
 }
 
 describe('after kill -9 of the supervising process', () => {
-  test('a living turn is found, goes on, and ends with its true code and whole output', async () => {
+  test('a living turn is found, goes on, and ends with its true code and whole output', {
+    tags: ['D10', 'F2'],
+  }, async () => {
     const turn = turns.turn(`echo ready; while [ ! -e "$1" ]; do sleep 0.02; done; echo done; exit 6`);
     turn.command.argv.push('sh', turns.path('go-on'));
     const pid = await startedByOneThatDied(turn);
@@ -52,7 +54,9 @@ describe('after kill -9 of the supervising process', () => {
     expect(turns.read(turn, 'stdout')).toBe('ready\ndone\n');
   });
 
-  test('a turn that ended meanwhile has its true end, and what it left is ended', async () => {
+  test('a turn that ended meanwhile has its true end, and what it left is ended', {
+    tags: ['D10'],
+  }, async () => {
     const turn = turns.turn(`setsid sleep 61 & echo ready; exit 4`);
     await startedByOneThatDied(turn);
     await until(() => existsSync(join(turns.folder(turn), 'exit')), 'the record');

@@ -37,7 +37,7 @@ const idsOf = async (query: string) => {
 };
 
 describe('a search', () => {
-  it('ranks a word of the title above the same word in the text', async () => {
+  it('ranks a word of the title above the same word in the text', { tags: ['B10'] }, async () => {
     expect(await idsOf('cache')).toEqual({ ids: ['title', 'text'], match: 'all', total: 2 });
   });
 

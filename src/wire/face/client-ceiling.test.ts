@@ -41,7 +41,7 @@ describe('how long a client may be kept waiting', () => {
     expect(ceiling(name, { transport, wantsProgress: false })).toBe(expected);
   });
 
-  it('is nine tenths of the limit the user chose, whoever the client is', () => {
+  it('is nine tenths of the limit the user chose, whoever the client is', { tags: ['D9'] }, () => {
     expect(ceiling('claude-code', { toolTimeout: '600000' })).toBe(540_000);
     expect(ceiling('codex-mcp-client', { toolTimeout: '3600000' })).toBe(3_240_000);
     expect(ceiling(null, { toolTimeout: '10001' })).toBe(9000);

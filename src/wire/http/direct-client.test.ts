@@ -24,7 +24,7 @@ describe.each<[Era, string]>([
   ['legacy', 'a socket'],
   ['modern', 'a socket'],
 ])('a real %s client over %s, answered past the SDK of the server', (era, edge) => {
-  it('lists, calls and reads errors', async () => {
+  it('lists, calls and reads errors', { tags: ['R6'] }, async () => {
     const client = await connect(edge, era);
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('far__echo');
     const echoed = await client.callTool({ name: 'far__echo', arguments: { a: 'ü\u2028' } });

@@ -107,7 +107,7 @@ describe('a line that cannot be served', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('may arrive in any number of pieces', async () => {
+  it('may arrive in any number of pieces', { tags: ['R26'] }, async () => {
     const bytes = Buffer.from(
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"s":"grün"}}}\n',
     );

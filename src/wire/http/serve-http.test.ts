@@ -184,7 +184,9 @@ describe('legacy sessions', () => {
     expect(handler.sessions()).toBe(0);
   });
 
-  it('make room by ending the one longest unused', async () => {
+  it('make room by ending the one longest unused', {
+    tags: ['R21', 'streams-and-sessions-that-are-never-closed'],
+  }, async () => {
     await start({ maxSessions: () => 2 });
     const first = await openSession();
     const second = await openSession();
@@ -224,13 +226,15 @@ describe('legacy sessions', () => {
     left.abort();
   });
 
-  it('end after being idle', async () => {
+  it('end after being idle', { tags: ['R21', 'streams-and-sessions-that-are-never-closed'] }, async () => {
     await start({ sessionIdleMs: 20 });
     await openSession();
     await until(() => handler.sessions() === 0, 'the session ends by itself');
   });
 
-  it('end soon when their id holds all that is known of them, and later when it does not', async () => {
+  it('end soon when their id holds all that is known of them, and later when it does not', {
+    tags: ['R21'],
+  }, async () => {
     await start({ bareSessionIdleMs: 20 });
     const tell = async (method: string, params: object) => {
       const session = await openSession();

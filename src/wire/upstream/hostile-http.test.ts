@@ -72,12 +72,16 @@ const faultOf = (promise: Promise<unknown>): Promise<UpstreamFault> =>
   );
 
 describe('who may not come in', () => {
-  test.each([401, 403])('is told so at once, by HTTP %i, and asks only once', async status => {
-    const server = await serve((_request, response) => void response.writeHead(status).end('no'));
-    closing.push(server.close);
-    expect(await faultOf(open(server.url))).toMatchObject({ kind: 'unauthorized' });
-    expect(server.asked).toHaveLength(1);
-  });
+  test.each([401, 403])(
+    'is told so at once, by HTTP %i, and asks only once',
+    { tags: ['R25'] },
+    async status => {
+      const server = await serve((_request, response) => void response.writeHead(status).end('no'));
+      closing.push(server.close);
+      expect(await faultOf(open(server.url))).toMatchObject({ kind: 'unauthorized' });
+      expect(server.asked).toHaveLength(1);
+    },
+  );
 
   test('any more is out: the link is over', async () => {
     const server = await given(({ response }) => void response.writeHead(401).end());
@@ -91,7 +95,7 @@ describe('a server that has no time', () => {
   test.each([
     [429, '7', 7000],
     [503, new Date(Date.now() + 3_600_000).toUTCString(), null],
-  ])('says with HTTP %i when to come again', async (status, retryAfter, expected) => {
+  ])('says with HTTP %i when to come again', { tags: ['R25'] }, async (status, retryAfter, expected) => {
     const server = await given(
       ({ response }) => void response.writeHead(status, { 'retry-after': retryAfter }).end(),
     );
@@ -134,7 +138,9 @@ describe('where we do not go', () => {
     expect(server.asked.length).toBeLessThan(10);
   });
 
-  test('to a name that is at a forbidden address, also when it moved there', async () => {
+  test('to a name that is at a forbidden address, also when it moved there', {
+    tags: ['requests-to-where-only-credentials-are'],
+  }, async () => {
     const server = await given(({ response, id }) => json(response, { jsonrpc: '2.0', id, result: {} }));
     const { port } = new URL(server.url);
     let address = '127.0.0.1';
@@ -218,19 +224,23 @@ describe('an answer that is none', () => {
     ['HTTP 500', ({ response }) => void response.writeHead(500).end('oh'), 'HTTP 500'],
   ];
 
-  test.each(cases)('(%s) is a fault of the connection, for that request only', async (_, onCall, message) => {
-    let isBad = true;
-    const server = await given(asked => {
-      if (isBad) onCall(asked);
-      else json(asked.response, { jsonrpc: '2.0', id: asked.id, result: { well: true } });
-    });
-    const link = await open(server.url);
-    const fault = await faultOf(call(link));
-    expect(fault.kind).toBe('transport');
-    expect(fault.message).toContain(message);
-    isBad = false;
-    expect(await call(link)).toEqual({ well: true });
-  });
+  test.each(cases)(
+    '(%s) is a fault of the connection, for that request only',
+    { tags: ['R25'] },
+    async (_, onCall, message) => {
+      let isBad = true;
+      const server = await given(asked => {
+        if (isBad) onCall(asked);
+        else json(asked.response, { jsonrpc: '2.0', id: asked.id, result: { well: true } });
+      });
+      const link = await open(server.url);
+      const fault = await faultOf(call(link));
+      expect(fault.kind).toBe('transport');
+      expect(fault.message).toContain(message);
+      isBad = false;
+      expect(await call(link)).toEqual({ well: true });
+    },
+  );
 });
 
 test.each<[string, Parameters<typeof given>[0]]>([
@@ -261,7 +271,7 @@ test.each<[string, Parameters<typeof given>[0]]>([
   expect(await call(link)).toEqual({ well: true });
 });
 
-test('a bomb of zeros is not unpacked, as one text or as an event', async () => {
+test('a bomb of zeros is not unpacked, as one text or as an event', { tags: ['flooding'] }, async () => {
   const bomb = gzipSync(Buffer.alloc(160 * 1024 * 1024));
   let type = 'application/json';
   const server = await given(
@@ -297,7 +307,7 @@ describe('an endless stream', () => {
     more();
   };
 
-  test('without an answer ends with the time, and is left', async () => {
+  test('without an answer ends with the time, and is left', { tags: ['flooding'] }, async () => {
     let isLeft = false;
     const server = await given(({ response }) => {
       response.on('close', () => {

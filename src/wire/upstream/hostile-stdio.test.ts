@@ -97,7 +97,7 @@ describe('silence', () => {
     expect(link.inFlight()).toBe(0);
   });
 
-  test('of a stopped process is over when it goes on', async () => {
+  test('of a stopped process is over when it goes on', { tags: ['R19'] }, async () => {
     const { rig, link, heard } = await hostile('echo');
     rig.child.kill('SIGSTOP');
     expect(await faultOf(call(link, 200))).toMatchObject({ kind: 'timeout' });
@@ -144,7 +144,7 @@ describe('what nobody asked for', () => {
     expect(heard.stray).toBe(5);
   });
 
-  test('never reaches another request: an id that is over answers nothing', async () => {
+  test('never reaches another request: an id that is over answers nothing', { tags: ['R9'] }, async () => {
     const { link, heard } = await hostile('someone-elses-id');
     const faults = await Promise.all([call(link, 300), call(link, 300)].map(faultOf));
     // The second answer bears the first one's id, and that one is still open: it can only be believed.

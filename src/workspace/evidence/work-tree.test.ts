@@ -334,7 +334,9 @@ describe('commits', () => {
     expect(changes.notes).toEqual([]);
   });
 
-  test('of a run with a branch of its own count only on that branch', async () => {
+  test('of a run with a branch of its own count only on that branch', {
+    tags: ['git-variables-of-a-hook'],
+  }, async () => {
     const repo = started();
     repo.git('switch', '-qc', 'own');
     const there = await changedBy(repo, () => commitFile(repo, 'x.txt'), repo.root, 'own');
@@ -502,7 +504,9 @@ describe('work that git was told not to show', () => {
     expect(text).toContain('+hidden');
   });
 
-  test('and was hidden before the run is not the run’s, unless the run changes it', async () => {
+  test('and was hidden before the run is not the run’s, unless the run changes it', {
+    tags: ['F1'],
+  }, async () => {
     const hidden = () => {
       const repo = started();
       for (const [flag, file] of [

@@ -79,6 +79,7 @@ describe.each(Object.entries(READERS))('%s', (_what, reader) => {
   const { file, kind, most } = reader;
   test.each(Object.entries(SHAPES[kind]))(
     'of any size takes time in proportion to it: %s',
+    { tags: ['files-that-take-long-to-read'] },
     async (_shape, of) => {
       const cpu: number[] = [];
       for (const size of [most / 4, most / 2, most]) {
@@ -107,7 +108,7 @@ describe('a file beyond its bound is refused with its name, the bound and what t
     ],
     ['deep indentation', `a:\n${' '.repeat(201)}b: 1`, 'more than 200 columns'],
     ['pairs in pairs', `a: [${'a: b: '.repeat(1_350)}]`, 'nests values too deeply'],
-  ])('a head with %s', async (_what, head, bound) => {
+  ])('a head with %s', { tags: ['files-that-take-long-to-read'] }, async (_what, head, bound) => {
     put('agents/hostile.md', `---\n${head}\n---\nbody`);
     await expect(readRole(roles, 'hostile', trusted)).rejects.toMatchObject({
       code: 'ROLE_INVALID',
@@ -162,7 +163,9 @@ describe('a file beyond its bound is refused with its name, the bound and what t
 });
 
 /** Whoever adds a reader finds out here that it must keep to the bounds. */
-test('every module that reads files is in one of the two tables', () => {
+test('every module that reads files is in one of the two tables', {
+  tags: ['files-that-take-long-to-read'],
+}, () => {
   const READS =
     /\b(readTextFile|readSmallFile|readTeamText|readTeamBytes|readTeamFile|readBounded|readFrom|readPlainFile|readFolderFile|readInside|readProjectText|readText|readWorkFile|hashWorkFile|readFileSync|readFile|createReadStream)\(/;
   const folders = {

@@ -7,7 +7,7 @@ const imported = (text: string, existing: Pick<McpConfig, 'servers'> = NOTHING) 
   importServers([{ file: '/w/mcp.json', text }], existing);
 
 describe('what other clients have', () => {
-  it('comes from a .mcp.json', () => {
+  it('comes from a .mcp.json', { tags: ['B8'] }, () => {
     const { servers, left } = imported(`{
       "mcpServers": {
         "filesystem": { "command": "npx", "args": ["-y", "server-filesystem@1.0.0", "."], "env": { "LEVEL": "\${LEVEL:-info}" } },
@@ -54,7 +54,7 @@ describe('what other clients have', () => {
     ]);
   });
 
-  it('comes from a .cursor/mcp.json', () => {
+  it('comes from a .cursor/mcp.json', { tags: ['B8'] }, () => {
     const { servers } = imported(`{
       "mcpServers": {
         "db": { "command": "\${userHome}/bin/db", "args": ["--root", "\${workspaceFolder}\${/}data"], "env": { "PG": "\${env:PG_URL}" } },
@@ -75,7 +75,7 @@ describe('what other clients have', () => {
     ]);
   });
 
-  it('comes from a .vscode/mcp.json, with comments and what it asks for', () => {
+  it('comes from a .vscode/mcp.json, with comments and what it asks for', { tags: ['B8'] }, () => {
     const { servers, left } = imported(`{
       // set up by hand
       "inputs": [{ "type": "promptString", "id": "github-token", "description": "GitHub token", "password": true }],

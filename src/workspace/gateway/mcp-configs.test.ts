@@ -108,7 +108,9 @@ describe('what is in force', () => {
     expect(warnings.join('\n')).toMatch(/line 3, column 21: .*tow/);
   });
 
-  it('does not follow a link out of the workspace, and does follow one inside', async () => {
+  it('does not follow a link out of the workspace, and does follow one inside', {
+    tags: ['symlinks-and-races'],
+  }, async () => {
     const outside = join(root, 'outside.json');
     await put(ONE, outside);
     await trust(home, outside, ONE);
@@ -124,7 +126,7 @@ describe('what is in force', () => {
     expect(await servers()).toEqual(['one']);
   });
 
-  it('is nothing while the list of trusted files cannot be read', async () => {
+  it('is nothing while the list of trusted files cannot be read', { tags: ['failing-open'] }, async () => {
     await putTrusted(ONE);
     await writeFile(join(home, 'trust.json'), '{ broken');
     const { state, warnings: said } = await configs.of(workspace);
@@ -221,19 +223,25 @@ const WRONG_SERVER: [string, string][] = [
 ];
 
 describe('a server that is wrong', () => {
-  it.each(WRONG_SERVER)('is disabled, and the rest of the file counts: %s', async (_, text) => {
-    await putTrusted(ONE);
-    expect(await servers()).toEqual(['one']);
-    await put(text);
-    expect(await configs.of(workspace)).toMatchObject({ state: 'untrusted', config: null });
-    await trust(home, file, text);
-    const { state, config, warnings: said } = await configs.of(workspace);
-    expect([state, Object.keys(config!.servers)]).toEqual(['trusted', ['two']]);
-    expect(Object.keys(config!.disabled!)).toEqual([expect.stringMatching(/^one/)]);
-    expect(said[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
-  });
+  it.each(WRONG_SERVER)(
+    'is disabled, and the rest of the file counts: %s',
+    { tags: ['B5'] },
+    async (_, text) => {
+      await putTrusted(ONE);
+      expect(await servers()).toEqual(['one']);
+      await put(text);
+      expect(await configs.of(workspace)).toMatchObject({ state: 'untrusted', config: null });
+      await trust(home, file, text);
+      const { state, config, warnings: said } = await configs.of(workspace);
+      expect([state, Object.keys(config!.servers)]).toEqual(['trusted', ['two']]);
+      expect(Object.keys(config!.disabled!)).toEqual([expect.stringMatching(/^one/)]);
+      expect(said[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
+    },
+  );
 
-  it('is Squad itself: then it is what every run has anyway, however the file starts it', async () => {
+  it('is Squad itself: then it is what every run has anyway, however the file starts it', {
+    tags: ['B5'],
+  }, async () => {
     const squad = { type: 'local', command: 'node', args: ['./mcp-server.js'], cwd: 1, tools: ['*'] };
     const text = JSON.stringify({
       servers: { ...JSON.parse(ONE).servers, squad },
@@ -247,28 +255,32 @@ describe('a server that is wrong', () => {
 });
 
 describe('a file that cannot be used', () => {
-  it.each(WRONG)('never gives more than there was before, also when it is trusted: %s', async (_, text) => {
-    await putTrusted(ONE);
-    expect(await servers()).toEqual(['one']);
-    await put(String(text));
-    const before = await configs.of(workspace);
-    expect([before.state, Object.keys(before.config?.servers ?? {})]).toEqual(['invalid', ['one']]);
-    expect(before.warnings[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
-    expect(before.warnings.at(-1)).toContain('the previous version stays in force');
+  it.each(WRONG)(
+    'never gives more than there was before, also when it is trusted: %s',
+    { tags: ['failing-open'] },
+    async (_, text) => {
+      await putTrusted(ONE);
+      expect(await servers()).toEqual(['one']);
+      await put(String(text));
+      const before = await configs.of(workspace);
+      expect([before.state, Object.keys(before.config?.servers ?? {})]).toEqual(['invalid', ['one']]);
+      expect(before.warnings[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
+      expect(before.warnings.at(-1)).toContain('the previous version stays in force');
 
-    // What was in force is not what is trusted any more.
-    await trust(home, file, String(text));
-    expect(await configs.of(workspace)).toMatchObject({ state: 'invalid', config: null });
-    const fresh = createMcpConfigs({ home, warn: () => {} });
-    expect(await fresh.of(workspace)).toMatchObject({ state: 'invalid', config: null });
-    fresh.close();
-  });
+      // What was in force is not what is trusted any more.
+      await trust(home, file, String(text));
+      expect(await configs.of(workspace)).toMatchObject({ state: 'invalid', config: null });
+      const fresh = createMcpConfigs({ home, warn: () => {} });
+      expect(await fresh.of(workspace)).toMatchObject({ state: 'invalid', config: null });
+      fresh.close();
+    },
+  );
 
   it.each([
     ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
     ['a NUL character', Buffer.from(`${TWO}\0`)],
     ['more than is read', Buffer.from(`${TWO}${' '.repeat(1024 * 1024)}`)],
-  ])('keeps what was in force: %s', async (_, bytes) => {
+  ])('keeps what was in force: %s', { tags: ['failing-open'] }, async (_, bytes) => {
     await putTrusted(ONE);
     await servers();
     await writeFile(file, bytes);
@@ -323,7 +335,7 @@ describe('a change', () => {
     expect(changes).toEqual([workspace]);
   });
 
-  it('is noticed when an editor puts a new file in its place', async () => {
+  it('is noticed when an editor puts a new file in its place', { tags: ['B8'] }, async () => {
     await put(NONE, `${file}.tmp`);
     await rename(`${file}.tmp`, file);
     await until('no server', isNone);
@@ -379,7 +391,7 @@ describe('a change', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('back to what was trusted once gives nothing', async () => {
+  it('back to what was trusted once gives nothing', { tags: ['configuration-is-code'] }, async () => {
     await put(TWO);
     await trust(home, file, TWO);
     await until('two servers', () => knownServers().length === 2);
@@ -454,7 +466,7 @@ describe('after a while', () => {
   it.each([
     ['that its file was narrowed', () => put(NONE)],
     ['that its trust was taken back', () => untrust(home, file)],
-  ])('a workspace that is kept by a run hears %s', async (_, change) => {
+  ])('a workspace that is kept by a run hears %s', { tags: ['configuration-is-code'] }, async (_, change) => {
     await own.of(workspace);
     const letGo = own.keep(workspace);
     own.keep(workspace)();

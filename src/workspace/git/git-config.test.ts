@@ -110,7 +110,7 @@ const UNFIT: Record<string, [why: string, () => void]> = {
   ],
 };
 
-describe('a filter is not run', () => {
+describe('a filter is not run', { tags: ['programs-that-git-would-run'] }, () => {
   test.each(Object.entries(HIDDEN))('%s', async (_, hide) => {
     hide();
     repo.git('add', 'a.txt');
@@ -127,7 +127,9 @@ describe('a filter is not run', () => {
     expect(existsSync(mark)).toBe(false);
   });
 
-  test('however the configuration changes while git is started', async () => {
+  test('however the configuration changes while git is started', {
+    tags: ['programs-that-git-would-run'],
+  }, async () => {
     attributes('x');
     const plain = repo.read('.git/config');
     writeFileSync(repo.path('c0'), plain);

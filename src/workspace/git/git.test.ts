@@ -35,7 +35,7 @@ async function everything(directory: string): Promise<string> {
   return (await tree.diff(directory, before, { maxBytes: 100_000 })).text;
 }
 
-describe('nothing that a repository names is run', () => {
+describe('nothing that a repository names is run', { tags: ['programs-that-git-would-run'] }, () => {
   const plants: Record<string, (run: string) => void> = {
     'a file system monitor': run => void repo.git('config', 'core.fsmonitor', run),
     hooks: run => {
@@ -95,7 +95,7 @@ describe('nothing that a repository names is run', () => {
     expect(tripped()).toBe(false);
   });
 
-  test('the traps are real: plain git falls into one', () => {
+  test('the traps are real: plain git falls into one', { tags: ['programs-that-git-would-run'] }, () => {
     const { run, tripped } = trapped();
     plants['a filter']!(run);
     repo.append('a.txt', 'changed\n');
@@ -103,7 +103,7 @@ describe('nothing that a repository names is run', () => {
     expect(tripped()).toBe(true);
   });
 
-  test('settings of the user play no part either', async () => {
+  test('settings of the user play no part either', { tags: ['programs-that-git-would-run'] }, async () => {
     const { run, tripped } = trapped();
     const settings = [
       `[core]\n\tfsmonitor = ${run}\n`,

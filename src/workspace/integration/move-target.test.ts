@@ -315,7 +315,7 @@ describe('killed on the way, it is finished or as before', () => {
     isFollowed();
   });
 
-  test('what the user wrote meanwhile is left alone and told', async () => {
+  test('what the user wrote meanwhile is left alone and told', { tags: ['F6'] }, async () => {
     die('old files removed');
     repo.write('changed.txt', 'mine\n');
     expect((await integration().settle(move)).notes).toEqual(['changed.txt was left as it is in the folder']);

@@ -29,7 +29,7 @@ function begin(): { tree: Worktree; inTree: Repository['git'] } {
 
 const put = (name: string, text = 'new\n') => repo.write(join('..', 'a tree', name), text);
 
-test('committed, uncommitted and untracked files count, ignored ones do not', async () => {
+test('committed, uncommitted and untracked files count, ignored ones do not', { tags: ['F6'] }, async () => {
   const { tree, inTree } = begin();
   put('committed file.txt');
   inTree('add', '-A');

@@ -31,7 +31,9 @@ const trial = (...branches: TrialBranch[]) =>
   createIntegration(repo.env).trial(repo.root, { commit: main(), branch: 'main' }, branches);
 const at = (commit: string, path: string) => repo.git('show', `${commit}:${path}`);
 
-test('merges one after another, each by a commit of its own, and touches neither branch nor folder', async () => {
+test('merges one after another, each by a commit of its own, and touches neither branch nor folder', {
+  tags: ['F6'],
+}, async () => {
   const [x, y] = [
     branch('x', { 'x y.txt': 'x\n', 'with space/b c.txt': 'changed\n' }),
     branch('y', { 'a.txt': 'two\n' }),
@@ -129,7 +131,9 @@ test('a branch without a common commit cannot be merged, and the others go on', 
   ]);
 });
 
-test('a merge driver of the repository is not run: what it would merge is a conflict', async () => {
+test('a merge driver of the repository is not run: what it would merge is a conflict', {
+  tags: ['programs-that-git-would-run'],
+}, async () => {
   const mark = join(repo.folder, 'tripped');
   const script = join(repo.folder, 'driver.sh');
   writeFileSync(script, `#!/bin/sh\ntouch ${mark}\n`);
@@ -141,7 +145,7 @@ test('a merge driver of the repository is not run: what it would merge is a conf
   expect(existsSync(mark)).toBe(false);
 });
 
-test('nor is one without a name', async () => {
+test('nor is one without a name', { tags: ['programs-that-git-would-run'] }, async () => {
   const mark = join(repo.folder, 'tripped');
   repo.append('.git/config', `[merge ""]\n\tdriver = "touch ${mark}"\n`);
   repo.write('.git/info/attributes', '* merge=\n');

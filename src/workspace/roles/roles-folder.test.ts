@@ -21,7 +21,7 @@ const byVariable = (value: string): Setting<string | null> => ({
 const chosen = (agentsDirSetting = unset) => rolesFolder({ workspace, agentsDirSetting, shippedDir });
 
 describe('rolesFolder', () => {
-  it('takes the first place that exists', async () => {
+  it('takes the first place that exists', { tags: ['A7'] }, async () => {
     expect(await chosen()).toMatchObject({ directory: shippedDir, from: 'shipped', charters: false });
     await mkdir(join(workspace, '.squad', 'agents'), { recursive: true });
     expect(await chosen()).toMatchObject({
@@ -40,7 +40,7 @@ describe('rolesFolder', () => {
     });
   });
 
-  it('reads charters from .squad/agents also when it is named', async () => {
+  it('reads charters from .squad/agents also when it is named', { tags: ['B11'] }, async () => {
     await mkdir(join(workspace, '.squad', 'agents'), { recursive: true });
     expect(await chosen(byVariable('.squad/agents/'))).toMatchObject({ charters: true });
   });

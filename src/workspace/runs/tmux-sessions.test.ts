@@ -126,7 +126,7 @@ test.each([
   '-t other',
   'ends in ;',
   'Übersetzen 日本語 🙂',
-])('the title %j does nothing but stand there', async title => {
+])('the title %j does nothing but stand there', { tags: ['D6'] }, async title => {
   const name = (await sessions().open(run({ title })))!;
   await until('the log', () => screen(name).includes('first line'));
   const shown = tmux('display-message', '-p', '-t', `=${name}:`, '#{window_name}').trim();
@@ -229,7 +229,9 @@ test("the user's own options stay as they are, and theirs do not keep a session 
   await until('no session', () => names().length === 0);
 });
 
-test('a sweep ends sessions of runs that are over, of this home only, and nothing else', async () => {
+test('a sweep ends sessions of runs that are over, of this home only, and nothing else', {
+  tags: ['D10', 'D6'],
+}, async () => {
   const here = sessions();
   const there = sessions({ home: join(folder, 'another') });
   const [live, over, foreign] = [run(), run(), run()];

@@ -158,6 +158,7 @@ describe('resolveCwd', () => {
 
   it.each(['..', '../ws-other', '/', '/etc', '../gone', '/no/such/place', 'out', 'out/deep'])(
     'refuses %s, outside the workspace',
+    { tags: ['path-traversal'] },
     async cwd => {
       await symlink('../ws-other', join(workspace, 'out'));
       await expect(resolved(cwd)).rejects.toMatchObject({ code: 'CWD_OUTSIDE_WORKSPACE' });

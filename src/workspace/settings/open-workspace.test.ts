@@ -57,14 +57,16 @@ describe('the engine of a role', () => {
     await expect(workspace.engine(null, {})).rejects.toMatchObject({ code: 'ENGINE_NOT_SET' });
   });
 
-  test('is the first installed agent CLI when nothing is set, and that is said', async () => {
+  test('is the first installed agent CLI when nothing is set, and that is said', {
+    tags: ['A7'],
+  }, async () => {
     installed = [{ cli: 'codex', program: '/bin/codex', version: '1.2.3', warning: 'untried' }];
     const { spec, notes } = await (await open()).engine(null, {});
     expect(spec).toEqual({ kind: 'cli', cli: 'codex', program: '/bin/codex', version: '1.2.3' });
     expect(notes).toEqual([expect.stringContaining('No engine is set: using codex 1.2.3'), 'untried']);
   });
 
-  test('is one of the user, by its name, with the events it prints', async () => {
+  test('is one of the user, by its name, with the events it prints', { tags: ['A7'] }, async () => {
     await put('work/.squad/squad.json', '{"engines":{"other":{"runTemplate":"evil"}}}');
     await put(
       'user/.config/squad/config.json',
@@ -98,7 +100,9 @@ describe('the engine of a role', () => {
     });
   });
 
-  test('is always the template where there is one, whatever the configured name is', async () => {
+  test('is always the template where there is one, whatever the configured name is', {
+    tags: ['A7'],
+  }, async () => {
     await put('user/.config/squad/config.json', '{"engines":{"mine":{"runTemplate":"mine -p"}}}');
     for (const name of ['scripted', 'native', 'mine', 'claude-code']) {
       const workspace = await open({ ENGINE_COMMAND: name, RUN_TEMPLATE: '<%= engine %> -p' });
@@ -163,7 +167,7 @@ describe('the engine of a role', () => {
       }
     });
 
-    test('also with ENGINE_COMMAND, which is only the variable of a template', async () => {
+    test('also with ENGINE_COMMAND, which is only the variable of a template', { tags: ['A7'] }, async () => {
       await put('work/templates/run-agent.template', '<%= engine %> -p');
       await expect((await open({ ENGINE_COMMAND: 'scripted' })).engine(null, {})).rejects.toMatchObject(
         refusal,
@@ -273,7 +277,9 @@ describe('what a role grants from a folder that the user named', () => {
   });
 });
 
-test('a role that cannot be used is told once for each fault, however often roles are listed', async () => {
+test('a role that cannot be used is told once for each fault, however often roles are listed', {
+  tags: ['A1'],
+}, async () => {
   const file = await put('work/agents/bad.md', '---\nname: [\n---\n');
   const all = workspaces();
   for (let i = 0; i < 3; i++) await (await all.open(caller())).roles();

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('trust', () => {
-  it('is given to one content of one file', async () => {
+  it('is given to one content of one file', { tags: ['B2'] }, async () => {
     expect(await isTrusted(home, file, 'one')).toBe(false);
     await trust(home, file, 'one');
     expect(await isTrusted(home, file, 'one')).toBe(true);

@@ -54,7 +54,9 @@ const anyFile = fc.record(
   { requiredKeys: [] },
 );
 
-test('whatever a file holds, its author hears what is wrong, and nothing breaks', async () => {
+test('whatever a file holds, its author hears what is wrong, and nothing breaks', {
+  tags: ['E6'],
+}, async () => {
   await fc.assert(
     fc.asyncProperty(anyFile, async content => {
       writeFileSync(file, JSON.stringify(content));

@@ -8,7 +8,7 @@ const fixtures = join(import.meta.dirname, '..', 'fixtures', 'subagents');
 const { root, file, write, read, refusal, findings } = sampleSubagent();
 
 describe('files of CPE work unchanged', () => {
-  test('one that thinks, with a schema', async () => {
+  test('one that thinks, with a schema', { tags: ['E1'] }, async () => {
     const path = join(fixtures, 'review_agent.cpe.yaml');
     expect(await lintSubagent(path, ENV)).toEqual([]);
     expect(await readSubagent(path, ENV)).toEqual({
@@ -25,7 +25,7 @@ describe('files of CPE work unchanged', () => {
     });
   });
 
-  test('one that works, with code mode and servers', async () => {
+  test('one that works, with code mode and servers', { tags: ['E1'] }, async () => {
     const path = join(fixtures, 'coder_agent.cpe.yaml');
     expect(await lintSubagent(path, ENV)).toEqual([]);
     const { name, codeMode, servers, outputSchema } = await readSubagent(path, ENV);
@@ -261,7 +261,7 @@ describe('a file that cannot be used says where and why', () => {
   ];
   const withSchema = `${SOUND.subagent}\n  outputSchemaPath: s.json`;
 
-  test.each(schemas)('an output schema that %s', async (_, text, message) => {
+  test.each(schemas)('an output schema that %s', { tags: ['E6'] }, async (_, text, message) => {
     writeFileSync(join(root, 's.json'), text);
     write({ subagent: withSchema });
     const refused = await refusal();
@@ -315,7 +315,7 @@ describe('a file that cannot be used says where and why', () => {
     expect((await refusal(join(root, 'folder')))!.message).toContain('this is a folder');
   });
 
-  test('everything that is wrong is in one error, in the order of the file', async () => {
+  test('everything that is wrong is in one error, in the order of the file', { tags: ['E6'] }, async () => {
     write({
       subagent: '\n  name: a b\n  outputSchemaPath: nowhere.json',
       defaults: '\n  model: opsu\n  systemPromptPath: nowhere.md',
@@ -346,7 +346,7 @@ describe('the key of a model', () => {
     ['cerebras', 'CEREBRAS_API_KEY'],
     ['openrouter', 'OPENROUTER_API_KEY'],
     ['zai', 'Z_API_KEY'],
-  ])('of type %s is in %s unless the file says otherwise', async (type, name) => {
+  ])('of type %s is in %s unless the file says otherwise', { tags: ['E6'] }, async (type, name) => {
     model(`type: ${type}`);
     const refused = await refusal(file, { [name]: '' });
     expect(refused).toMatchObject({ code: 'API_KEY_MISSING' });

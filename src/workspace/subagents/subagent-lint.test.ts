@@ -6,7 +6,7 @@ import { lintSubagent, readSubagent } from './subagent-file.ts';
 
 const { root, file, write, read, refusal, findings } = sampleSubagent();
 
-test('a mistake in one part hides nothing in the others, nor in its own', async () => {
+test('a mistake in one part hides nothing in the others, nor in its own', { tags: ['E6'] }, async () => {
   write({
     version: '"2"',
     models:
@@ -112,7 +112,7 @@ describe('a secret in the file', () => {
     ['a variable of any name', ofServer('env: { TEAM: ghp_0123456789abcdefghij0123 }'), 'env.TEAM'],
     ['a header of a server', remote(`url: "https://mcp.example/", headers: { X-Team: ${KEY} }`), 'X-Team'],
     ['the address of a server', remote('url: "https://u:p4ssw0rd@mcp.example/"'), 'url'],
-  ])('is found: %s', async (_, parts, path) => {
+  ])('is found: %s', { tags: ['E6'] }, async (_, parts, path) => {
     write(parts);
     const found = await lintSubagent(file, ENV);
     expect(found).toMatchObject([

@@ -71,7 +71,9 @@ describe('TeamLog', () => {
     expect(troubles).toEqual([]);
   });
 
-  it('keeps the files of a workspace without the folder in the home, and moves the log when there is one', async () => {
+  it('keeps the files of a workspace without the folder in the home, and moves the log when there is one', {
+    tags: ['C7'],
+  }, async () => {
     const inHome = homeTeamFolder(home(), workspace);
     await rm(join(workspace, '.squad'), { recursive: true });
     log.record(workspace, entry('r1'));
@@ -109,7 +111,9 @@ describe('TeamLog', () => {
     expect(asked).toBe(1);
   });
 
-  it('has what was recorded written before a flush settles, although more is recorded with every write', async () => {
+  it('has what was recorded written before a flush settles, although more is recorded with every write', {
+    tags: ['R33'],
+  }, async () => {
     let isOver = false;
     const busy: TeamLog = new TeamLog({
       home: home(),

@@ -251,7 +251,7 @@ describe('recording', () => {
     expect(written[0]!.file).toMatch(/^\.squad\/decisions\/inbox\/2026-05-06-coder-one-clock/);
   });
 
-  it('touches nothing that is there', async () => {
+  it('touches nothing that is there', { tags: ['B11'] }, async () => {
     const main = write('.squad/decisions.md', '### Mine\r\nas it is');
     const theirs = write('.squad/decisions/inbox/2026-05-06-coder-one-clock.md', 'theirs');
     const { file, id } = await team.record(NEW, AT);

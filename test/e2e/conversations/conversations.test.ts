@@ -54,7 +54,9 @@ afterAll(() => subagents[Symbol.asyncDispose]());
 const whole = (run: string) => subagents.squad.json<Whole>(['conversation', 'print', run]);
 
 describe('squad conversation list', () => {
-  test('has each with its label and how much was said, all or of one subagent', async () => {
+  test('has each with its label and how much was said, all or of one subagent', {
+    tags: ['E8'],
+  }, async () => {
     const all = await subagents.squad.json<Listed>(['conversation', 'list']);
     expect(all.conversations).toMatchObject([
       { run: child, label: `subagent:asker:${child}`, messages: 4, status: 'completed' },
@@ -66,7 +68,7 @@ describe('squad conversation list', () => {
     expect(stdout).toMatch(new RegExp(`${child} +asker .* 4 +done`));
   });
 
-  test('is of the workspace one is in, or of all of them', async () => {
+  test('is of the workspace one is in, or of all of them', { tags: ['E8'] }, async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'squad-elsewhere-'));
     const there = ['conversation', 'list', '--workspace', elsewhere];
     const none = await subagents.squad.run(there);
@@ -85,7 +87,9 @@ describe('squad conversation list', () => {
 });
 
 describe('squad conversation print', () => {
-  test('shows who said what, tools with what they were given, and the run that a call started below it', async () => {
+  test('shows who said what, tools with what they were given, and the run that a call started below it', {
+    tags: ['E8'],
+  }, async () => {
     const { stdout } = await subagents.squad.run(['conversation', 'print', parent]);
     expect(stdout).toMatch(/^subagent:outer:run_\w+ +done +6 messages\n/);
     expect(stdout).toMatch(/\nuser .*\n {2}Ask it\./);
@@ -109,7 +113,7 @@ describe('squad conversation print', () => {
     expect(byStart).toEqual(byId);
   });
 
-  test('every message is there once, each after the one it names', async () => {
+  test('every message is there once, each after the one it names', { tags: ['E8'] }, async () => {
     const { messages } = await whole(parent);
     expect(messages.map(({ role }) => role)).toEqual([
       'user',
@@ -194,7 +198,9 @@ describe('squad conversation export', () => {
   });
 });
 
-test('a hub that is killed in the middle takes nothing of the conversation with it', async () => {
+test('a hub that is killed in the middle takes nothing of the conversation with it', {
+  tags: ['E8'],
+}, async () => {
   const { squad, model } = subagents;
   const env = { ANTHROPIC_API_KEY: 'fake', ANTHROPIC_BASE_URL: model.url };
   const task = mock(

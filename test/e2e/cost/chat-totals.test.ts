@@ -82,7 +82,9 @@ describe('what a run used, of an engine that counts from the beginning of the ch
     expect(second.note).toBeUndefined();
   });
 
-  test('is not known for a chat that was used outside Squad in between, and known again after that', async () => {
+  test('is not known for a chat that was used outside Squad in between, and known again after that', {
+    tags: ['C8'],
+  }, async () => {
     const chatId = thread(6);
     expect((await spawn(1000, chatId)).tokens).toMatchObject({ input: 1000 });
     appendFileSync(recordOf(chatId), '{}\n');

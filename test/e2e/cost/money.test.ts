@@ -19,7 +19,9 @@ const script = (...lines: string[]) => `\n\`\`\`script\n${lines.join('\n')}\n\`\
 const one = (roleId: string, ...lines: string[]) => ({ members: [{ roleId, task: script(...lines) }] });
 
 describe('a budget', () => {
-  test('is warned of at 80 % and ends the run when it is used up, while it runs', async () => {
+  test('is warned of at 80 % and ends the run when it is used up, while it runs', {
+    tags: ['A12', 'C8'],
+  }, async () => {
     const client = await squad.client();
     const { members } = await startAndWait(client, one('thrifty', 'usage 100 10 0 0.6', 'hang'));
     expect(members[0]).toMatchObject({ status: 'error', error: { code: 'BUDGET_EXCEEDED' } });
@@ -38,7 +40,9 @@ describe('a budget', () => {
     expect(members[0]).toMatchObject({ status: 'completed', rawStdout: 'fine' });
   });
 
-  test('that was exceeded by a turn that had already ended by itself leaves it completed, with a note', async () => {
+  test('that was exceeded by a turn that had already ended by itself leaves it completed, with a note', {
+    tags: ['C8'],
+  }, async () => {
     const client = await squad.client();
     const task = script('usage 100 10 0 0.6', 'report fine');
     const members = Array.from({ length: 8 }, () => ({ roleId: 'thrifty', task }));
@@ -72,7 +76,9 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     expect(existsSync(join(squad.workspace, 'left'))).toBe(true);
   });
 
-  test('of a squad counts what all its members have spent, and ends all of them', async () => {
+  test('of a squad counts what all its members have spent, and ends all of them', {
+    tags: ['C8'],
+  }, async () => {
     await squad.json(['config', 'set', 'budget.squad_usd', '1']);
     const client = await squad.client();
     const members = ['usage 1 1 0 0.7', 'usage 1 1 0 0.7'].map(line => ({
@@ -87,7 +93,9 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     ]);
   });
 
-  test('of the day refuses what would come after it, and says how to go on', async () => {
+  test('of the day refuses what would come after it, and says how to go on', {
+    tags: ['C8', 'F3'],
+  }, async () => {
     await squad.json(['config', 'set', 'budget.day_usd', '0.5']);
     const client = await squad.client();
     const refused = await strictCall<Refused>(client, 'start_squad_members', one('coder', 'say hello'));
@@ -117,7 +125,9 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     });
   });
 
-  test('that could not be checked is reported with the reason: no model, no price, or no usage', async () => {
+  test('that could not be checked is reported with the reason: no model, no price, or no usage', {
+    tags: ['C8'],
+  }, async () => {
     const client = await squad.client();
     const noteOf = async (line: string, more: object = {}) => {
       const asked = { prompt: script(line, 'report done'), max_cost_usd: 0.5, include_context: false };
@@ -128,7 +138,7 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     expect(await noteOf('say hi')).toMatch(/scripted did not report what this run used/);
   });
 
-  test('is checked with the model that the configuration of Codex names', async () => {
+  test('is checked with the model that the configuration of Codex names', { tags: ['C8'] }, async () => {
     const program = squad.script(
       'codex/codex',
       `[ "$1" = --version ] && { echo "codex-cli 0.166.0"; exit; }

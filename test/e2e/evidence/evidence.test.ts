@@ -42,7 +42,7 @@ interface Shown {
 const show = (id: string) => squad.json<Shown>(['show', id]);
 
 describe('the evidence of a run', () => {
-  test('names what it changed and committed, which verifies it', async () => {
+  test('names what it changed and committed, which verifies it', { tags: ['F1'] }, async () => {
     const commit = 'git -c user.name=T -c user.email=t@localhost commit --quiet --all --message Second';
     const { evidence } = await result(
       'coder',
@@ -62,7 +62,9 @@ describe('the evidence of a run', () => {
     });
   });
 
-  test('does not verify a commit that was reset away, and shows work hidden from git', async () => {
+  test('does not verify a commit that was reset away, and shows work hidden from git', {
+    tags: ['F1'],
+  }, async () => {
     const commit = 'git -c user.name=T -c user.email=t@localhost commit --quiet --message Gone';
     const reset = await result(
       'coder',
@@ -87,7 +89,7 @@ describe('the evidence of a run', () => {
     });
   });
 
-  test('of words only is a claim, and of nothing at all is empty', async () => {
+  test('of words only is a claim, and of nothing at all is empty', { tags: ['F1'] }, async () => {
     expect((await result('coder', 'report All tests pass.')).evidence).toMatchObject({
       verdict: 'claimed',
       files_changed: { count: 0 },
@@ -95,7 +97,7 @@ describe('the evidence of a run', () => {
     expect((await result('coder', 'usage 1 1')).evidence).toMatchObject({ verdict: 'empty' });
   });
 
-  test('a report of success with a failing exit code contradicts itself', async () => {
+  test('a report of success with a failing exit code contradicts itself', { tags: ['F1'] }, async () => {
     const fake = squad.script(
       'liar.sh',
       `echo '{"at":1,"type":"end","ok":true,"answer":"fine","error":null}'; exit 3`,
@@ -165,7 +167,9 @@ test('a run that is held by a signal is stopped like one that is stalled', async
   expect(ended).toMatchObject({ status: 'error', error: { code: 'STALLED' } });
 });
 
-test('a run that gives no sign of life for as long as its role allows is stopped, and says so', async () => {
+test('a run that gives no sign of life for as long as its role allows is stopped, and says so', {
+  tags: ['A12'],
+}, async () => {
   const run = await result('nervous', 'say I begin.', 'hang');
   expect(run).toMatchObject({ status: 'error', error: { code: 'STALLED' } });
   const quiet = storedEvents(squad).filter(
@@ -174,7 +178,7 @@ test('a run that gives no sign of life for as long as its role allows is stopped
   expect(quiet.map(({ data }) => data.state)).toEqual(['stalled']);
 });
 
-test('starts and ends are kept in the workspace for whoever reads them there', async () => {
+test('starts and ends are kept in the workspace for whoever reads them there', { tags: ['C7'] }, async () => {
   const run = await result('coder', 'report done');
   const iac = join(squad.workspace, '.squad', 'IAC.md');
   const lines = await until('both are logged', () => {

@@ -24,7 +24,9 @@ const toolsOf = async (agent: AgentAtWork) => {
   return tools.map(({ name }) => name).filter(name => name.includes('__'));
 };
 
-test('one bad server is disabled and named, and the rest of the file works, with Squad itself in it and underscores', async () => {
+test('one bad server is disabled and named, and the rest of the file works, with Squad itself in it and underscores', {
+  tags: ['B5'],
+}, async () => {
   await using squad = await started({
     servers: {
       my_server: echoBlock({ resources: ['*'] }),
@@ -60,7 +62,9 @@ test('one bad server is disabled and named, and the rest of the file works, with
   expect((await squad.json<Gateway>(['mcp', 'status'])).servers).toHaveLength(1);
 });
 
-test('names that mean no tool are in the result, in the status and at the web UI; an exclude hides until it is confirmed', async () => {
+test('names that mean no tool are in the result, in the status and at the web UI; an exclude hides until it is confirmed', {
+  tags: ['B3'],
+}, async () => {
   await using squad = await started({
     servers: { echo: echoBlock(), other: echoBlock() },
     agentServers: { coder: ['echo', 'other'] },
@@ -103,7 +107,9 @@ test('names that mean no tool are in the result, in the status and at the web UI
   await agent.end();
 });
 
-test('a restriction for a misspelt server or role hides tools until it is confirmed, and the result says how', async () => {
+test('a restriction for a misspelt server or role hides tools until it is confirmed, and the result says how', {
+  tags: ['B3'],
+}, async () => {
   const restriction = { exclude: ['count'] };
   await using squad = await started({
     servers: { echo: echoBlock() },

@@ -9,7 +9,9 @@ interface Shown {
   notes: string[];
 }
 
-test('a run whose servers are broken goes on to its end, and its result names each and why', async () => {
+test('a run whose servers are broken goes on to its end, and its result names each and why', {
+  tags: ['B7', 'R12'],
+}, async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   squad.write(
     '.squad/mcp-config.json',
@@ -76,7 +78,7 @@ test('what a person watches says it, too', async () => {
   expect((ran.stdout + ran.stderr).replace(/\s+/g, ' ')).toContain('The MCP server gone was not available');
 });
 
-test('every shape of a result names the servers that a run had to do without', async () => {
+test('every shape of a result names the servers that a run had to do without', { tags: ['B7'] }, async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   await squad.run(['mcp', 'add', 'gone', '--role', 'coder', '--', './not-there']);
   const client = await squad.client();
@@ -103,7 +105,9 @@ test('every shape of a result names the servers that a run had to do without', a
   expect(one.note).toEqual(said);
 });
 
-test('an agent whose call runs out of time is told what it still has, and people see that it happened', async () => {
+test('an agent whose call runs out of time is told what it still has, and people see that it happened', {
+  tags: ['B7'],
+}, async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   squad.write(
     '.squad/mcp-config.json',

@@ -65,7 +65,9 @@ const call = async (client: Client, name: string, args: Record<string, unknown> 
 };
 
 describe('a configuration', () => {
-  test('gives nothing before it is trusted, and what it says from then on, to an agent that is at work', async () => {
+  test('gives nothing before it is trusted, and what it says from then on, to an agent that is at work', {
+    tags: ['B2'],
+  }, async () => {
     write(CONFIG);
     await using agent = await AgentAtWork.start(squad, 'coder');
     const client = await agent.overHttp(true);
@@ -75,7 +77,9 @@ describe('a configuration', () => {
     await listed(client, CODER);
   });
 
-  test('that is edited takes effect when it is trusted again, and a client that listens is told', async () => {
+  test('that is edited takes effect when it is trusted again, and a client that listens is told', {
+    tags: ['B8'],
+  }, async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const client = await RawMcp.legacy(squad, { args: ['--identity', agent.file] });
     const names = async () => {
@@ -108,7 +112,7 @@ describe.each([
   ['over HTTP, legacy', (agent: AgentAtWork) => agent.overHttp(false)],
   ['over the relay', (agent: AgentAtWork) => agent.overRelay()],
 ])('an agent %s', (_, connect) => {
-  test('sees what its role has and can call it', async () => {
+  test('sees what its role has and can call it', { tags: ['B1'] }, async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const client = await connect(agent);
     await listed(client, CODER);
@@ -117,7 +121,7 @@ describe.each([
     expect((await call(client, 'squad_status')).text).toContain(agent.id);
   });
 
-  test("finds another role's tools as unknown as any that does not exist", async () => {
+  test("finds another role's tools as unknown as any that does not exist", { tags: ['B1'] }, async () => {
     await using agent = await AgentAtWork.start(squad, 'reviewer');
     const client = await connect(agent);
     await listed(client, REVIEWER);
@@ -145,7 +149,9 @@ describe.each([
 });
 
 describe('a server that dies', () => {
-  test('is said to be unavailable, with what is still there, and is back by itself', async () => {
+  test('is said to be unavailable, with what is still there, and is back by itself', {
+    tags: ['B7', 'D7'],
+  }, async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const client = await agent.overHttp(true);
     await listed(client, CODER);
@@ -258,7 +264,9 @@ test("a secret is the server's alone: no answer, file or word of Squad's has it"
   expect(holders).toEqual([]);
 });
 
-test('a hub that is killed takes its servers with it, and the next one has its own', async () => {
+test('a hub that is killed takes its servers with it, and the next one has its own', {
+  tags: ['R14', 'zombies-and-orphans'],
+}, async () => {
   const pidsFile = join(squad.root, 'pids');
   write({
     ...CONFIG,

@@ -13,7 +13,9 @@ interface Added {
 }
 
 describe('squad mcp add', () => {
-  test('writes a server down with whose it is, trusted because the user wrote it', async () => {
+  test('writes a server down with whose it is, trusted because the user wrote it', {
+    tags: ['B8'],
+  }, async () => {
     await using squad = new TestSquad();
     const local = await squad.run([
       ...['mcp', 'add', 'files', '--role', 'coder', '--role', 'reviewer', '--tools', 'read, list'],
@@ -162,7 +164,7 @@ describe('squad mcp import', () => {
     squad.write('.vscode/mcp.json', '{ "servers": { "a-b": { "command": "other", }, /* gone */ } }');
   };
 
-  test('shows what it would add, and adds it with a yes, for nobody yet', async () => {
+  test('shows what it would add, and adds it with a yes, for nobody yet', { tags: ['B8'] }, async () => {
     await using squad = new TestSquad();
     other(squad);
     const shown = await squad.run(['mcp', 'import']);
@@ -434,7 +436,7 @@ describe('the servers at work', () => {
     expect(stdout).not.toContain('has no tools');
   });
 
-  test('withhold what came or changed later until somebody has read it', async () => {
+  test('withhold what came or changed later until somebody has read it', { tags: ['B3'] }, async () => {
     await using squad = await started();
     expect(await seenBy(squad, '--role', 'coder')).toEqual({ demo__read: true, demo__write: true });
     await squad.run(['hub', 'stop']);

@@ -55,33 +55,37 @@ describe.each(TABLE)('an agent with the role %s', (role, has) => {
   });
   afterAll(() => agent.end());
 
-  test('sees those of its type and no others', async () => {
+  test('sees those of its type and no others', { tags: ['D1'] }, async () => {
     const { tools } = await (await agent.overHttp(true)).listTools();
     const names = tools.map(({ name }) => name);
     expect(names.filter(name => AGENT_TOOLS.includes(name)).sort()).toEqual(Object.keys(has).sort());
     expect(names).toContain('squad_status');
   });
 
-  test.each(AGENT_TOOLS)('calls %s, which is answered as its type says and written down', async name => {
-    const before = lastSeq(squad);
-    const client = await agent.overHttp(true);
-    const call = client.callTool({ name, arguments: CALLS[name] });
-    const code = has[name];
-    if (code === undefined) await expect(call).rejects.toThrow(name);
-    else {
-      const { structuredContent, isError } = await call;
-      expect(isError).toBe(true);
-      expect(structuredContent).toMatchObject({
-        ...{ error: code, code, tool_name: name, instance_id: agent.id },
-        message: expect.stringContaining(agent.id),
-        suggestions: [expect.any(String)],
-      });
-    }
-    const told = storedEvents(squad, before).filter(({ type }) => type === 'tool.called');
-    expect(told).toMatchObject([
-      { run_id: agent.id, data: { tool: name, ok: false, code: code ?? 'NOT_ALLOWED' } },
-    ]);
-  });
+  test.each(AGENT_TOOLS)(
+    'calls %s, which is answered as its type says and written down',
+    { tags: ['D1', 'D7'] },
+    async name => {
+      const before = lastSeq(squad);
+      const client = await agent.overHttp(true);
+      const call = client.callTool({ name, arguments: CALLS[name] });
+      const code = has[name];
+      if (code === undefined) await expect(call).rejects.toThrow(name);
+      else {
+        const { structuredContent, isError } = await call;
+        expect(isError).toBe(true);
+        expect(structuredContent).toMatchObject({
+          ...{ error: code, code, tool_name: name, instance_id: agent.id },
+          message: expect.stringContaining(agent.id),
+          suggestions: [expect.any(String)],
+        });
+      }
+      const told = storedEvents(squad, before).filter(({ type }) => type === 'tool.called');
+      expect(told).toMatchObject([
+        { run_id: agent.id, data: { tool: name, ok: false, code: code ?? 'NOT_ALLOWED' } },
+      ]);
+    },
+  );
 
   test('cannot name another run to do it to', async () => {
     const client = await agent.overHttp(true);
@@ -119,6 +123,7 @@ test("whoever only has a run's mark in the environment has none of them", async 
 
 test.each(['mark', 'mark and the token'])(
   'a coder that detaches a program with the %s of its reviewer does not approve its own work',
+  { tags: ['acting-as-the-user'] },
   async what => {
     const frames = [
       {
@@ -181,7 +186,7 @@ test('a run that has ended has none of them left', async () => {
   ]);
 });
 
-test('a reviewer speaks to the run it reviews, whoever else waits', async () => {
+test('a reviewer speaks to the run it reviews, whoever else waits', { tags: ['D3'] }, async () => {
   const ask = (line: string) => `call request_review ${JSON.stringify({ reviewer_prompt: script(line) })}`;
   const start = async (line: string) => {
     const task = `Build.${script('write a.txt', '| a', ask(line))}`;

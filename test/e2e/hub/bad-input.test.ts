@@ -49,7 +49,7 @@ async function refused(args: Record<string, unknown>, on = client): Promise<Refu
 const one = (member: Record<string, unknown>) => ({ members: [{ roleId: 'coder', task: 'x', ...member }] });
 
 describe('a role', () => {
-  test('that is not there is refused with the nearest names', async () => {
+  test('that is not there is refused with the nearest names', { tags: ['R27'] }, async () => {
     const error = await refused(one({ roleId: 'codre' }));
     expect(error).toMatchObject({ code: 'ROLE_UNKNOWN', message: expect.stringContaining('"codre"') });
     expect(error.suggestions).toContain('Did you mean coder?');
@@ -74,12 +74,14 @@ describe('a role', () => {
     expect(error.message).toContain('line 2: "timeout" must be a time');
   });
 
-  test('that is broken is listed under its id all the same', async () => {
+  test('that is broken is listed under its id all the same', { tags: ['A1'] }, async () => {
     const { roles } = await strictCall<{ roles: unknown[] }>(client, 'list_roles');
     expect(roles).toContainEqual({ id: 'broken', name: 'broken', description: '' });
   });
 
-  test('that is bad in one member refuses the whole call and names the member', async () => {
+  test('that is bad in one member refuses the whole call and names the member', {
+    tags: ['A2'],
+  }, async () => {
     const error = await refused({
       members: [
         { roleId: 'coder', task: 'fine' },
@@ -122,26 +124,30 @@ describe('a task', () => {
     'ünïcödé 😀 \u202eright to left',
   ];
 
-  test.each(NASTY)('full of things that mean something elsewhere arrives byte for byte: %j', async task => {
-    const templates = {
-      stdin: 'cat',
-      argument: 'printf %s "<%= prompt %>"',
-      'a bare task': 'printf %s <%= task %>',
-      'a file': 'cat <%= promptFile %>',
-    };
-    for (const [way, RUN_TEMPLATE] of Object.entries(templates)) {
-      const on = await squad.client({ env: { RUN_TEMPLATE } });
-      const { members } = await startAndWait(on, one({ task }));
-      expect([way, members[0]!.status]).toEqual([way, 'completed']);
-      const whole = await wholeStream(on, members[0]!.memberId, 'stdout');
-      // A lone value that would be read as an option is moved behind a newline.
-      const expected = way === 'a bare task' ? (task.startsWith('-') ? `\n${task}` : task) : task;
-      expect(whole).toContain(expected);
-      if (way === 'a bare task') expect(whole).toBe(expected);
-      await on.close();
-    }
-    expect(existsSync(join(squad.workspace, 'pwned'))).toBe(false);
-  });
+  test.each(NASTY)(
+    'full of things that mean something elsewhere arrives byte for byte: %j',
+    { tags: ['A6'] },
+    async task => {
+      const templates = {
+        stdin: 'cat',
+        argument: 'printf %s "<%= prompt %>"',
+        'a bare task': 'printf %s <%= task %>',
+        'a file': 'cat <%= promptFile %>',
+      };
+      for (const [way, RUN_TEMPLATE] of Object.entries(templates)) {
+        const on = await squad.client({ env: { RUN_TEMPLATE } });
+        const { members } = await startAndWait(on, one({ task }));
+        expect([way, members[0]!.status]).toEqual([way, 'completed']);
+        const whole = await wholeStream(on, members[0]!.memberId, 'stdout');
+        // A lone value that would be read as an option is moved behind a newline.
+        const expected = way === 'a bare task' ? (task.startsWith('-') ? `\n${task}` : task) : task;
+        expect(whole).toContain(expected);
+        if (way === 'a bare task') expect(whole).toBe(expected);
+        await on.close();
+      }
+      expect(existsSync(join(squad.workspace, 'pwned'))).toBe(false);
+    },
+  );
 
   test('of 5 MB reaches an agent that reads its standard input', async () => {
     const task = `${'0123456789abcdef'.repeat(327_680)}END`;
@@ -173,7 +179,9 @@ describe('a folder', () => {
     expect(await refused(one({ cwd }))).toMatchObject({ code });
   });
 
-  test('outside works once the user has allowed it, and only from the user file', async () => {
+  test('outside works once the user has allowed it, and only from the user file', {
+    tags: ['A9'],
+  }, async () => {
     const config = join(squad.root, 'user', '.config', 'squad');
     mkdirSync(config, { recursive: true });
     squad.write('../user/.config/squad/config.json', JSON.stringify({ allowedRoots: [outside] }));
@@ -307,7 +315,9 @@ describe('arguments of the wrong shape', () => {
   });
 });
 
-test('an unknown tool is refused as the protocol says, and the attempt is on record', async () => {
+test('an unknown tool is refused as the protocol says, and the attempt is on record', {
+  tags: ['D7', 'D8'],
+}, async () => {
   const seq = lastSeq(squad);
   await expect(client.callTool({ name: 'start_squad', arguments: {} })).rejects.toThrow(
     'Unknown tool: start_squad',
@@ -317,7 +327,9 @@ test('an unknown tool is refused as the protocol says, and the attempt is on rec
   ]);
 });
 
-test('what cannot be started is an error of its member while the others complete', async () => {
+test('what cannot be started is an error of its member while the others complete', {
+  tags: ['A2'],
+}, async () => {
   squad.script('no-interpreter.sh', 'echo never', '/no/such/interpreter');
   // The program of the template exists and is executable: only starting it shows that it cannot run.
   const broken = await squad.client({ env: { RUN_TEMPLATE: './no-interpreter.sh' } });

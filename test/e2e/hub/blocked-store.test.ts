@@ -16,7 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => subagents[Symbol.asyncDispose]());
 
-test('a database that somebody else holds for seconds holds up neither an agent nor its tools nor its answer, and has all messages afterwards', async () => {
+test('a database that somebody else holds for seconds holds up neither an agent nor its tools nor its answer, and has all messages afterwards', {
+  tags: ['E8'],
+}, async () => {
   const { squad, model } = subagents;
   const client = await subagents.client('worker');
   const echoes = Array.from({ length: CALLS }, (_, i) => ({ call: 'echo', arguments: { nonce: `n${i}` } }));

@@ -39,7 +39,9 @@ test('a newer command is served at once, by a hub of its own version, and client
   expect(await status()).toMatchObject({ version: newer.version, pid: first.pid });
 });
 
-test('a newer client is served at once, and the hub it ends up with has kept the port', async () => {
+test('a newer client is served at once, and the hub it ends up with has kept the port', {
+  tags: ['D9'],
+}, async () => {
   const url = await until('the port is bound', async () => (await squad.json<Status>(['hub', 'start'])).url);
   const client = await squad.client({ bin: newer.bin });
   expect(client.getServerVersion()?.version).toBe(newer.version);

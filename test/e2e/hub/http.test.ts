@@ -206,7 +206,9 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test('whose hub was killed goes on with its next request once a hub is there again', async () => {
+    test('whose hub was killed goes on with its next request once a hub is there again', {
+      tags: ['F2'],
+    }, async () => {
       const client = await connect(modern, { 'Squad-Workspace': squad.workspace });
       const roles = async () =>
         (await callTool<{ roles: { id: string }[] }>(client, 'list_roles')).roles.map(({ id }) => id);

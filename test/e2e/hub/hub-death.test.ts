@@ -42,7 +42,9 @@ describe.each([{ modern: false }, { modern: true }])(
       expect(await client.listTools()).toEqual(before);
     });
 
-    test('that waits when the hub is killed hears HUB_RESTARTED; the run goes on and get_result finds it', async () => {
+    test('that waits when the hub is killed hears HUB_RESTARTED; the run goes on and get_result finds it', {
+      tags: ['F2'],
+    }, async () => {
       const client = await squad.client({ modern, env: SCRIPTED });
       const waiting = client
         .callTool({

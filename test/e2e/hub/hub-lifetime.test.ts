@@ -58,7 +58,7 @@ test('the hub stays while a client is there, however long that one is silent', a
   expect(starts(squad)).toBe(1);
 });
 
-test('the hub survives the terminal that happened to start it, and a SIGHUP', async () => {
+test('the hub survives the terminal that happened to start it, and a SIGHUP', { tags: ['F2'] }, async () => {
   await using squad = new TestSquad();
   const tmux = (...args: string[]) =>
     execFileSync('tmux', ['-S', join(squad.root, 'tmux'), ...args], { env: squad.env, stdio: 'pipe' });

@@ -195,7 +195,9 @@ describe('an agent whose role grants nothing', () => {
     expect(left.stderr).toMatch(new RegExp(`inside run ${id}, which has ended.*NOT_ALLOWED`));
   });
 
-  test('is known by its processes, not by what it says of itself', async () => {
+  test('is known by its processes, not by what it says of itself', {
+    tags: ['A12', 'B10', 'D1', 'token-theft'],
+  }, async () => {
     const other = await atWork('lead');
     const said = (await toRun('coder', `try SQUAD_RUN_ID=${other.id} ${CLI} ls`)).said;
     expect(said).toContain('(NOT_ALLOWED)');
@@ -343,7 +345,7 @@ const HANDSHAKE = {
 };
 
 describe('a token', () => {
-  test('ends with its run: for requests, for sessions and for the relay', async () => {
+  test('ends with its run: for requests, for sessions and for the relay', { tags: ['D1'] }, async () => {
     const agent = await atWork('coder');
     const client = await overHttp(agent.token, false);
     await callTool(client, 'squad_status');
@@ -367,7 +369,7 @@ describe('a token', () => {
     await relay.close();
   });
 
-  test("is no use in another's session", async () => {
+  test("is no use in another's session", { tags: ['missing-authentication-on-loopback'] }, async () => {
     const [one, other] = [await atWork('lead'), await atWork('coder')];
     const client = await overHttp(one.token, false);
     const { sessionId } = client.transport as StreamableHTTPClientTransport;
@@ -426,7 +428,7 @@ async function killHub(): Promise<void> {
 }
 
 describe('an agent at work when the hub dies', () => {
-  test('goes on calling over HTTP, at the same address with the same token', async () => {
+  test('goes on calling over HTTP, at the same address with the same token', { tags: ['D1'] }, async () => {
     const agent = await atWork('coder', 'call squad_status', 'await second', 'call squad_status');
     await until('it has called', async () =>
       (await squad.run(['log', agent.id])).stdout.includes('squad_status: {'),

@@ -226,7 +226,7 @@ describe('an open page', () => {
     client.socket.terminate();
   });
 
-  test('goes on where it was when its hub was killed and another one came', async () => {
+  test('goes on where it was when its hub was killed and another one came', { tags: ['D9'] }, async () => {
     const client = await openClient();
     const { last: first, hubStartedAt } = await client.receives('hello');
     const run = await atWork('coder');
@@ -291,7 +291,7 @@ describe('a download', () => {
     );
   };
 
-  test('is the whole output, however large, and the hub stays small', async () => {
+  test('is the whole output, however large, and the hub stays small', { tags: ['D9'] }, async () => {
     const run = await atWork('coder', 'say words');
     await run.end();
     const file = join(squad.home, 'runs', run.id, 'turn-1', 'stdout');
@@ -352,7 +352,7 @@ describe('a download', () => {
         symlinkSync(elsewhere, dirname(file));
       },
     ],
-  ])('of %s is refused', async (_what, replace) => {
+  ])('of %s is refused', { tags: ['links-in-the-place-of-an-output'] }, async (_what, replace) => {
     const run = await atWork('coder', 'say words');
     await run.end();
     const file = join(squad.home, 'runs', run.id, 'turn-1', 'stdout');
@@ -440,7 +440,9 @@ describe('squad open', () => {
   const statusOf = async (address: string, path: string, token: string) =>
     (await atPage(address, path, { headers: { authorization: `Bearer ${token}` } })).status;
 
-  test('prints an address, and gives the browser another, each with a key that becomes a session once', async () => {
+  test('prints an address, and gives the browser another, each with a key that becomes a session once', {
+    tags: ['D9'],
+  }, async () => {
     const asked = join(squad.root, 'asked');
     const browser = squad.script('browser', `printf '%s' "$1" > ${asked}.new && mv ${asked}.new ${asked}`);
     chmodSync(browser, 0o755);
@@ -493,7 +495,9 @@ describe('squad open', () => {
     expect([status, body.error.code]).toEqual([400, 'INVALID_INPUT']);
   });
 
-  test('a session ends with its hub: the next one has another address, and knows nothing of it', async () => {
+  test('a session ends with its hub: the next one has another address, and knows nothing of it', {
+    tags: ['D9'],
+  }, async () => {
     await using other = new TestSquad();
     const open = async () => (await other.run(['open', '--no-browser'])).stdout.trim();
     const before = await open();
@@ -573,7 +577,9 @@ describe('squad open', () => {
 });
 
 describe('squad up', () => {
-  test('holds the hub, finds the next one when it is killed, and leaves at Ctrl-C', async () => {
+  test('holds the hub, finds the next one when it is killed, and leaves at Ctrl-C', {
+    tags: ['D9'],
+  }, async () => {
     await using other = new TestSquad({ SQUAD_HUB_LINGER_MS: '300' });
     const up = other.start(['up']);
     let printed = '';

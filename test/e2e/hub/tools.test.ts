@@ -20,7 +20,9 @@ describe.each([
 ])('the tools in the $era era', ({ era, modern }) => {
   const open = (env: Record<string, string>): Promise<Client> => squad.client({ modern, env });
 
-  test('list_roles gives id, name and description of each role and nothing else', async () => {
+  test('list_roles gives id, name and description of each role and nothing else', {
+    tags: ['A1'],
+  }, async () => {
     const { roles } = await strictCall<{ roles: { id: string }[] }>(await open({}), 'list_roles');
     expect(roles.map(role => role.id)).toEqual([
       'architect',
@@ -39,7 +41,9 @@ describe.each([
     for (const role of roles) expect(Object.keys(role)).toEqual(['id', 'name', 'description']);
   });
 
-  test('start_squad_members returns every member in input order with its status and both streams', async () => {
+  test('start_squad_members returns every member in input order with its status and both streams', {
+    tags: ['A2'],
+  }, async () => {
     const client = await open({ RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' });
     const result = await startAndWait(client, {
       members: [
@@ -72,7 +76,9 @@ describe.each([
     });
   });
 
-  test('the agent works in the folder it was given, which comes back as it was given', async () => {
+  test('the agent works in the folder it was given, which comes back as it was given', {
+    tags: ['A9'],
+  }, async () => {
     const client = await open({ RUN_TEMPLATE: 'cat note.txt' });
     const { members } = await startAndWait(client, {
       members: [{ roleId: 'coder', task: 'read it', cwd: './sub/../sub' }],
@@ -80,7 +86,7 @@ describe.each([
     expect(members[0]).toMatchObject({ cwd: './sub/../sub', status: 'completed', rawStdout: 'here' });
   });
 
-  test('metadata is given back by get_result and by squad show', async () => {
+  test('metadata is given back by get_result and by squad show', { tags: ['A2'] }, async () => {
     const metadata = { ticket: 'A-1', nested: { list: [1, 'ü', null] } };
     const client = await open({ RUN_TEMPLATE: 'true' });
     const started = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }], metadata });
@@ -89,7 +95,7 @@ describe.each([
     expect(shown.squad.metadata).toEqual(metadata);
   });
 
-  test('get_result of one run has every figure the engine reported', async () => {
+  test('get_result of one run has every figure the engine reported', { tags: ['C2'] }, async () => {
     const client = await open({ ENGINE_COMMAND: 'scripted' });
     const task = 'Do\n```script\nusage 120 30 7 0.25\nreport All done.\n```';
     const { squadId, members } = await startAndWait(client, { members: [{ roleId: 'coder', task }] });
@@ -119,7 +125,7 @@ describe.each([
     });
   });
 
-  test('get_result of a run that reports nothing says null, never zero', async () => {
+  test('get_result of a run that reports nothing says null, never zero', { tags: ['C2'] }, async () => {
     const client = await open({ RUN_TEMPLATE: './say.sh a 3' });
     const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }] });
     expect(await strictCall(client, 'get_result', { spawn_id: members[0]!.memberId })).toMatchObject({
@@ -134,7 +140,9 @@ describe.each([
     });
   });
 
-  test('a call that has to answer early says so, and get_result and cancel_run go on with it', async () => {
+  test('a call that has to answer early says so, and get_result and cancel_run go on with it', {
+    tags: ['A2'],
+  }, async () => {
     const client = await open({ ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '300' });
     const task = 'Wait\nfor it\n```script\nsay at work\nhang\n```';
     const started = await strictCall<Squad>(client, 'start_squad_members', {
@@ -194,7 +202,7 @@ describe.each([
     });
   });
 
-  test('get_result waits as long as it is asked to', async () => {
+  test('get_result waits as long as it is asked to', { tags: ['C3'] }, async () => {
     const client = await open({ ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '30000' });
     const other = await open({ MCP_TOOL_TIMEOUT: '100' });
     const starting = strictCall<Squad>(client, 'start_squad_members', {
@@ -214,7 +222,9 @@ describe.each([
     await squad.run(['cancel', '--all']);
   });
 
-  test('a refusal is a result with a code, a message and a next step, not a broken call', async () => {
+  test('a refusal is a result with a code, a message and a next step, not a broken call', {
+    tags: ['A10', 'D7'],
+  }, async () => {
     const refused = await strictCall<Refused>(await open({}), 'get_result', { spawn_id: 'run_0000000000' });
     expect(refused).toEqual({
       isError: true,
@@ -228,7 +238,9 @@ describe.each([
     });
   });
 
-  test('a call all of whose runs failed is an error, and so is their result when it is read later', async () => {
+  test('a call all of whose runs failed is an error, and so is their result when it is read later', {
+    tags: ['D7'],
+  }, async () => {
     const client = await open({ RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' });
     const start = (...tasks: string[]) =>
       startAndWait(client, { members: tasks.map(task => ({ roleId: 'coder', task })) });
@@ -288,7 +300,9 @@ test('cancel_run takes whole ids only: the beginning of one stops nothing', asyn
   expect(cancelled).toMatchObject({ runs: [{ status: 'cancelled', was_running: true }] });
 });
 
-test('a run started by one client is listed, read and cancelled by another', async () => {
+test('a run started by one client is listed, read and cancelled by another', {
+  tags: ['C3', 'F2'],
+}, async () => {
   const first = await squad.client({
     name: 'first',
     env: { ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '100' },
@@ -311,7 +325,9 @@ interface Listed {
   note?: string;
 }
 
-test('list_running and cancel_run {all} are about the workspace of their caller, unless it says everywhere', async () => {
+test('list_running and cancel_run {all} are about the workspace of their caller, unless it says everywhere', {
+  tags: ['C3'],
+}, async () => {
   const other = join(squad.root, 'other');
   mkdirSync(other);
   squad.script('stays.sh', 'exec sleep 60');
@@ -362,7 +378,9 @@ test('list_running and cancel_run {all} are about the workspace of their caller,
   });
 });
 
-test('runs that have ended are found by tool, and an unknown id is answered with the newest', async () => {
+test('runs that have ended are found by tool, and an unknown id is answered with the newest', {
+  tags: ['C3'],
+}, async () => {
   const client = await squad.client({ env: { RUN_TEMPLATE: './say.sh <%= roleId %> <%= task %>' } });
   const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: '0' }] });
   const id = members[0]!.memberId;

@@ -43,7 +43,7 @@ describe('the tools a client is offered', () => {
       start: { args: ['--toolsets', 'templates'], env: { SQUAD_TOOLSETS: 'team' } },
       tools: SHIPPED,
     },
-  ])('are those named by $how', async ({ start, tools }) => {
+  ])('are those named by $how', { tags: ['C9'] }, async ({ start, tools }) => {
     for (const modern of [false, true])
       expect((await names(await squad.client({ ...start, modern }))).toSorted()).toEqual(tools.toSorted());
   });
@@ -99,6 +99,7 @@ describe('the tools a client is offered', () => {
 
   test.each(['team.md', 'decisions.md', 'decisions/inbox/one.md', 'backlog.md'])(
     'have those of a team beside them where the workspace has %s',
+    { tags: ['B10'] },
     async file => {
       await using team = new TestSquad({ ENGINE_COMMAND: 'scripted', PATH: '/usr/bin:/bin' });
       team.write(`.squad/${file}`, '### 2026-02-01: Sessions live in Redis\n');
@@ -142,7 +143,7 @@ report Hello {{who}}, {{how}}.
 `;
   const open = () => squad.client({ args: ['--toolsets', 'core,templates'] });
 
-  test('takes its arguments and runs its body', async () => {
+  test('takes its arguments and runs its body', { tags: ['C9'] }, async () => {
     const folder = join(squad.root, 'user', '.config', 'squad', 'templates');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'greet.md'), TEMPLATE);
@@ -173,7 +174,7 @@ report Hello {{who}}, {{how}}.
     expect(await callTool(client, 'greet', { who: 'Bob', async: true })).toMatchObject({ success: null });
   });
 
-  test('that came with the workspace is none until it is trusted', async () => {
+  test('that came with the workspace is none until it is trusted', { tags: ['C9'] }, async () => {
     squad.write('.squad/templates/lurk.md', TEMPLATE.replace('Greets', 'Lurks for'));
     expect(await names(await open())).not.toContain('lurk');
     const { files } = await squad.json<{ files: { file: string }[] }>(['trust', '--yes']);
@@ -190,15 +191,19 @@ report Hello {{who}}, {{how}}.
   });
 });
 
-test.each([false, true])('prompts are listed and filled in (modern era: %s)', async modern => {
-  const client = await squad.client({ modern });
-  const { prompts } = await client.listPrompts();
-  expect(prompts.map(({ name }) => name)).toEqual(['analyze-code', 'run-tests']);
-  expect(prompts[1]).toMatchObject({ arguments: [{ name: 'scope', required: false }] });
-  const { messages } = await client.getPrompt({ name: 'run-tests', arguments: { scope: 'only src/core' } });
-  expect(messages).toMatchObject([
-    { role: 'user', content: { type: 'text', text: expect.stringContaining('only src/core') } },
-  ]);
-  await expect(client.getPrompt({ name: 'nothing' })).rejects.toThrow('nothing');
-  await expect(client.getPrompt({ name: 'run-tests', arguments: { skope: 'x' } })).rejects.toThrow('skope');
-});
+test.each([false, true])(
+  'prompts are listed and filled in (modern era: %s)',
+  { tags: ['C9'] },
+  async modern => {
+    const client = await squad.client({ modern });
+    const { prompts } = await client.listPrompts();
+    expect(prompts.map(({ name }) => name)).toEqual(['analyze-code', 'run-tests']);
+    expect(prompts[1]).toMatchObject({ arguments: [{ name: 'scope', required: false }] });
+    const { messages } = await client.getPrompt({ name: 'run-tests', arguments: { scope: 'only src/core' } });
+    expect(messages).toMatchObject([
+      { role: 'user', content: { type: 'text', text: expect.stringContaining('only src/core') } },
+    ]);
+    await expect(client.getPrompt({ name: 'nothing' })).rejects.toThrow('nothing');
+    await expect(client.getPrompt({ name: 'run-tests', arguments: { skope: 'x' } })).rejects.toThrow('skope');
+  },
+);

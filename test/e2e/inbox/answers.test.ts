@@ -41,7 +41,7 @@ describe('an answer with a schema', () => {
     });
   });
 
-  test('is an error that carries the text when it does not', async () => {
+  test('is an error that carries the text when it does not', { tags: ['A12'] }, async () => {
     const client = await squad.client();
     const { members } = await startAndWait(client, one('reviewer', 'report I found two bugs.'));
     expect(members[0]).toMatchObject({
@@ -111,7 +111,9 @@ test('a run that is stopped gives what it had said, not the lines its engine pri
   });
 });
 
-test("the user's own command runs when a run has ended, with the facts on its input", async () => {
+test("the user's own command runs when a run has ended, with the facts on its input", {
+  tags: ['C4'],
+}, async () => {
   const hook = squad.script('hook.sh', 'cat > "facts-$SQUAD_HOOK_STATUS.json"');
   await using other = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   const config = join(other.env.HOME!, '.config', 'squad', 'config.json');

@@ -64,7 +64,7 @@ test('an engine whose call breaks off asks again and has the answer that came me
   expect(JSON.stringify(again.content)).toContain('allow');
 });
 
-test('with nobody to answer it is refused at once', async () => {
+test('with nobody to answer it is refused at once', { tags: ['F4'] }, async () => {
   await squad.run(['config', 'set', 'inbox.timeout_minutes', '0']);
   try {
     await using agent = await AgentAtWork.start(squad, 'careful');

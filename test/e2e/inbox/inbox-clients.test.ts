@@ -38,7 +38,9 @@ const spawn = (client: Client, ...lines: string[]) =>
   callTool<Result>(client, 'spawn_agent', { prompt: script(...lines), include_context: false });
 
 describe.each([true, false])('a client that shows forms (modern: %s)', modern => {
-  test('shows what the agents ask, each once, and its call goes on to the end', async () => {
+  test('shows what the agents ask, each once, and its call goes on to the end', {
+    tags: ['F4'],
+  }, async () => {
     const seen: Shown[] = [];
     const client = await attended(modern, shown => {
       seen.push(shown);
@@ -58,7 +60,9 @@ describe.each([true, false])('a client that shows forms (modern: %s)', modern =>
     expect(last).toMatchObject({ state: 'answered', answeredBy: { who: 'user', via: 'attended 1' } });
   });
 
-  test('whose person declines tells the agent so at once, and its call goes on to the end', async () => {
+  test('whose person declines tells the agent so at once, and its call goes on to the end', {
+    tags: ['F4'],
+  }, async () => {
     const client = await attended(modern, () => ({ action: 'decline' }));
     const ended = await spawn(client, 'ask Well?', 'ask "Which?" a b', 'say done');
     expect(ended).toMatchObject({ status: 'completed' });

@@ -55,7 +55,9 @@ async function answerIsHeard({ id, runId }: ShownItem): Promise<void> {
   expect((await squad.json<{ items: ShownItem[] }>(['inbox', '--all'])).items).toHaveLength(1);
 }
 
-test('a hub that is stopped leaves the question open, and its agent asks the next one', async () => {
+test('a hub that is stopped leaves the question open, and its agent asks the next one', {
+  tags: ['F4'],
+}, async () => {
   const item = await startAsking();
   expect((await squad.run(['inbox'])).stdout).toContain('or --decline   default: continue without an answer');
   await stopHub();

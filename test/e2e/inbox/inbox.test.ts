@@ -99,7 +99,9 @@ describe('an agent’s question', () => {
     expect((await resultOf(runId)).result).toContain('The answer is: green');
   });
 
-  test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', async () => {
+  test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', {
+    tags: ['F4'],
+  }, async () => {
     const runId = await start('ask "Which database?" sqlite "a real one"', 'say done');
     const item = await asked(runId);
     expect(item).toMatchObject({
@@ -165,7 +167,9 @@ describe('an agent’s question', () => {
     expect((await squad.run(['answer', id, 'red'])).stdout).toContain('answered');
   });
 
-  test('ends the wait of the client that started it, which answers and waits on', async () => {
+  test('ends the wait of the client that started it, which answers and waits on', {
+    tags: ['F4'],
+  }, async () => {
     const started = await strictCall<{
       status: string;
       spawn_id: string;
@@ -209,7 +213,9 @@ describe('an agent’s question', () => {
     await squad.run(['answer', id, 'yes']);
   });
 
-  test('has its default when its time is up; an approval that nobody gave is a no', async () => {
+  test('has its default when its time is up; an approval that nobody gave is a no', {
+    tags: ['F4'],
+  }, async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const own = await agent.overHttp(true);
     const [colour, leave, words] = await soon(0.005, () =>
@@ -301,7 +307,9 @@ describe('a call that cannot wait for long', () => {
 });
 
 describe('a hub that is killed', () => {
-  test('leaves its questions open: the agent asks again, is joined to the same one, and hears the answer', async () => {
+  test('leaves its questions open: the agent asks again, is joined to the same one, and hears the answer', {
+    tags: ['F4'],
+  }, async () => {
     const runId = await start('ask "Which way?" left right', 'say done');
     const { id, deadlineAt } = await asked(runId);
     const pid = await squad.hubPid();

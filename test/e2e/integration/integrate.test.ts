@@ -30,7 +30,7 @@ async function coders(...writes: [file: string, text: string][]): Promise<string
 const treeOf = async (id: string) =>
   (await squad.json<{ run: { worktree: Worktree } }>(['show', id])).run.worktree;
 
-test('branches of runs are looked at for overlap, tried, checked and merged', async () => {
+test('branches of runs are looked at for overlap, tried, checked and merged', { tags: ['F6'] }, async () => {
   const before = squad.git('rev-parse', 'main');
   expect((await squad.run(['overlap'])).stdout).toContain('No overlap');
   const [one, other, alone] = await coders(

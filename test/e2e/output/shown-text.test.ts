@@ -94,7 +94,9 @@ const PATHS: Path[] = [
   ['conversation', () => ['conversation', 'export', coder, '--format', 'md'], []],
 ];
 
-describe('nothing that is hidden in a text is obeyed or left out on a terminal', () => {
+describe('nothing that is hidden in a text is obeyed or left out on a terminal', {
+  tags: ['B2', 'terminal-escapes'],
+}, () => {
   test.each(PATHS)('squad %s', async (_, args, expected) => {
     // Trusted once, a file is not shown again.
     await squad.run(['trust', untrusted, '--remove']);
@@ -104,7 +106,9 @@ describe('nothing that is hidden in a text is obeyed or left out on a terminal',
   });
 });
 
-test('what is trusted is shown in a pipe as it is on a terminal, with a warning that counts what is hidden', async () => {
+test('what is trusted is shown in a pipe as it is on a terminal, with a warning that counts what is hidden', {
+  tags: ['terminal-escapes'],
+}, async () => {
   await squad.run(['trust', untrusted, '--remove']);
   const output = await inPipe(['trust', untrusted, '--yes']);
   expect(obeyedIn(output)).toEqual([]);

@@ -95,7 +95,7 @@ describe('squad review', () => {
     expect(again.stderr).toContain('(REVIEW_OVER)');
   });
 
-  test('allows more rounds than the setting', async () => {
+  test('allows more rounds than the setting', { tags: ['D5'] }, async () => {
     const { id } = await squad.inReview();
     expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
       'now allowed 5 reviews, 1 done',

@@ -28,33 +28,37 @@ interface Shown {
 }
 
 describe.each(ASKERS)('a pull request of the %s', (asker, task, steps) => {
-  test.each(steps)('is opened once, when the hub is killed after step %i', async step => {
-    await using github = await GitHubServer.start();
-    const host = github.addRepository('octo', 'demo');
-    await using squad = new GitSquad(ROLES, { GITHUB_TOKEN: github.token, GITHUB_API_URL: github.apiUrl });
-    squad.git('push', '-q', host.folder, 'main');
-    squad.git('remote', 'add', 'origin', host.httpUrl);
-    const hub = await dyingHub(squad, `create_pull_request:${step}`);
-    const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'coder', `Build it.${task}`]);
-    expect(await hub.died).toBe('SIGKILL');
-    await squad.hubPid();
-    await squad.run(['wait', runIds[0]]);
+  test.each(steps)(
+    'is opened once, when the hub is killed after step %i',
+    { tags: ['D10', 'D4'] },
+    async step => {
+      await using github = await GitHubServer.start();
+      const host = github.addRepository('octo', 'demo');
+      await using squad = new GitSquad(ROLES, { GITHUB_TOKEN: github.token, GITHUB_API_URL: github.apiUrl });
+      squad.git('push', '-q', host.folder, 'main');
+      squad.git('remote', 'add', 'origin', host.httpUrl);
+      const hub = await dyingHub(squad, `create_pull_request:${step}`);
+      const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'coder', `Build it.${task}`]);
+      expect(await hub.died).toBe('SIGKILL');
+      await squad.hubPid();
+      await squad.run(['wait', runIds[0]]);
 
-    const { run } = await squad.json<Shown>(['show', runIds[0]]);
-    const { branch, path } = run.worktree;
-    expect(run).toMatchObject({ status: 'completed', turn: 1 });
-    expect(github.pulls).toMatchObject([{ head: branch, title: 'Say one' }]);
-    expect(host.files(branch)).not.toContain('REVIEW_FEEDBACK.md');
-    expect(host.tip(branch)).toBe(squad.git('rev-parse', branch));
-    expect(squad.gitIn(path, 'status', '--porcelain')).toBe('');
-    expect(intentsOf(squad)).toEqual([]);
-    if (asker === 'coder') return;
-    const { reviews } = await squad.json<{ reviews: { outcome: string; reviewerId: string }[] }>([
-      'review',
-      runIds[0],
-    ]);
-    expect(reviews.map(({ outcome }) => outcome)).toEqual(['pull_request']);
-    const { reviewerId } = reviews[0]!;
-    await until('the reviewer has ended', async () => (await squad.statusOf(reviewerId)) !== 'running');
-  });
+      const { run } = await squad.json<Shown>(['show', runIds[0]]);
+      const { branch, path } = run.worktree;
+      expect(run).toMatchObject({ status: 'completed', turn: 1 });
+      expect(github.pulls).toMatchObject([{ head: branch, title: 'Say one' }]);
+      expect(host.files(branch)).not.toContain('REVIEW_FEEDBACK.md');
+      expect(host.tip(branch)).toBe(squad.git('rev-parse', branch));
+      expect(squad.gitIn(path, 'status', '--porcelain')).toBe('');
+      expect(intentsOf(squad)).toEqual([]);
+      if (asker === 'coder') return;
+      const { reviews } = await squad.json<{ reviews: { outcome: string; reviewerId: string }[] }>([
+        'review',
+        runIds[0],
+      ]);
+      expect(reviews.map(({ outcome }) => outcome)).toEqual(['pull_request']);
+      const { reviewerId } = reviews[0]!;
+      await until('the reviewer has ended', async () => (await squad.statusOf(reviewerId)) !== 'running');
+    },
+  );
 });

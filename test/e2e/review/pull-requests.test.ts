@@ -59,7 +59,9 @@ const open = (more: object = {}) =>
 const refusal = ({ result }: Shown) => JSON.parse(/refused: (.*)/.exec(result.result)![1]!);
 
 describe('an agent on GitHub', () => {
-  test('opens a pull request with all its work, without ever having the token', async () => {
+  test('opens a pull request with all its work, without ever having the token', {
+    tags: ['D4'],
+  }, async () => {
     const shown = await ran('coder', `Build it.${script('write a.txt', '| a', 'run env', open())}`);
     const { branch } = shown.run.worktree;
     expect(shown.result.result).toContain(`"branch_name":"${branch}"`);
@@ -71,7 +73,9 @@ describe('an agent on GitHub', () => {
     expect(host.files(branch)).toEqual(['README.md', 'a.txt']);
   });
 
-  test('as a reviewer opens one for the run it reviews after two rounds, and that is the end of the loop', async () => {
+  test('as a reviewer opens one for the run it reviews after two rounds, and that is the end of the loop', {
+    tags: ['D4'],
+  }, async () => {
     const ask = (...lines: string[]) =>
       `call request_review ${JSON.stringify({ reviewer_prompt: `Look.\n${script(...lines)}` })}`;
     const needsWork = 'call send_feedback {"feedback":"More.","feedback_type":"needs_work"}';
@@ -95,7 +99,9 @@ describe('an agent on GitHub', () => {
     });
   });
 
-  test('as a planner creates issues, and opens a pull request for its documents', async () => {
+  test('as a planner creates issues, and opens a pull request for its documents', {
+    tags: ['D4'],
+  }, async () => {
     const issues = {
       issues: [
         { title: 'One', body: 'First' },
@@ -114,7 +120,7 @@ describe('an agent on GitHub', () => {
     expect(github.pulls).toHaveLength(1);
   });
 
-  test('is told in one level what is wrong and what to do', async () => {
+  test('is told in one level what is wrong and what to do', { tags: ['D4'] }, async () => {
     const shown = await ran('coder', `Build it.${script('write a.txt', '| a', open())}`, {
       GITHUB_TOKEN: 'ghp_an_old_one',
     });

@@ -33,7 +33,7 @@ describe('the hub is killed', () => {
     'send_feedback:1',
     'send_feedback:2',
     'send_feedback:3',
-  ])('at %s, and the loop ends as if it had not been', async point => {
+  ])('at %s, and the loop ends as if it had not been', { tags: ['D10'] }, async point => {
     await using squad = new GitSquad(ROLES);
     const hub = await dyingHub(squad, point);
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', TASK]);

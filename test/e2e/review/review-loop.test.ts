@@ -54,7 +54,7 @@ const feedback = (feedback_type: FeedbackType, text: string) =>
   `call send_feedback ${JSON.stringify({ feedback: text, feedback_type, actionable_items: ['Mend it'] })}`;
 
 describe('a review loop', () => {
-  test('goes on until the reviewer approves, on one chat and one branch', async () => {
+  test('goes on until the reviewer approves, on one chat and one branch', { tags: ['D2'] }, async () => {
     const id = await squad.startCoder(
       `Build it.${script('write feature.txt', '| one', ask('run cat feature.txt', feedback('needs_work', 'Say two.')), 'report Asked.')}${scriptOf(
         2,
@@ -85,7 +85,9 @@ describe('a review loop', () => {
     expect(squad.git('status', '--porcelain')).toBe('');
   });
 
-  test('a reviewer sees what the coder had not committed, in a tree of its own', async () => {
+  test('a reviewer sees what the coder had not committed, in a tree of its own', {
+    tags: ['D2'],
+  }, async () => {
     const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| mine', ask('run cat a.txt', 'write a.txt', '| theirs', 'run git branch --show-current', feedback('suggestions', 'Fine.')))}${scriptOf(2, 'run cat a.txt')}`,
     );
@@ -95,7 +97,7 @@ describe('a review loop', () => {
     expect(result.result).not.toContain('theirs');
   });
 
-  test('a coder whose turn goes on is told when it is over', async () => {
+  test('a coder whose turn goes on is told when it is over', { tags: ['D2'] }, async () => {
     const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask(feedback('clarification', 'Why?')), 'sleep 600ms', 'say still here')}${scriptOf(2, 'report Because.')}`,
     );
@@ -104,7 +106,9 @@ describe('a review loop', () => {
     expect(result.result).toBe('Because.');
   });
 
-  test('a reviewer that says nothing is a failed review, and the coder is told', async () => {
+  test('a reviewer that says nothing is a failed review, and the coder is told', {
+    tags: ['D3'],
+  }, async () => {
     const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask('say I have seen it'))}${scriptOf(2, 'report Alone then.')}`,
     );
@@ -123,7 +127,7 @@ describe('a review loop', () => {
     expect(await reviewsOf(id)).toMatchObject([{ outcome: 'error' }]);
   });
 
-  test('ends at the limit, with what to do instead', async () => {
+  test('ends at the limit, with what to do instead', { tags: ['D5'] }, async () => {
     const again = (turn: number) =>
       scriptOf(turn, `append a.txt`, `| ${turn}`, ask(feedback('needs_work', 'More.')));
     const id = await squad.startCoder(
@@ -148,7 +152,9 @@ describe('a review loop', () => {
     });
   });
 
-  test('that ended at the limit without approval needs a decision, until its task is taken up or given up', async () => {
+  test('that ended at the limit without approval needs a decision, until its task is taken up or given up', {
+    tags: ['D5'],
+  }, async () => {
     const again = (turn: number) =>
       scriptOf(turn, 'append a.txt', `| ${turn}`, ask(feedback('needs_work', 'More.')));
     const task = `Build it.${script('write a.txt', '| a', ask(feedback('needs_work', 'More.')))}${again(2)}${again(3)}${scriptOf(4, 'report All done!')}`;

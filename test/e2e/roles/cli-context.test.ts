@@ -29,7 +29,9 @@ beforeAll(() => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-test('shows the parts with their size, what is left out and why, then the text', async () => {
+test('shows the parts with their size, what is left out and why, then the text', {
+  tags: ['C6'],
+}, async () => {
   const { code, stdout } = await squad.run(['context']);
   expect(code).toBe(0);
   const { context } = await squad.json<Preview>(['context']);
@@ -47,7 +49,7 @@ test('shows the parts with their size, what is left out and why, then the text',
   expect(stdout.endsWith(`\n\n${text}\n`)).toBe(true);
 });
 
-test('--text is to the byte what the next run is sent', async () => {
+test('--text is to the byte what the next run is sent', { tags: ['C6'] }, async () => {
   const { stdout } = await squad.run(['context', 'knowing', '--text']);
   const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'knowing', 'Do it.']);
   const prompt = readFileSync(join(squad.home, 'runs', runIds[0]!, 'turn-1', 'prompt.md'), 'utf8');
@@ -56,7 +58,7 @@ test('--text is to the byte what the next run is sent', async () => {
   await squad.run(['wait', runIds[0]!]);
 });
 
-test('a role that asks for none gets none, and the way to it is told', async () => {
+test('a role that asks for none gets none, and the way to it is told', { tags: ['A12'] }, async () => {
   expect(await squad.run(['context', 'plain'])).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^No context: the role plain does not ask for any.*\n.*`context: true`/),
@@ -75,7 +77,7 @@ test('--files takes others, cut to the budget', async () => {
   expect((await squad.run(['context', '--files', 'notes.md'])).stdout).toMatch(/^notes\.md .* cut to fit$/m);
 });
 
-test('what an engine reads by itself is left out for it', async () => {
+test('what an engine reads by itself is left out for it', { tags: ['C6'] }, async () => {
   const claude = squad.script('bin/claude', "echo '2.1.325 (Claude Code)'");
   const env = { PATH: `${join(claude, '..')}:${squad.env.PATH}` };
   const { engine, context } = await squad.json<Preview>(['context', '--engine', 'claude'], { env });

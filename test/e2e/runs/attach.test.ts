@@ -60,7 +60,9 @@ async function talking(task = TALK): Promise<string> {
 const shown = async (id: string) =>
   (await squad.json<{ run: { status: string; notes: string[]; chatId: string } }>(['show', id])).run;
 
-test('a run at work has a session with its live log, and none when it is over', async () => {
+test('a run at work has a session with its live log, and none when it is over', {
+  tags: ['D6'],
+}, async () => {
   const id = await talking();
   await until('the window shows the log', () => window(id).includes('one'));
   squad.write('go-1', '');
@@ -71,7 +73,9 @@ test('a run at work has a session with its live log, and none when it is over', 
   expect((await shown(id)).status).toBe('completed');
 });
 
-test('attach shows the session; leaving it lets the run go on, and its end closes it', async () => {
+test('attach shows the session; leaving it lets the run go on, and its end closes it', {
+  tags: ['D6'],
+}, async () => {
   const id = await talking();
   const first = terminal('attach', id);
   await first.shows('one');
@@ -170,7 +174,9 @@ test('of a run that has ended, attach says so and what can be done', async () =>
   expect((await squad.run(['attach', 'run_zzzzzzzzzz'])).stderr).toContain('RUN_UNKNOWN');
 });
 
-test('a window starts no hub; the next hub ends those whose run is over and keeps the others', async () => {
+test('a window starts no hub; the next hub ends those whose run is over and keeps the others', {
+  tags: ['D6'],
+}, async () => {
   const [over, live] = [await talking(), await talking('Talk.\n```script\nsay one\nhang\n```')];
   await until('both windows', () => window(over).includes('one') && window(live).includes('one'));
   const pid = await squad.hubPid();
@@ -214,7 +220,9 @@ async function claudeAtWork(env: Record<string, string> = {}): Promise<{ id: str
   return { id, chatId: (await shown(id)).chatId };
 }
 
-test('take-over asks, ends the run and opens its engine on the chat, with what the agent had', async () => {
+test('take-over asks, ends the run and opens its engine on the chat, with what the agent had', {
+  tags: ['D6'],
+}, async () => {
   const { id, chatId } = await claudeAtWork();
   const no = terminal('attach', id, '--take-over');
   await no.shows('Take over? [y/N]');

@@ -44,7 +44,7 @@ const start = async (client: Awaited<ReturnType<typeof open>>, args: Record<stri
   strictCall<Squad & Refused>(client, 'start_squad_members', args);
 
 describe('in stateless mode', () => {
-  test('chatId is in neither schema and in no result', async () => {
+  test('chatId is in neither schema and in no result', { tags: ['A3'] }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat' } });
     const { tools } = await client.listTools();
     expect(JSON.stringify(tools)).not.toContain('chatId');
@@ -73,7 +73,9 @@ describe('in stateful mode', () => {
     expect(JSON.stringify(tool.outputSchema)).toContain('"chatId"');
   });
 
-  test('a new chat is what the create-chat command printed last, and gets role and initial task', async () => {
+  test('a new chat is what the create-chat command printed last, and gets role and initial task', {
+    tags: ['A3'],
+  }, async () => {
     const { members } = await startAndWait(await open(), one('Begin.'));
     const { chatId, status, rawStdout } = members[0]!;
     expect(status).toBe('completed');
@@ -90,7 +92,7 @@ describe('in stateful mode', () => {
     expect(members[0]!.chatId).not.toBe(members[1]!.chatId);
   });
 
-  test('a continued chat gets the task alone, without the role', async () => {
+  test('a continued chat gets the task alone, without the role', { tags: ['A3'] }, async () => {
     const { members } = await startAndWait(await open(), one('Go on.', { chatId: 'mine-7' }));
     expect(members[0]).toMatchObject({ chatId: 'mine-7', status: 'completed' });
     expect(members[0]!.rawStdout).toMatch(/^chat=mine-7\n# Task\nGo on\.\n\n---\n\n# Setup/);
@@ -110,7 +112,9 @@ describe('in stateful mode', () => {
     expect(footprint(squad)).toEqual(before);
   });
 
-  test('a chat another run works on refuses the call until that run has ended', async () => {
+  test('a chat another run works on refuses the call until that run has ended', {
+    tags: ['A3'],
+  }, async () => {
     const client = await open({ RUN_TEMPLATE: './waits.sh <%= chatId %>', MCP_TOOL_TIMEOUT: '200' });
     const first = await startRunning(client, 'held');
     const before = footprint(squad);

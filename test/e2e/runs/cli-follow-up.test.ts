@@ -58,7 +58,7 @@ const prompt = (id: string) => readFileSync(join(squad.home, 'runs', id, 'turn-1
 const newest = async () => (await squad.json<{ runs: Stored[] }>(['ls'])).runs[0]!;
 
 describe('squad wait', () => {
-  test('tells each end as it comes, and its exit code whether all completed', async () => {
+  test('tells each end as it comes, and its exit code whether all completed', { tags: ['C4'] }, async () => {
     const [first, second] = await detached(
       'coder',
       fenced('await go-1'),
@@ -169,7 +169,9 @@ describe('squad wait', () => {
 });
 
 describe('squad reply', () => {
-  test('goes on with the chat: same role, folder, engine, model and limits, and the words alone', async () => {
+  test('goes on with the chat: same role, folder, engine, model and limits, and the words alone', {
+    tags: ['A3'],
+  }, async () => {
     const first = await over('strict', fenced('say first'), '--cwd', 'sub');
     const { code, stdout } = await squad.run(['reply', first.id, fenced('say second\nreport The answer.')]);
     expect(code).toBe(0);
@@ -280,7 +282,7 @@ describe('the engine and the folder of a run are checked again', () => {
     ),
   };
 
-  test('before a reply, a retry and a take-over', async () => {
+  test('before a reply, a retry and a take-over', { tags: ['A10'] }, async () => {
     mkdirSync(join(squad.workspace, 'gone'));
     const first = await over('coder', 'x', '--cwd', 'gone', '--engine', claude('99.0.0'));
     expect(first.chatId).not.toBeNull();
@@ -310,7 +312,7 @@ describe('the engine and the folder of a run are checked again', () => {
     }
   });
 
-  test('before a turn that waited for its place', async () => {
+  test('before a turn that waited for its place', { tags: ['A10'] }, async () => {
     const limit = (places: string) => squad.json(['config', 'set', 'limits.concurrency', places]);
     await limit('1');
     const [busy] = await detached('coder', fenced('await go-checked'));

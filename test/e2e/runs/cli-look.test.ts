@@ -211,7 +211,9 @@ describe('squad cancel', () => {
 });
 
 describe('squad prune', () => {
-  test('counts, then removes what ended long enough ago, with its files and never what lives', async () => {
+  test('counts, then removes what ended long enough ago, with its files and never what lives', {
+    tags: ['F9'],
+  }, async () => {
     const alive = await detached(fenced('hang'));
     await running(alive);
     const before = footprint(squad);

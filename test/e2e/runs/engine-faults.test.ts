@@ -131,7 +131,9 @@ describe.each(CLIS)('$id', ({ id }) => {
     expect(answer === `Hello from ${LONG}`).toBe(true);
   });
 
-  test('that answers in a line too long to read is told as that, and no earlier text is its answer', async () => {
+  test('that answers in a line too long to read is told as that, and no earlier text is its answer', {
+    tags: ['F2'],
+  }, async () => {
     const result = await spawn(id, 'too-long-answer');
     expect(result).toMatchObject({ status: 'error', success: false, error: { code: 'OUTPUT_LIMIT' } });
     expect(result.result).toMatch(/^\(The answer is longer than 8 MiB/);

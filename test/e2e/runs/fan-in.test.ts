@@ -5,7 +5,9 @@ import { GatewayHome } from '../../faults/gateway/gateway-home.ts';
 const AGENTS = 20;
 const SERVERS = ['one', 'two', 'three', 'four'];
 
-test(`${AGENTS} agents that use ${SERVERS.length} servers share ${SERVERS.length} processes`, async () => {
+test(`${AGENTS} agents that use ${SERVERS.length} servers share ${SERVERS.length} processes`, {
+  tags: ['B6'],
+}, async () => {
   await using home = await GatewayHome.create(join(import.meta.dirname, '..', '..', '..'));
   const servers = Object.fromEntries(SERVERS.map(id => [id, home.nonceServer(id)]));
   await home.configure({ servers, shared: SERVERS });

@@ -49,7 +49,7 @@ const pidsIn = (name: string): number[] => {
 };
 
 describe('the whole tree of an agent that ignores being asked to stop is ended', () => {
-  test('when its time is up', async () => {
+  test('when its time is up', { tags: ['A8'] }, async () => {
     const client = await open({ RUN_TEMPLATE: './stubborn.sh <%= task %>', PROCESS_TIMEOUT_MS: '2500' });
     const { members } = await startAndWait(client, one('timed'));
     expect(members[0]).toMatchObject({ status: 'timeout', rawStdout: 'ready\n' });
@@ -83,7 +83,7 @@ describe('the whole tree of an agent that ignores being asked to stop is ended',
 });
 
 describe('what an agent leaves running when it ends', () => {
-  test('is ended and listed', async () => {
+  test('is ended and listed', { tags: ['F1', 'zombies-and-orphans'] }, async () => {
     const client = await open({ RUN_TEMPLATE: './leaves.sh left' });
     const { members } = await startAndWait(client, one('x'));
     expect(members[0]).toMatchObject({ status: 'completed', rawStdout: 'done\n' });
@@ -113,7 +113,9 @@ describe('what an agent leaves running when it ends', () => {
   });
 });
 
-test('an agent that writes more than the limit is ended, and what it wrote is kept', async () => {
+test('an agent that writes more than the limit is ended, and what it wrote is kept', {
+  tags: ['F9'],
+}, async () => {
   await squad.json(['config', 'set', 'output.max_bytes', '20000']);
   try {
     const client = await open({ RUN_TEMPLATE: './floods.sh' });
@@ -137,7 +139,9 @@ test('an agent that writes more than the limit is ended, and what it wrote is ke
   }
 });
 
-test('an agent that writes more than the limit and ends before it is measured has failed too', async () => {
+test('an agent that writes more than the limit and ends before it is measured has failed too', {
+  tags: ['F9'],
+}, async () => {
   await squad.json(['config', 'set', 'output.max_bytes', '20000']);
   try {
     squad.script('bursts.sh', 'head -c 30000 /dev/zero | tr "\\0" x');
@@ -151,7 +155,7 @@ test('an agent that writes more than the limit and ends before it is measured ha
 });
 
 describe('more runs than may work at once', () => {
-  test('wait in the order they were asked for, and start as soon as one ends', async () => {
+  test('wait in the order they were asked for, and start as soon as one ends', { tags: ['F3'] }, async () => {
     await squad.json(['config', 'set', 'limits.concurrency', '1']);
     const order = () => {
       try {
@@ -204,7 +208,9 @@ describe('more runs than may work at once', () => {
     }
   });
 
-  test('than may start in a minute are refused with the limit, its value and how to raise it', async () => {
+  test('than may start in a minute are refused with the limit, its value and how to raise it', {
+    tags: ['F3', 'R17', 'agents-that-start-agents-without-end'],
+  }, async () => {
     await squad.json(['config', 'set', 'limits.spawns_per_minute', '1']);
     try {
       const client = await open({ RUN_TEMPLATE: 'true' });
@@ -223,7 +229,9 @@ describe('more runs than may work at once', () => {
   });
 });
 
-test('how many may start in a minute is counted on by the next hub', async () => {
+test('how many may start in a minute is counted on by the next hub', {
+  tags: ['agents-that-start-agents-without-end'],
+}, async () => {
   await using other = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   await other.json(['config', 'set', 'limits.spawns_per_minute', '2']);
   for (const task of ['one', 'two'])
@@ -234,7 +242,9 @@ test('how many may start in a minute is counted on by the next hub', async () =>
   expect(refused.stderr).toContain('3 in a minute; limits.spawns_per_minute is 2 (SPAWN_RATE_LIMIT)');
 });
 
-test('runs inside runs are refused beyond the depth that is allowed', async () => {
+test('runs inside runs are refused beyond the depth that is allowed', {
+  tags: ['R17', 'agents-that-start-agents-without-end'],
+}, async () => {
   // The agent starts a squad of its own, which does the same, and so on.
   squad.script('deeper.sh', 'exec "$SQUAD_NODE" "$SQUAD_BIN" run lead deeper');
   squad.write('roles/lead.md', '---\nspawn: true\n---\nYou lead.');

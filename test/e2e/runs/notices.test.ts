@@ -51,7 +51,9 @@ describe.each([
     else for (const uri of uris) await client.subscribeResource({ uri });
   }
 
-  test('the end of a run is an update of its resource, which then has the result', async () => {
+  test('the end of a run is an update of its resource, which then has the result', {
+    tags: ['C4'],
+  }, async () => {
     const client = await squad.client({ modern });
     const heard = listen(client);
     const { spawn_id } = await start(client, `await go-${era}\nreport Well done.`);
@@ -77,7 +79,7 @@ describe.each([
     expect(log.text).toMatch(new RegExp(`end · ${spawn_id}.*completed`));
   });
 
-  test('a workspace without .squad has them too, and stays as it is', async () => {
+  test('a workspace without .squad has them too, and stays as it is', { tags: ['C7'] }, async () => {
     const elsewhere = `elsewhere-${era}`;
     squad.write(`${elsewhere}/.keep`, '');
     const client = await squad.client({ modern, args: ['--workspace', join(squad.workspace, elsewhere)] });
@@ -109,7 +111,7 @@ describe.each([
 });
 
 describe('a log message', () => {
-  test('tells the connection that started the run, and no other, of its end', async () => {
+  test('tells the connection that started the run, and no other, of its end', { tags: ['C4'] }, async () => {
     const starter = await squad.client();
     const other = await squad.client();
     const [heard, overheard] = [listen(starter), listen(other)];

@@ -29,13 +29,19 @@ const members = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ roleId: 'coder', task: `task ${i}` }));
 
 describe('a long output', () => {
-  test.each(['stdout', 'stderr', 'result'])('is paged by get_result to its last byte: %s', async stream => {
-    const client = await squad.client({ env: { RUN_TEMPLATE: './both.sh' } });
-    const started = await startAndWait(client, { members: members(1) });
-    expect(await wholeStream(client, started.members[0]!.memberId, stream)).toBe(LONG);
-  });
+  test.each(['stdout', 'stderr', 'result'])(
+    'is paged by get_result to its last byte: %s',
+    { tags: ['C3'] },
+    async stream => {
+      const client = await squad.client({ env: { RUN_TEMPLATE: './both.sh' } });
+      const started = await startAndWait(client, { members: members(1) });
+      expect(await wholeStream(client, started.members[0]!.memberId, stream)).toBe(LONG);
+    },
+  );
 
-  test('is the same after the hub was restarted, for a client that was there before', async () => {
+  test('is the same after the hub was restarted, for a client that was there before', {
+    tags: ['C3'],
+  }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat long.txt' } });
     const started = await startAndWait(client, { members: members(1) });
     const before = await squad.hubPid();
@@ -88,7 +94,7 @@ describe('a long output', () => {
     expect(await wholeStream(client, started.members[0]!.memberId, 'result')).toBe(answer);
   });
 
-  test('a page may begin at any byte and is never half a character', async () => {
+  test('a page may begin at any byte and is never half a character', { tags: ['C10'] }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat long.txt' } });
     const started = await startAndWait(client, { members: members(1) });
     const bytes = Buffer.from(LONG);
@@ -111,7 +117,9 @@ describe('a long output', () => {
 });
 
 describe.each([1, 5, 100, 300])('a squad of %d with huge outputs', count => {
-  test('fits into one result, and its pages show every member in order with its last words', async () => {
+  test('fits into one result, and its pages show every member in order with its last words', {
+    tags: ['A2'],
+  }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: './both.sh' } });
     const started = await startAndWait(client, { members: members(count), metadata: { count } });
     expect(JSON.stringify(started).length).toBeLessThanOrEqual(RESULT_LIMIT);

@@ -121,7 +121,9 @@ describe('a script', () => {
     expect(members.map(member => member.rawStdout)).toEqual(['beep', 'boop']);
   });
 
-  test('that is missing makes a dry run that says what it was handed and that no model was called', async () => {
+  test('that is missing makes a dry run that says what it was handed and that no model was called', {
+    tags: ['F7'],
+  }, async () => {
     const { members } = await startAndWait(client, { members: [{ roleId: 'planner', task: 'Plan it.' }] });
     expect(members[0]).toMatchObject({ status: 'completed' });
     expect(members[0]!.rawStdout).toMatch(
@@ -151,7 +153,7 @@ describe('a script', () => {
 });
 
 describe('a replay of a recorded run', () => {
-  test('gives the same result, with the pauses the recording had', async () => {
+  test('gives the same result, with the pauses the recording had', { tags: ['F7'] }, async () => {
     const recorded = await follow('say one\nsleep 400ms\nusage 10 20 30 0.5\nreport The end.');
     const { files } = await squad.json<{ files: { stdout: string } }>(['show', recorded.memberId]);
     copyFileSync(files.stdout, join(squad.workspace, 'recorded.jsonl'));

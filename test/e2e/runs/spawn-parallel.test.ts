@@ -30,7 +30,7 @@ describe.each([
 ])('spawn_parallel in the $era era', ({ modern }) => {
   const open = (): Promise<Client> => squad.client({ modern });
 
-  test('returns the result of each, in the order they were asked for', async () => {
+  test('returns the result of each, in the order they were asked for', { tags: ['C5'] }, async () => {
     const { squad_id, results, aggregate } = await strictCall<Parallel>(await open(), 'spawn_parallel', {
       agents: [agent('sleep 200ms\nreport first'), agent('fail no'), agent('report third')],
     });
@@ -43,7 +43,9 @@ describe.each([
     expect(aggregate).toBeUndefined();
   });
 
-  test('sums them up when asked to, and says for how many nothing was reported', async () => {
+  test('sums them up when asked to, and says for how many nothing was reported', {
+    tags: ['C5'],
+  }, async () => {
     const { aggregate } = await strictCall<Parallel>(await open(), 'spawn_parallel', {
       aggregate_results: true,
       agents: [
@@ -66,7 +68,7 @@ describe.each([
     );
   });
 
-  test('sums nothing up to null, never to 0', async () => {
+  test('sums nothing up to null, never to 0', { tags: ['C5'] }, async () => {
     const { aggregate } = await strictCall<Parallel>(await open(), 'spawn_parallel', {
       aggregate_results: true,
       agents: [agent('report a')],

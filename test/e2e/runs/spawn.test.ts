@@ -46,7 +46,9 @@ describe.each([
   { era: 'legacy', modern: false },
   { era: 'modern', modern: true },
 ])('spawn_agent in the $era era', ({ modern }) => {
-  test('runs a prompt and returns what its engine reported, and what Squad saw', async () => {
+  test('runs a prompt and returns what its engine reported, and what Squad saw', {
+    tags: ['C1'],
+  }, async () => {
     const client = await squad.client({ modern });
     const result = await strictCall<Result>(client, 'spawn_agent', {
       engine: 'scripted',
@@ -82,7 +84,7 @@ describe.each([
     });
   });
 
-  test('returns at once with async, with nulls and how to go on', async () => {
+  test('returns at once with async, with nulls and how to go on', { tags: ['C2', 'C4'] }, async () => {
     const client = await squad.client({ modern });
     const started = await strictCall<Result>(client, 'spawn_agent', {
       engine: 'scripted',
@@ -113,7 +115,7 @@ describe.each([
   });
 });
 
-test('an answer that fits the schema asked for comes as a value too', async () => {
+test('an answer that fits the schema asked for comes as a value too', { tags: ['C2'] }, async () => {
   const client = await squad.client();
   const good = await spawn(client, { prompt: script('report {"n": 5}'), structured_output: 'schema.json' });
   expect(good).toMatchObject({
@@ -137,7 +139,7 @@ test('a value too long to show is left to its pages', async () => {
   expect(result).not.toHaveProperty('structured');
 });
 
-test('limits that only words hold are listed as advisory', async () => {
+test('limits that only words hold are listed as advisory', { tags: ['C1', 'F5'] }, async () => {
   const result = await spawn(await squad.client(), { prompt: 'x', permission: 'read', tools: ['Read'] });
   expect(result.advisory).toEqual([
     expect.stringMatching(/^permission: read/),
@@ -155,7 +157,7 @@ describe('what an agent gets', () => {
     return readFile(join(squad.home, 'runs', String(id), 'turn-1', 'prompt.md'), 'utf8');
   };
 
-  test('is the context of the project, then the prompt', async () => {
+  test('is the context of the project, then the prompt', { tags: ['C6'] }, async () => {
     const { run } = await asked({});
     const prompt = await promptOf(run.id);
     expect(prompt).toContain('Heron');
@@ -173,7 +175,7 @@ describe('what an agent gets', () => {
     expect(await promptOf(run.id)).toMatch(/[\s\S]+---\n\n# Your Task/);
   });
 
-  test('is every limit that was asked for', async () => {
+  test('is every limit that was asked for', { tags: ['C1'] }, async () => {
     const { run } = await asked({
       permission: 'read',
       tools: ['Read'],
@@ -226,7 +228,7 @@ describe('what cannot be is refused before anything starts', () => {
   });
 });
 
-test('in stateful mode a chat goes on', async () => {
+test('in stateful mode a chat goes on', { tags: ['A3'] }, async () => {
   const client = await squad.client({ env: { STATE_MODE: 'stateful' } });
   const first = await spawn(client, { prompt: 'One.' });
   expect(first.chat_id).toEqual(expect.any(String));
@@ -241,7 +243,7 @@ describe('a tool for one agent CLI', () => {
   const names = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
   const bare = `${dirname(process.execPath)}:/usr/bin:/bin`;
 
-  test('is listed where the CLI is, without being started', async () => {
+  test('is listed where the CLI is, without being started', { tags: ['C1'] }, async () => {
     squad.script('clis/claude', `touch ${join(squad.workspace, 'was-started')}; sleep 60`);
     const withCli = await squad.client({ env: { PATH: `${join(squad.workspace, 'clis')}:${bare}` } });
     expect(await names(withCli)).toContain('spawn_claude');
@@ -250,7 +252,7 @@ describe('a tool for one agent CLI', () => {
     expect(await names(await squad.client({ env: { PATH: bare } }))).not.toContain('spawn_claude');
   });
 
-  test('can be called where it is not, and says how to get it', async () => {
+  test('can be called where it is not, and says how to get it', { tags: ['C1'] }, async () => {
     const client = await squad.client({ env: { PATH: bare } });
     for (const [tool, install] of [
       ['spawn_claude', 'claude'],
@@ -262,7 +264,7 @@ describe('a tool for one agent CLI', () => {
     }
   });
 
-  test('has its own defaults', async () => {
+  test('has its own defaults', { tags: ['C1'] }, async () => {
     squad.script('fakes/claude', 'case "$1" in --version) echo "2.1.325 (Claude Code)";; *) exit 3;; esac');
     squad.script('fakes/codex', 'case "$1" in --version) echo "codex-cli 0.166.0";; *) exit 3;; esac');
     const client = await squad.client({ env: { PATH: `${join(squad.workspace, 'fakes')}:${bare}` } });

@@ -82,6 +82,7 @@ describe('a client with tasks', () => {
     },
   ])(
     'gets one from $tool, and from it what the call would have returned ($file)',
+    { tags: ['C4'] },
     async ({ tool, args, file, id, result }) => {
       const client = await open();
       const task = await call(client, tool, args);
@@ -112,7 +113,7 @@ describe('a client with tasks', () => {
     await untilOver(client, taskId);
   });
 
-  test('stops the agent by cancelling the task', async () => {
+  test('stops the agent by cancelling the task', { tags: ['C4'] }, async () => {
     const client = await open();
     const { taskId } = await call(client, 'spawn_agent', { prompt: script('hang') });
     const pid = await until('it runs', async () => {
@@ -124,7 +125,7 @@ describe('a client with tasks', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('finds it again after the hub was killed', async () => {
+  test('finds it again after the hub was killed', { tags: ['C4'] }, async () => {
     const client = await open();
     const { taskId } = await call(client, 'spawn_agent', {
       prompt: script('await again\nreport Still here.'),
@@ -185,7 +186,9 @@ describe('a client of 2025-11-25', () => {
   };
   const spawn = (lines: string) => ({ prompt: script(lines), include_context: false });
 
-  test('gets a task when it sends one, and from it what the call would have returned', async () => {
+  test('gets a task when it sends one, and from it what the call would have returned', {
+    tags: ['C4'],
+  }, async () => {
     const client = await legacy();
     const { task, result } = await start(client, 'spawn_agent', spawn('await legacy-one\nreport Done.'));
     expect(result).toEqual({ content: [], task });

@@ -111,7 +111,9 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test('may lose its client: the run goes on, and another client has its result', async () => {
+    test('may lose its client: the run goes on, and another client has its result', {
+      tags: ['F2'],
+    }, async () => {
       const go = nextFile();
       const client = await open();
       client.call(
@@ -166,7 +168,9 @@ test('what is started inside a run is one level deeper, down to the limit and no
   writeFileSync(go, '');
 });
 
-test('an agent that starts Squad by itself is known as the parent of what it starts', async () => {
+test('an agent that starts Squad by itself is known as the parent of what it starts', {
+  tags: ['D1'],
+}, async () => {
   const env = {
     ...leads(),
     NODE: process.execPath,

@@ -60,7 +60,7 @@ describe('a setting comes from the first place that has it', () => {
     expect(await timeout()).toEqual({ value: 2000, origin: 'workspace', source: workspaceFile });
   });
 
-  test('the environment comes before the workspace file', async () => {
+  test('the environment comes before the workspace file', { tags: ['A7'] }, async () => {
     inWorkspaceFile({ processTimeoutMs: 2000 });
     expect(await timeout({ PROCESS_TIMEOUT_MS: '3000' })).toEqual({
       value: 3000,
@@ -88,7 +88,7 @@ describe('a setting comes from the first place that has it', () => {
 });
 
 describe('a template', () => {
-  test('is the text of a setting, or the path of a .template file', async () => {
+  test('is the text of a setting, or the path of a .template file', { tags: ['A7'] }, async () => {
     inUserFile({});
     inWorkspaceFile({});
     squad.write('my.template', 'echo from a file');
@@ -128,7 +128,9 @@ describe('what came with a repository and names a command', () => {
     );
   };
 
-  test('does nothing until it is trusted, says so, and asks again after an edit', async () => {
+  test('does nothing until it is trusted, says so, and asks again after an edit', {
+    tags: ['B2', 'settings-that-come-with-a-repository'],
+  }, async () => {
     inUserFile({});
     inWorkspaceFile({ runTemplate: 'echo from the repository' });
     const { ignored, engine } = await show();
@@ -172,7 +174,9 @@ describe('what came with a repository and names a command', () => {
     inWorkspaceFile({});
   });
 
-  test('is the same for templates/run-agent.template, and the environment works without it', async () => {
+  test('is the same for templates/run-agent.template, and the environment works without it', {
+    tags: ['A7'],
+  }, async () => {
     const file = squad.write('templates/run-agent.template', 'echo shipped template');
     expect((await show()).ignored).toMatchObject([{ file, key: 'runTemplate' }]);
     expect((await start({ ENGINE_COMMAND: 'scripted' })).error.code).toBe('ENGINE_NOT_TRUSTED');
@@ -188,7 +192,9 @@ describe('what came with a repository and names a command', () => {
     rmSync(file);
   });
 
-  test('is the same for what a role grants itself, while its body needs no trust', async () => {
+  test('is the same for what a role grants itself, while its body needs no trust', {
+    tags: ['A12', 'A7'],
+  }, async () => {
     const role = squad.write('agents/coder.md', '---\nengine: scripted\npermission: full\n---\nYou code.');
     const refused = await start({ RUN_TEMPLATE: 'echo template' });
     expect(refused.error).toMatchObject({
@@ -213,7 +219,7 @@ describe('what came with a repository and names a command', () => {
 });
 
 describe('the limits of the hub', () => {
-  test('are set, shown with where they come from, and put back', async () => {
+  test('are set, shown with where they come from, and put back', { tags: ['D8'] }, async () => {
     expect(await setting('limits.depth')).toEqual({ value: 2, origin: 'default', source: 'built in' });
     expect(await squad.json(['config', 'set', 'limits.depth', '5'])).toEqual({
       key: 'limits.depth',
@@ -267,7 +273,7 @@ describe.each([false, true])("the client's roots (modern era: %s)", modern => {
   }
   const task = { members: [{ roleId: 'architect', task: 'x' }] };
 
-  test('are the workspace when nothing else is, asked for once', async () => {
+  test('are the workspace when nothing else is, asked for once', { tags: ['A9'] }, async () => {
     squad.write('rooted/.keep', '');
     const { client, asked } = await rooted(`${squad.workspace}/rooted`);
     for (const _ of [1, 2]) {
@@ -278,7 +284,7 @@ describe.each([false, true])("the client's roots (modern era: %s)", modern => {
     expect(asked()).toBe(1);
   });
 
-  test('are chosen from, and the result says which it is', async () => {
+  test('are chosen from, and the result says which it is', { tags: ['A9'] }, async () => {
     squad.write('plain/.keep', '');
     squad.write('repo/.keep', '');
     execFileSync('git', ['init', '-q', `${squad.workspace}/repo`]);
@@ -317,7 +323,9 @@ test('the tools a client lists are those of the workspace its roots name, as the
   await until('the tools of the new root are listed', has);
 });
 
-test('the workspace is --workspace, then SQUAD_WORKSPACE, then the current folder', async () => {
+test('the workspace is --workspace, then SQUAD_WORKSPACE, then the current folder', {
+  tags: ['A9'],
+}, async () => {
   squad.write('one/.keep', '');
   squad.write('two/.keep', '');
   const [one, two] = [`${squad.workspace}/one`, `${squad.workspace}/two`];

@@ -76,20 +76,24 @@ const sandboxIn = async (path: string) => {
   return { ok, ...checks.find(({ name }) => name === 'sandbox')! };
 };
 
-test.runIf(HAS_SANDBOX)('says whether there is a sandbox for code mode, having tried it', async () => {
-  expect(await sandboxIn(env.PATH!)).toMatchObject({
-    state: 'ok',
-    detail: expect.stringMatching(/^\/.*\/bwrap works/),
-    next: [],
-  });
-  const broken = dirname(
-    squad.script('broken/bwrap', 'echo No permissions to create a namespace >&2; exit 1'),
-  );
-  const { state, detail } = await sandboxIn(broken);
-  expect(state).toBe('warning');
-  expect(detail).toContain(`${broken}/bwrap was found, but no program could be started in it`);
-  expect(detail).toContain('No permissions to create a namespace');
-});
+test.runIf(HAS_SANDBOX)(
+  'says whether there is a sandbox for code mode, having tried it',
+  { tags: ['E5'] },
+  async () => {
+    expect(await sandboxIn(env.PATH!)).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/^\/.*\/bwrap works/),
+      next: [],
+    });
+    const broken = dirname(
+      squad.script('broken/bwrap', 'echo No permissions to create a namespace >&2; exit 1'),
+    );
+    const { state, detail } = await sandboxIn(broken);
+    expect(state).toBe('warning');
+    expect(detail).toContain(`${broken}/bwrap was found, but no program could be started in it`);
+    expect(detail).toContain('No permissions to create a namespace');
+  },
+);
 
 test('without a sandbox says what to install, and that is no failure', async () => {
   const bin = dirname(squad.script('few/tmux', 'echo tmux 3.4'));
@@ -142,7 +146,7 @@ test('with nothing but a CLI that is too old, says so', async () => {
   });
 });
 
-test('squad run says which engine it took when none is set', async () => {
+test('squad run says which engine it took when none is set', { tags: ['A7'] }, async () => {
   const { stderr } = await squad.run(['run', '-d', 'coder', 'x'], { env });
   expect(stderr).toMatch(
     /^No engine is set: using codex 0\.166\.\d, the first one found \(ENGINE_COMMAND sets another\)\.\n/,

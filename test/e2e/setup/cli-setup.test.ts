@@ -25,7 +25,9 @@ const SHIPPED = [
 ];
 
 describe('squad init', () => {
-  test('lays down the roles and a config, which then count, and never overwrites', async () => {
+  test('lays down the roles and a config, which then count, and never overwrites', {
+    tags: ['A11'],
+  }, async () => {
     await using squad = new TestSquad();
     const first = await squad.json<{ root: string; written: string[]; kept: string[] }>(['init']);
     expect(first).toEqual({
@@ -138,7 +140,9 @@ describe('squad roles and squad doctor', () => {
     ]);
   });
 
-  test('name a broken role with its file, its line and what to do, and end with 1', async () => {
+  test('name a broken role with its file, its line and what to do, and end with 1', {
+    tags: ['A1'],
+  }, async () => {
     await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
     const file = squad.write('agents/broken.md', '---\nname: x\ntype: boss\n---\nBody');
     squad.write('agents/odd.md', '---\ncolour: red\n---\nBody');
@@ -255,7 +259,9 @@ describe('squad install', () => {
 });
 
 describe('squad demo', () => {
-  test('does the main job on a throw-away repository and says that it is scripted', async () => {
+  test('does the main job on a throw-away repository and says that it is scripted', {
+    tags: ['F7'],
+  }, async () => {
     // Whatever the user has set must not get in its way.
     await using squad = new TestSquad({
       RUN_TEMPLATE: 'no-such-program',

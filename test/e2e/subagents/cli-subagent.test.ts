@@ -8,7 +8,9 @@ import { TestSquad } from '../../support/squad.ts';
 
 const KEY = { ANTHROPIC_API_KEY: 'k' };
 
-test('squad init --subagent lays down files that are in order, says what comes next and never overwrites', async () => {
+test('squad init --subagent lays down files that are in order, says what comes next and never overwrites', {
+  tags: ['E6'],
+}, async () => {
   await using squad = new TestSquad(KEY);
   const first = await squad.json(['init', '--subagent', 'answer_it', '--schema']);
   expect(first).toEqual({
@@ -69,7 +71,7 @@ test('a name that no tool can have is refused, and nothing is written', async ()
   expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
 });
 
-test('squad config lint says what is wrong where, without a hub', async () => {
+test('squad config lint says what is wrong where, without a hub', { tags: ['E6'] }, async () => {
   await using squad = new TestSquad(KEY);
   await squad.run(['init', '--subagent', 'fine']);
   squad.write(
@@ -108,7 +110,7 @@ test('of far too many findings all are counted, and not all printed', async () =
   expect(stdout).toMatch(/^odd\.subagent\.yaml: warning: 50 more warnings\n0 errors, 150 warnings\n$/m);
 });
 
-test('several files and whole folders are checked at once, each file once', async () => {
+test('several files and whole folders are checked at once, each file once', { tags: ['E6'] }, async () => {
   await using squad = new TestSquad(KEY);
   await squad.run(['init', '--subagent', 'fine']);
   const text = readFileSync(join(squad.workspace, 'fine.subagent.yaml'), 'utf8');
@@ -137,7 +139,9 @@ test('several files and whole folders are checked at once, each file once', asyn
   ]);
 });
 
-test('files are checked where nobody has the keys, which is said and is no error', async () => {
+test('files are checked where nobody has the keys, which is said and is no error', {
+  tags: ['E6'],
+}, async () => {
   await using squad = new TestSquad({ ANTHROPIC_API_KEY: '' });
   await squad.run(['init', '--subagent', 'a']);
   const { code, stdout } = await squad.run(['config', 'lint']);
@@ -164,7 +168,9 @@ test('where there are no such files, that is all there is to say', async () => {
   expect(await squad.json(['config', 'lint'])).toEqual({ errors: 0, warnings: 0, files: [] });
 });
 
-test("squad config lint finds CPE's files too, and passes over those that define no subagent", async () => {
+test("squad config lint finds CPE's files too, and passes over those that define no subagent", {
+  tags: ['E6'],
+}, async () => {
   await using squad = new TestSquad(KEY);
   await squad.run(['init', '--subagent', 'fine']);
   squad.write('coder_agent.cpe.yaml', readFileSync(join(squad.workspace, 'fine.subagent.yaml'), 'utf8'));
@@ -183,7 +189,9 @@ test("squad config lint finds CPE's files too, and passes over those that define
   expect((await squad.run(['config', 'lint', 'parent.cpe.yaml'])).code).toBe(2);
 });
 
-test('squad mcp tools FILE lists the tools of a subagent, by the names its model has for them', async () => {
+test('squad mcp tools FILE lists the tools of a subagent, by the names its model has for them', {
+  tags: ['E3'],
+}, async () => {
   await using squad = new TestSquad({});
   const file = (mcpServers: object) =>
     squad.write(

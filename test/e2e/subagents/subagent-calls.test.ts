@@ -23,7 +23,9 @@ beforeAll(async () => {
 afterAll(() => subagents[Symbol.asyncDispose]());
 
 describe('what a client sees', () => {
-  test('is one tool, named and described by the file, and nothing of the team', async () => {
+  test('is one tool, named and described by the file, and nothing of the team', {
+    tags: ['E1'],
+  }, async () => {
     const { result } = await client.ask('tools/list');
     expect(result).toEqual({
       tools: [
@@ -53,7 +55,7 @@ describe('what a client sees', () => {
     expect((await client.ask('tools/call', { name: 'squad_status' })).error).toMatchObject({ code: -32602 });
   });
 
-  test.each([false, true])('works for the official client, modern: %s', async modern => {
+  test.each([false, true])('works for the official client, modern: %s', { tags: ['E1'] }, async modern => {
     const sdk = await subagents.sdk('judge', modern);
     const { tools } = await sdk.listTools();
     expect(tools).toMatchObject([{ name: 'judge', outputSchema: SCHEMA }]);
@@ -65,7 +67,9 @@ describe('what a client sees', () => {
     expect(result.content).toEqual([{ type: 'text', text: '{"verdict":"good","score":3}' }]);
   });
 
-  describe('an answer is a success only if the official client, which checks it again, finds it sound', () => {
+  describe('an answer is a success only if the official client, which checks it again, finds it sound', {
+    tags: ['E4'],
+  }, () => {
     const pair = [{ type: 'string', format: 'date' }, { type: 'number' }];
     test.each([
       ['draft07', { $schema: 'http://json-schema.org/draft-07/schema#' }, { items: pair }],
@@ -94,7 +98,9 @@ describe('what a client sees', () => {
 });
 
 describe('a call', () => {
-  test('is the caller’s own words to the model, and the model’s last ones back', async () => {
+  test('is the caller’s own words to the model, and the model’s last ones back', {
+    tags: ['E1'],
+  }, async () => {
     const prompt = `  /Say it.\n\nIn two lines. ${mock([{ text: 'one\n{"two": 2}\n' }], 'words')}\n`;
     expect(await said(client, client.call('helper', { prompt }))).toEqual({
       text: 'one\n{"two": 2}\n',
@@ -103,7 +109,9 @@ describe('a call', () => {
     expect(subagents.model.first('words')?.prompt).toBe(prompt);
   });
 
-  test('has the servers of its file, in the folder and with the whole environment of the client', async () => {
+  test('has the servers of its file, in the folder and with the whole environment of the client', {
+    tags: ['E1'],
+  }, async () => {
     const prompt = mock(
       [{ call: 'about', arguments: { env: ['OWN_WORD', 'SQUAD_RUN_ID'] } }, { text: 'seen' }],
       'about',
@@ -134,7 +142,7 @@ describe('a call', () => {
     await afar.close();
   });
 
-  test('is a run that people find, with its caller and its name', async () => {
+  test('is a run that people find, with its caller and its name', { tags: ['E1'] }, async () => {
     await said(client, client.call('helper', { prompt: `Look around\nand there ${mock([{ text: 'ok' }])}` }));
     const run = (await subagents.runs()).find(({ task }) => task.startsWith('Look around'))!;
     expect(run).toMatchObject({ status: 'completed', depth: 0, parentId: null });
@@ -148,7 +156,7 @@ describe('a call', () => {
     expect(await told('complete', '--', 'show', run.id)).toContain('helper: Look around');
   });
 
-  test('has its cost under its name, and what has no price says so', async () => {
+  test('has its cost under its name, and what has no price says so', { tags: ['E1'] }, async () => {
     await said(client, client.call('helper', { prompt: mock([{ text: 'ok' }]) }));
     const { stdout } = await subagents.squad.run(['cost']);
     expect(stdout).toMatch(/^helper \(subagent\) +unknown/m);
@@ -193,7 +201,7 @@ describe('a call', () => {
     expect(again.length).toBeGreaterThan(1);
   });
 
-  test('runs beside others of the same client, each on its own', async () => {
+  test('runs beside others of the same client, each on its own', { tags: ['E1'] }, async () => {
     const asked = Array.from({ length: 8 }, (_, i) =>
       client.call('helper', {
         prompt: mock([{ call: 'echo', arguments: { nonce: `n${i}` } }, { text: `answer ${i}` }]),
@@ -259,7 +267,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     expect(subagents.model.requests.filter(request => request.tag === tag)).toHaveLength(1);
   });
 
-  test('an answer that does not fit the schema', async () => {
+  test('an answer that does not fit the schema', { tags: ['E4'] }, async () => {
     const judge = await subagents.client('judge');
     const prompt = mock([{ call: 'final_answer', arguments: { verdict: 'good', score: 'high' } }]);
     const { code, message } = await errorOf(judge, judge.call('judge', { prompt }));
@@ -270,7 +278,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     await judge.close();
   });
 
-  test('time that is up', async () => {
+  test('time that is up', { tags: ['E10'] }, async () => {
     subagents.write('hasty', { timeout: '1s' });
     const hasty = await subagents.client('hasty');
     const { code, suggestions } = await errorOf(
@@ -334,7 +342,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     await misspelt.close();
   });
 
-  test('somebody who cancels its run: who it was', async () => {
+  test('somebody who cancels its run: who it was', { tags: ['E10'] }, async () => {
     const id = client.call('helper', { prompt: mock([{ hang: 'stream' }], 'by-somebody') });
     await subagents.model.waitForRequest(({ tag }) => tag === 'by-somebody');
     const run = (await subagents.runs()).find(({ task }) => task.includes('by-somebody'));

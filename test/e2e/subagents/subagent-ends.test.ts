@@ -37,6 +37,7 @@ test.each<{ how: string; end(client: RawMcp): void }>([
   { how: 'the end of its input', end: ({ child }) => child.stdin!.end() },
 ])(
   '$how in the middle of a turn: when the server is gone, nothing of the subagent is left',
+  { tags: ['E7'] },
   async ({ end }) => {
     const { client, pids } = await atWork();
     expect(pids.filter(isAlive)).toEqual(pids);
@@ -47,7 +48,7 @@ test.each<{ how: string; end(client: RawMcp): void }>([
   },
 );
 
-test('a client that vanishes takes its runs with it', async () => {
+test('a client that vanishes takes its runs with it', { tags: ['E7'] }, async () => {
   const { client, pids } = await atWork();
   client.child.kill('SIGKILL');
   await client.ended;
@@ -72,7 +73,9 @@ test('servers end with their run, when the answer is out', async () => {
   await client.close();
 });
 
-test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', async () => {
+test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', {
+  tags: ['E7'],
+}, async () => {
   const { client, id, pids } = await atWork();
   const other = client.call('worker', { prompt: mock([{ hang: 'stream' }], 'hangs') });
   await subagents.model.waitForRequest(({ tag }) => tag === 'hangs');
@@ -92,7 +95,9 @@ test('a hub that is killed: the call is told, what it had begun is stopped, and 
   await client.close();
 });
 
-test('a hub that is killed in a call of one subagent by another: the record says how both ended', async () => {
+test('a hub that is killed in a call of one subagent by another: the record says how both ended', {
+  tags: ['E10'],
+}, async () => {
   const below = subagents.write('below');
   subagents.write('above', { servers: { below: nested(below) } });
   const client = await subagents.client('above');
@@ -132,7 +137,7 @@ test('a hub that is killed just before its client ends: the next one comes to st
   expect(isAlive(wrapper)).toBe(false);
 });
 
-test('a hub that is stopped answers first, and leaves nothing', async () => {
+test('a hub that is stopped answers first, and leaves nothing', { tags: ['E7'] }, async () => {
   const { client, id, pids } = await atWork();
   await subagents.squad.run(['hub', 'stop']);
   expect(await errorOf(client, id)).toMatchObject({

@@ -48,6 +48,7 @@ const WAYS: { how: string; end(client: RawMcp): void }[] = [
 
 test.each(WAYS)(
   '$how after an answer: when the server is gone nothing is left, however slowly its servers end',
+  { tags: ['E7'] },
   async ({ end }) => {
     subagents.write('quick', { servers: { slow: ownServer('lingering') } });
     const client = await subagents.client('quick');
@@ -69,7 +70,9 @@ async function takenBack(): Promise<RawMcp> {
   return client;
 }
 
-test('the end of its input after a call was taken back: it ends when nothing is left of that call', async () => {
+test('the end of its input after a call was taken back: it ends when nothing is left of that call', {
+  tags: ['E7'],
+}, async () => {
   const client = await takenBack();
   client.child.stdin!.end();
   expect({ code: (await client.ended).code, left: present() }).toEqual({ code: 0, left: [] });
@@ -83,7 +86,9 @@ test('the end of its input, and then that of the hub, after a call was taken bac
   expect({ code: (await client.ended).code, left: present() }).toEqual({ code: 0, left: [] });
 });
 
-test('the end of its input while one subagent works for another: nothing is left of either', async () => {
+test('the end of its input while one subagent works for another: nothing is left of either', {
+  tags: ['E7'],
+}, async () => {
   const below = subagents.write('below', {
     servers: { busy: ownServer('busy', pids), slow: ownServer('lingering') },
   });
@@ -97,7 +102,7 @@ test('the end of its input while one subagent works for another: nothing is left
   expect((await subagents.runs()).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
 });
 
-test.runIf(HAS_SANDBOX)('a program in its sandbox ends with the rest', async () => {
+test.runIf(HAS_SANDBOX)('a program in its sandbox ends with the rest', { tags: ['E7'] }, async () => {
   subagents.write('programmer', {
     more: { defaults: { model: 'main', codeMode: { enabled: true } } },
     servers: { slow: ownServer('lingering') },
@@ -148,28 +153,32 @@ function isInSandbox(pid: number): boolean {
 test.each<{ how: string; end(client: { kill(signal: 'SIGTERM'): boolean; stdin: unknown }): void }>([
   { how: 'SIGTERM', end: child => void child.kill('SIGTERM') },
   { how: 'the end of its input', end: ({ stdin }) => (stdin as NodeJS.WritableStream).end() },
-])('$how while nobody reads what it says: it ends all the same, when nothing is left', async ({ end }) => {
-  subagents.write('worker', { servers: { busy: ownServer('busy', pids) } });
-  const child = subagents.squad.start(['mcp', ...subagents.args('worker')]);
-  const ended = new Promise<number | null>(settle => child.once('close', settle));
-  let told = '';
-  child.stderr!.setEncoding('utf8').on('data', chunk => {
-    told += chunk;
-  });
-  const send = (id: number, method: string, params: object) =>
-    child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-  send(1, 'initialize', HANDSHAKE);
-  // Far more than what lies between the two can hold.
-  for (let id = 2; id < 4_000; id++) send(id, 'tools/list', {});
-  send(4_000, 'tools/call', {
-    name: 'worker',
-    arguments: { prompt: mock([{ call: 'work' }, { text: 'done' }]) },
-  });
-  await isBusy();
-  end(child);
-  const gone = await until('it has ended', () => child.exitCode !== null && child, 50_000);
-  expect({ code: gone.exitCode, left: present() }).toEqual({ code: 0, left: [] });
-  child.stdout!.destroy();
-  await ended;
-  expect(told).toBe('');
-});
+])(
+  '$how while nobody reads what it says: it ends all the same, when nothing is left',
+  { tags: ['E7'] },
+  async ({ end }) => {
+    subagents.write('worker', { servers: { busy: ownServer('busy', pids) } });
+    const child = subagents.squad.start(['mcp', ...subagents.args('worker')]);
+    const ended = new Promise<number | null>(settle => child.once('close', settle));
+    let told = '';
+    child.stderr!.setEncoding('utf8').on('data', chunk => {
+      told += chunk;
+    });
+    const send = (id: number, method: string, params: object) =>
+      child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    send(1, 'initialize', HANDSHAKE);
+    // Far more than what lies between the two can hold.
+    for (let id = 2; id < 4_000; id++) send(id, 'tools/list', {});
+    send(4_000, 'tools/call', {
+      name: 'worker',
+      arguments: { prompt: mock([{ call: 'work' }, { text: 'done' }]) },
+    });
+    await isBusy();
+    end(child);
+    const gone = await until('it has ended', () => child.exitCode !== null && child, 50_000);
+    expect({ code: gone.exitCode, left: present() }).toEqual({ code: 0, left: [] });
+    child.stdout!.destroy();
+    await ended;
+    expect(told).toBe('');
+  },
+);

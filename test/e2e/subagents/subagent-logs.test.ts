@@ -22,7 +22,7 @@ const logs = (client: RawMcp) =>
 const CALLS = [{ text: 'Let me see.', call: 'echo', arguments: { nonce: 'n1' } }, { text: 'done' }];
 const prompt = mock(CALLS);
 
-test('what goes on in a call is told while it goes on, each with its level', async () => {
+test('what goes on in a call is told while it goes on, each with its level', { tags: ['E9'] }, async () => {
   const client = await subagents.client('teller');
   await client.ask('logging/setLevel', { level: 'debug' });
   await said(client, client.call('teller', { prompt }));
@@ -59,7 +59,7 @@ test('what goes on in a call is told while it goes on, each with its level', asy
   await client.close();
 });
 
-test('only from the level on that the client asked for', async () => {
+test('only from the level on that the client asked for', { tags: ['E9'] }, async () => {
   const client = await subagents.client('teller');
   await client.ask('logging/setLevel', { level: 'error' });
   await said(client, client.call('teller', { prompt }));
@@ -69,7 +69,7 @@ test('only from the level on that the client asked for', async () => {
   await client.close();
 });
 
-test('of the current revision, only within a request that asks for it', async () => {
+test('of the current revision, only within a request that asks for it', { tags: ['E9'] }, async () => {
   const client = new RawMcp(subagents.squad, { args: subagents.args('teller') });
   const ask = async (level?: string): Promise<Message> => {
     const meta = { ...ENVELOPE, ...(level && { 'io.modelcontextprotocol/logLevel': level }) };
@@ -84,7 +84,7 @@ test('of the current revision, only within a request that asks for it', async ()
   await client.close();
 });
 
-test('a client that never reads holds up nothing', async () => {
+test('a client that never reads holds up nothing', { tags: ['E9'], timeout: 180_000 }, async () => {
   const client = await subagents.client('teller');
   await client.ask('logging/setLevel', { level: 'debug' });
   client.child.stdout!.pause();
@@ -106,4 +106,4 @@ test('a client that never reads holds up nothing', async () => {
   client.child.stdout!.resume();
   for (const id of calls) expect(await said(client, id)).toMatchObject({ text: 'done' });
   await client.close();
-}, 180_000);
+});

@@ -17,7 +17,9 @@ afterAll(() => subagents[Symbol.asyncDispose]());
 const asking = (tool: string, prompt: string, last: string) =>
   mock([{ call: tool, arguments: { prompt } }, { text: last }]);
 
-test('a parent uses a child that uses a grandchild: three runs, each below the other', async () => {
+test('a parent uses a child that uses a grandchild: three runs, each below the other', {
+  tags: ['E1'],
+}, async () => {
   const client = await subagents.client('parent');
   const low = mock([{ text: 'from below' }], 'low');
   const prompt = asking('child', asking('grandchild', low, 'from the middle'), 'from above');
@@ -41,7 +43,9 @@ test('who waits for another takes no place from it: three in a row need one', as
   await subagents.squad.json(['config', 'set', 'limits.concurrency', '8']);
 });
 
-test('one that calls itself is stopped at the limit of depth, and the chain is named', async () => {
+test('one that calls itself is stopped at the limit of depth, and the chain is named', {
+  tags: ['E10'],
+}, async () => {
   const self = subagents.write('mirror');
   subagents.write('mirror', { servers: { again: nested(self) } });
   await subagents.squad.json(['config', 'set', 'limits.depth', '2']);

@@ -71,7 +71,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
   const programIn = (of: readonly StoredMessage[]) =>
     of.flatMap(({ content }) => content).find((part): part is Call => part.type === 'tool_call')!.id;
 
-  test('is stored call by call, below the message that called for the program', () => {
+  test('is stored call by call, below the message that called for the program', { tags: ['E8'] }, () => {
     const main = messages.filter(({ role }) => role !== 'program');
     expect(main.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
     expect(main.map(({ parentId }) => parentId)).toEqual([null, ...main.slice(0, -1).map(({ id }) => id)]);
@@ -122,7 +122,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     expect(stdout).toContain(`\` echo__count \` (\` ${id} \`) failed:`);
   });
 
-  test('is told as log messages, with the call that ran the program', () => {
+  test('is told as log messages, with the call that ran the program', { tags: ['E9'] }, () => {
     const within = programIn(messages);
     const inside = logs.filter(({ data }) => data.within === within);
     const told = (event: string) => inside.filter(({ data }) => data.event === event);
@@ -170,7 +170,10 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     ]);
   });
 
-  test('of a loop the first are kept and the rest is counted, everywhere', async () => {
+  test('of a loop the first are kept and the rest is counted, everywhere', {
+    tags: ['E8'],
+    timeout: 120_000,
+  }, async () => {
     const long = await called(LOOP, 'loop');
     expect(callsIn(long.messages)).toHaveLength(500);
     expect(resultsIn(long.messages)).toHaveLength(500);
@@ -183,7 +186,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
       long.run,
     ]);
     expect(shown.evidence.toolCalls).toBe(701);
-  }, 120_000);
+  });
 });
 
 const logsOf = (client: RawMcp): Log[] =>

@@ -16,7 +16,9 @@ const SECRETS = {
 };
 const variable = (name: string) => `\${${name}}`;
 
-test('what only the model’s provider and a server are to know is in nothing that comes of a call', async () => {
+test('what only the model’s provider and a server are to know is in nothing that comes of a call', {
+  tags: ['E10'],
+}, async () => {
   await using subagents = await Subagents.start({ ...SECRETS, MCP_LOG_LEVEL: 'debug' });
   const { squad, model } = subagents;
   subagents.write('curious', {
@@ -65,7 +67,7 @@ test('what only the model’s provider and a server are to know is in nothing th
   expectNoneOf(SECRETS, told);
 });
 
-test('what is secret in an address stays so when the provider repeats it', async () => {
+test('what is secret in an address stays so when the provider repeats it', { tags: ['E10'] }, async () => {
   const secrets = {
     GATE_PASS: 'pass+of/the-gate-444444444',
     QUERY_KEY: 'key+of/the-query-333333333',

@@ -83,7 +83,7 @@ describe('what cannot be served ends at once, with the reason on standard error 
       says: /API_KEY_MISSING.*MODEL_KEY/s,
       env: { MODEL_KEY: '' },
     },
-  ])('$what', async ({ write, says, env }) => {
+  ])('$what', { tags: ['E6'] }, async ({ write, says, env }) => {
     const { code, stdout, stderr } = await serve(['--config', write()], env);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(says);
@@ -100,7 +100,7 @@ describe('what cannot be served ends at once, with the reason on standard error 
     expect(stderr).toMatch(/SANDBOX_MISSING.*bubblewrap/s);
   });
 
-  test('a home that cannot be used is no fault of the file', async () => {
+  test('a home that cannot be used is no fault of the file', { tags: ['E6'] }, async () => {
     const home = join(subagents.squad.root, 'closed');
     subagents.squad.write('../closed', '');
     chmodSync(home, 0o400);
@@ -125,7 +125,9 @@ describe('what cannot be served ends at once, with the reason on standard error 
 describe('what cannot be served', () => {
   const NO_KEY = { MODEL_KEY: '' };
 
-  test('answers a client with the reason, however it begins, until the client leaves', async () => {
+  test('answers a client with the reason, however it begins, until the client leaves', {
+    tags: ['E6'],
+  }, async () => {
     subagents.write('it');
     const client = new RawMcp(subagents.squad, { args: subagents.args('it'), env: NO_KEY });
     for (const method of ['server/discover', 'initialize', 'tools/list'])
@@ -141,7 +143,7 @@ describe('what cannot be served', () => {
   });
 });
 
-test('help is for people: on standard error, where the protocol is not', async () => {
+test('help is for people: on standard error, where the protocol is not', { tags: ['E7'] }, async () => {
   const { code, stdout, stderr } = await serve(['--help']);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
   expect(stderr).toContain('squad mcp serve --config FILE');

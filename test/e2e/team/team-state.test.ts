@@ -144,13 +144,15 @@ describe('the tools of a team', () => {
 describe('an agent', () => {
   const record = `call squad_decision_record ${JSON.stringify({ title: 'From within', what: 'w', why: 'y' })}`;
 
-  test('searches the decisions, whatever its role', async () => {
+  test('searches the decisions, whatever its role', { tags: ['B10'] }, async () => {
     const client = await squad.client();
     const { result } = await start(client, 'asker', ['call squad_decision_search {"query":"redis"}']);
     expect(result).toContain('Sessions live in Redis');
   });
 
-  test('records one under its own name where its role grants it, and nothing of a person is lost', async () => {
+  test('records one under its own name where its role grants it, and nothing of a person is lost', {
+    tags: ['B10'],
+  }, async () => {
     const client = await squad.client();
     const lead = await start(client, 'scribe', ['await edited', record], { async: true });
     const mine = `${DECISIONS}\n### Mine\nWhile it was at work.\n`;
@@ -165,7 +167,7 @@ describe('an agent', () => {
     squad.write('.squad/decisions.md', DECISIONS);
   });
 
-  test('without the grant has no such tool', async () => {
+  test('without the grant has no such tool', { tags: ['B10'] }, async () => {
     const client = await squad.client();
     const before = readdirSync(join(squad.workspace, '.squad/decisions/inbox')).length;
     const { result } = await start(client, 'asker', [record]);
@@ -207,7 +209,7 @@ describe.each([
 ])('resources over $edge (modern era: $modern)', ({ edge, modern }) => {
   const connect = () => (edge === 'stdio' ? squad.client({ modern }) : overHttp(modern, userToken()));
 
-  test('are listed, with templates and names to complete them', async () => {
+  test('are listed, with templates and names to complete them', { tags: ['B9'] }, async () => {
     const client = await connect();
     const uris = (await client.listResources()).resources.map(({ uri }) => uri);
     expect(uris).toEqual(expect.arrayContaining(URIS));
@@ -225,7 +227,7 @@ describe.each([
     await client.close();
   });
 
-  test('say what the files say, and null for what nobody reported', async () => {
+  test('say what the files say, and null for what nobody reported', { tags: ['B9'] }, async () => {
     const client = await connect();
     expect((await page(client, 'squad://roster')).members).toMatchObject([
       { name: 'Coder', role: 'Builds', status: 'Active' },
@@ -271,7 +273,9 @@ describe.each([
     await client.close();
   });
 
-  test('are told of when a person edits a file, and when a run begins and ends', async () => {
+  test('are told of when a person edits a file, and when a run begins and ends', {
+    tags: ['B9'],
+  }, async () => {
     const client = await connect();
     const heard = new Set<string>();
     client.setNotificationHandler(
@@ -305,7 +309,7 @@ describe.each([
 });
 
 describe('the resources of an agent', () => {
-  test('are those of the team, without the work of others', async () => {
+  test('are those of the team, without the work of others', { tags: ['B9'] }, async () => {
     const user = await squad.client();
     const other = await start(user, 'coder', ['hang'], { async: true, task_summary: 'A secret task' });
     const lead = await start(user, 'asker', ['run printf %s "$SQUAD_MCP_TOKEN" > token', 'await done'], {

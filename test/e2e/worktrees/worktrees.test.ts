@@ -44,7 +44,9 @@ describe('the shipped coder', () => {
   };
   const work = `Do it.${script('write made.txt', '| made')}`;
 
-  test('works on a branch of its own in a git repository, and the end of squad run says how to get at it', async () => {
+  test('works on a branch of its own in a git repository, and the end of squad run says how to get at it', {
+    tags: ['D6'],
+  }, async () => {
     await using other = newSquad();
     const { stdout } = await other.run(['run', 'coder', work]);
     const id = /run_\w+/.exec(stdout)![0];
@@ -108,7 +110,9 @@ describe('the shipped coder', () => {
 });
 
 describe('a run with a work tree of its own', () => {
-  test('works on a branch of its own, and the checkout of the user stays as it is', async () => {
+  test('works on a branch of its own, and the checkout of the user stays as it is', {
+    tags: ['D6'],
+  }, async () => {
     const [id] = await start(
       'coder',
       `Do it.${script('write feature.txt', '| mine', 'run git branch --show-current')}`,
@@ -227,7 +231,9 @@ describe('several at once', () => {
 });
 
 describe('the hub dies', () => {
-  test('while a work tree is asked for: the next one makes it, and the run ends as if nothing had been', async () => {
+  test('while a work tree is asked for: the next one makes it, and the run ends as if nothing had been', {
+    tags: ['D10'],
+  }, async () => {
     const pid = await squad.hubPid();
     const ids = await start(
       ...Array.from({ length: 6 }, () => ['coder', `Go.${script('write a.txt', '| a')}`]).flat(),
@@ -262,7 +268,7 @@ describe('an agent that is started from a hook of git', () => {
     'git -c user.name=Agent -c user.email=agent@localhost commit --quiet --all --message Agent && git log -1 --format=%an';
   const work = `Do it.${script('write hooked.txt', '| x', 'run git add hooked.txt', `run ${commit}`)}`;
 
-  test('commits to its own branch, as itself', async () => {
+  test('commits to its own branch, as itself', { tags: ['git-variables-of-a-hook'] }, async () => {
     const before = squad.git('rev-parse', 'main');
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', work], { env: hook() });
     const { run } = await done(runIds[0]!);
