@@ -347,7 +347,7 @@ test('work trees of what was merged are removed when asked to, unless one is at 
   const { removed } = await integrator.carryOut(plan.planId!, { remove: true });
   expect(removed).toEqual([
     { runId: x.id, path: x.worktree!.path, kept: null },
-    { runId: y.id, path: y.worktree!.path, kept: expect.stringContaining('at work') },
+    { runId: y.id, path: y.worktree!.path, kept: expect.stringContaining('is running in it') },
   ]);
   expect([x, y].map(({ worktree }) => existsSync(worktree!.path))).toEqual([false, true]);
   expect(fixture.tip(x.worktree!.branch)).toMatch(/^[0-9a-f]{40}$/);

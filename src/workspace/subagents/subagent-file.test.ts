@@ -254,7 +254,7 @@ describe('a file that cannot be used says where and why', () => {
     [
       'is of a draft nobody knows',
       '{ "$schema": "http://x.example/s", "type": "object" }',
-      'is not a JSON Schema: its "$schema" is "http://x.example/s", which is no draft',
+      'is not a JSON Schema: its "$schema" is "http://x.example/s", which is not supported',
     ],
     ['is of a list', '{ "type": "array" }', 'is not the schema of an object'],
     ['says nothing of what it is of', '{}', 'is not the schema of an object'],

@@ -192,7 +192,7 @@ describe('an agent whose role grants nothing', () => {
     const { id } = await toRun('lead');
     const left = await squad.run(['ls'], { env: { SQUAD_RUN_ID: id } });
     expect(left.code).toBe(4);
-    expect(left.stderr).toMatch(new RegExp(`inside run ${id}, which has ended.*NOT_ALLOWED`));
+    expect(left.stderr).toMatch(new RegExp(`belongs to run ${id}, which has ended.*NOT_ALLOWED`));
   });
 
   test('is known by its processes, not by what it says of itself', {

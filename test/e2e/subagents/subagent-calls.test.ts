@@ -349,7 +349,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
     await subagents.squad.run(['cancel', run!.id]);
     expect(await errorOf(client, id)).toMatchObject({
       code: 'CANCELLED',
-      message: 'helper was stopped before it was done: somebody cancelled it in a terminal (`squad cancel`)',
+      message: 'helper was stopped before it was done: it was cancelled in a terminal (`squad cancel`)',
     });
     expect((await subagents.squad.run(['events', '--run', run!.id])).stdout).toContain('cancel, by terminal');
   });
