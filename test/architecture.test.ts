@@ -218,6 +218,19 @@ describe('the import directions hold', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('the paths of two calls are short, and each file of them exists', () => {
+    const paths = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+      .split(/^\*\*.*\*\*$/m)
+      .slice(-2);
+    const listed = paths.map(path =>
+      [...path.matchAll(/`([a-z-]+(?:\/[a-z-]+)+)`/g)].map(([, file]) => file!),
+    );
+    expect(listed.flat().filter(file => !existsSync(join(src, `${file}.ts`)))).toEqual([]);
+    expect(listed.map(files => files.length > 20)).toEqual([true, true]);
+    expect(listed[0]!.length).toBeLessThanOrEqual(45);
+    expect(listed[1]!.length).toBeLessThanOrEqual(25);
+  });
+
   test('every layer uses the same folder names', () => {
     const wrong = [...LAYERS_BY_FEATURE].flatMap(([layer, others]) =>
       readdirSync(join(root, layer), { withFileTypes: true })
