@@ -106,3 +106,40 @@ export async function submodulePaths(git: Git, treeish: string): Promise<string[
   const list = await git.run(args, { env: COMMITTER }).catch(() => Buffer.alloc(0));
   return splitPaths(list).map(entry => entry.slice(entry.indexOf('\n') + 1));
 }
+
+type Environment = Record<string, string | undefined>;
+
+/** The user's name and email from their git configuration, or Squad's. Takes nothing else from there. */
+export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
+  const read = async (more: Record<string, string>) => {
+    const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
+    return parseIdentity(await git.run(args, { env: more, codes: [1] }));
+  };
+  const files = [
+    ...(env.XDG_CONFIG_HOME || env.HOME
+      ? [`${env.XDG_CONFIG_HOME || `${env.HOME}/.config`}/git/config`]
+      : []),
+    ...(env.HOME ? [`${env.HOME}/.gitconfig`] : []),
+  ];
+  let { name, email } = await read({});
+  for (const file of files.toReversed()) {
+    if (name && email) break;
+    const found = await read({ GIT_CONFIG_GLOBAL: file });
+    name ??= found.name;
+    email ??= found.email;
+  }
+  return {
+    ...COMMITTER,
+    ...(name && { GIT_AUTHOR_NAME: name, GIT_COMMITTER_NAME: name }),
+    ...(email && { GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_EMAIL: email }),
+  };
+}
+
+function parseIdentity(list: Buffer): { name?: string; email?: string } {
+  const values = String(list)
+    .split('\0')
+    .map(entry => entry.split('\n'));
+  // The last one wins, as in git itself.
+  const of = (key: string) => values.findLast(([name]) => name === key)?.[1];
+  return { name: of('user.name'), email: of('user.email') };
+}

@@ -3,7 +3,6 @@ import { existsSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readBounded, readFrom } from '../files/text-file.ts';
-import { COMMITTER } from './commits.ts';
 import type { Git } from './git.ts';
 
 /** The folders of a work tree; linked ones share `commonDir`. */
@@ -79,40 +78,3 @@ const OPERATIONS: readonly [file: string, name: string][] = [
 /** The operation that somebody's git is in the middle of in this work tree, or null. */
 export const gitOperationInProgress = ({ folder: { gitDir } }: Git): string | null =>
   OPERATIONS.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
-
-type Environment = Record<string, string | undefined>;
-
-/** The user's name and email from their git configuration, or Squad's. Takes nothing else from there. */
-export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {
-  const read = async (more: Record<string, string>) => {
-    const args = ['config', '--includes', '-z', '--get-regexp', '^user\\.(name|email)$'];
-    return parse(await git.run(args, { env: more, codes: [1] }));
-  };
-  const files = [
-    ...(env.XDG_CONFIG_HOME || env.HOME
-      ? [`${env.XDG_CONFIG_HOME || `${env.HOME}/.config`}/git/config`]
-      : []),
-    ...(env.HOME ? [`${env.HOME}/.gitconfig`] : []),
-  ];
-  let { name, email } = await read({});
-  for (const file of files.toReversed()) {
-    if (name && email) break;
-    const found = await read({ GIT_CONFIG_GLOBAL: file });
-    name ??= found.name;
-    email ??= found.email;
-  }
-  return {
-    ...COMMITTER,
-    ...(name && { GIT_AUTHOR_NAME: name, GIT_COMMITTER_NAME: name }),
-    ...(email && { GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_EMAIL: email }),
-  };
-}
-
-function parse(list: Buffer): { name?: string; email?: string } {
-  const values = String(list)
-    .split('\0')
-    .map(entry => entry.split('\n'));
-  // The last one wins, as in git itself.
-  const of = (key: string) => values.findLast(([name]) => name === key)?.[1];
-  return { name: of('user.name'), email: of('user.email') };
-}

@@ -5,9 +5,8 @@ import { branchMoved, targetBlocked } from '../../core/integration/checklist.ts'
 import type { Checkpoint, TargetMove } from '../../core/ports/integration.ts';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, pathText } from '../files/paths.ts';
-import { branchTip, isAncestor, type TreeChange } from '../git/commits.ts';
+import { branchTip, committer, isAncestor, type TreeChange } from '../git/commits.ts';
 import { type Git, ignoreExitOne, openGit, runWithLockRetry } from '../git/git.ts';
-import { committer } from '../git/git-folder.ts';
 import { type GitIndex, indexOf, withIndexCopy } from '../git/git-index.ts';
 import { treeChanges } from '../git/git-status.ts';
 import { withIndexLock } from '../git/index-lock.ts';
