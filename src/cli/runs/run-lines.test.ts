@@ -352,7 +352,7 @@ test('the summary says if changes of a branch are not committed', () => {
     evidence: { verdict: 'verified', filesChanged, commits },
   } as unknown as Run);
   expect(summaryLines(views.list(), 120, plain)).toContain(
-    '  The changes of coder are in the work tree of branch squad/coder/run_1, not committed yet.',
+    '  The changes of coder are in the work tree of branch squad/coder/run_1, not on the branch yet.',
   );
 });
 

@@ -111,7 +111,7 @@ function branchLines(runs: RunView[], columns: number): string[] {
 /** `git merge` finds nothing on a branch without commits; `squad integrate` commits first. */
 const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
   evidence?.commits?.count === 0
-    ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not committed yet.`
+    ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not on the branch yet.`
     : `The changes of ${label} are on branch ${branch?.name}.`;
 
 /** What to do about failures, each kind once. */

@@ -119,7 +119,7 @@ describe('squad review', () => {
     expect(squad.git('show', `${trees[0]!.branch}:a.txt`)).toBe('a');
     const facts = (await squad.run(['show', id])).stdout;
     expect(facts).toMatch(new RegExp(`branch +${branch}\n`));
-    expect(facts).toMatch(new RegExp(`work tree +${trees[0]!.path} \\(gone\\)`));
+    expect(facts).toMatch(new RegExp(`work tree +${trees[0]!.path} \\(deleted\\)`));
     expect(facts).toMatch(new RegExp(`saved +${saved}, uncommitted changes`));
     expect(facts).toContain(`Its work is on branch ${branch}`);
     const diff = await squad.run(['diff', id]);

@@ -190,7 +190,10 @@ describe('a review loop', () => {
 
     const { plan } = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run']);
     expect(plan.branches.map(({ runId }) => runId)).not.toContain(id);
-    expect(plan.leftOut).toContainEqual({ runId: id, why: expect.stringContaining('name it to merge it anyway') });
+    expect(plan.leftOut).toContainEqual({
+      runId: id,
+      why: expect.stringContaining('name it to merge it anyway'),
+    });
     const named = await squad.json<{ plan: IntegrationPlan }>(['integrate', '--dry-run', id]);
     expect(named.plan.branches.map(({ runId }) => runId)).toEqual([id]);
 

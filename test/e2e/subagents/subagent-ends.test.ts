@@ -82,7 +82,7 @@ test('a hub that is killed: the call is told, what it had begun is stopped, and 
   process.kill(await subagents.squad.hubPid(), 'SIGKILL');
   for (const asked of [id, other])
     expect((await client.answer(asked)).error).toMatchObject({
-      data: { code: 'HUB_RESTARTED', suggestions: [expect.stringContaining('call it again')] },
+      data: { code: 'HUB_RESTARTED', suggestions: [expect.stringContaining('Call it again')] },
     });
   await allGone(pids);
   // Nobody is left to hear what it would have said.

@@ -51,7 +51,7 @@ describe('the shipped coder', () => {
     const { stdout } = await other.run(['run', 'coder', work]);
     const id = /run_\w+/.exec(stdout)![0];
     expect(stdout.replace(/\s+/g, ' ')).toContain(
-      `The changes of coder are in the work tree of branch squad/coder/${id}, not committed yet.`,
+      `The changes of coder are in the work tree of branch squad/coder/${id}, not on the branch yet.`,
     );
     expect(stdout).toMatch(new RegExp(`squad diff ${id} +what changed`));
     expect(stdout).toMatch(new RegExp(`squad integrate ${id} +merge the changes of coder into main`));
