@@ -108,7 +108,7 @@ test.each([
   ['does not replace the hub', '', false],
   ['does not replace a hub that has known no run', '', true],
 ])(
-  'a process that an ended run left behind, with no run at work, %s',
+  'a process that an ended run left behind, while no run is running, %s',
   { tags: ['replacing-the-hub'] },
   async (_what, operation, isNewHub) => {
     squad.write('roles/keeper.md', '---\nleftovers: keep\n---\nYou keep.');
