@@ -18,7 +18,7 @@ const LONG = 'a-server-with-a-long-id1';
 /** As many as big servers have. */
 const PLENTY = Array.from({ length: 120 }, (_, at) => `tool_${at}`);
 
-/** Whether it asks for its tools again when it is told that they have changed. */
+/** Whether the CLI lists its tools again after a notification that they have changed. */
 const LISTS_AGAIN: Record<CliName, boolean> = {
   claude: true,
   codex: false,
@@ -28,7 +28,7 @@ const LISTS_AGAIN: Record<CliName, boolean> = {
   qwen: false,
 };
 
-/** Whether its model reads what a server says of itself: there it is told what is out of order before it begins. */
+/** Whether the CLI passes a server's instructions to its model: they say which servers are unavailable at the start. */
 const SHOWS_NOTICES: Record<CliName, boolean> = {
   claude: true,
   codex: false,
@@ -115,9 +115,9 @@ describe.each(chosenClis())('%s', name => {
   };
   const asked = (tag: string, step: number) =>
     it.server.requests.findLast(call => call.tag === tag && call.step === step)!;
-  /** What the model was told after a step. */
+  /** The tool result that the model received after a step. */
   const told = (tag: string, step: number) =>
-    // Some pass on the JSON of what they were told.
+    // Some CLIs pass on the result as JSON.
     asked(tag, step + 1)
       .toolResults.at(-1)!
       .replaceAll('\\n', '\n')
@@ -220,7 +220,7 @@ describe.each(chosenClis())('%s', name => {
     expect(told(tag, 0)).toContain('42');
   });
 
-  test('works without a server that is down, and is told of one that dies', async () => {
+  test('works without a server that is down, and gets an error from one that dies', async () => {
     await visible('unlucky');
     await completes('unlucky', 'unlucky', [
       { call: 'frail__echo', arguments: { nonce: 'lost' } },
@@ -262,7 +262,7 @@ describe.each(chosenClis())('%s', name => {
     await goOn();
   });
 
-  test('what its role loses while it is at work it cannot call any more', async () => {
+  test('cannot call a tool that its role loses while it is running', async () => {
     // A CLI reads its tools again beside its work, some time after the notice, and tells nobody when it has: the work takes a while.
     const rounds = Array.from({ length: 20 }, (_, at) => ({
       call: 'echo__echo',
