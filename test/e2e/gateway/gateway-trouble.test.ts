@@ -105,7 +105,7 @@ test('every shape of a result names the servers that a run had to do without', {
   expect(one.note).toEqual(said);
 });
 
-test('an agent whose call runs out of time is told what it still has, and people see that it happened', {
+test('an agent whose call times out gets the list of servers it still has, and the timeout is shown to the user', {
   tags: ['B7'],
 }, async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });

@@ -65,7 +65,7 @@ const call = async (client: Client, name: string, args: Record<string, unknown> 
 };
 
 describe('a configuration', () => {
-  test('gives nothing before it is trusted, and what it says from then on, to an agent that is at work', {
+  test('gives no tools before it is trusted, and then gives its tools to an agent that is already running', {
     tags: ['B2'],
   }, async () => {
     write(CONFIG);
@@ -77,7 +77,7 @@ describe('a configuration', () => {
     await listed(client, CODER);
   });
 
-  test('that is edited takes effect when it is trusted again, and a client that listens is told', {
+  test('that is edited takes effect when it is trusted again, and a client that listens is notified', {
     tags: ['B8'],
   }, async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
@@ -95,7 +95,7 @@ describe('a configuration', () => {
       ...CONFIG,
       servers: { ...CONFIG.servers, spare: echoBlock({ tools: ['echo', 'progress'] }) },
     });
-    await until('it is told that nothing counts', () => told() > before);
+    await until('it is notified that its tools are gone', () => told() > before);
     expect(await names()).toEqual([]);
     await trust();
     await until('the new tool is there', async () => (await names()).includes('spare__progress'));

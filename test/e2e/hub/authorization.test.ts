@@ -141,7 +141,7 @@ test.each(['mark', 'mark and the token'])(
     const answers = join(squad.root, `answers with the ${what}`.replaceAll(' ', '-'));
     // Its input stays open until the answer is there.
     squad.script(
-      '../forge.sh',
+      '../fake.sh',
       `(cat ${squad.root}/frames; n=0; until grep -q '"id":2' ${answers} || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done) | ${process.execPath} ${BIN} mcp $IDENTITY > ${answers} 2>&1`,
     );
     const review = { reviewer_prompt: script('hang') };
@@ -161,7 +161,7 @@ test.each(['mark', 'mark and the token'])(
     const forger = await AgentAtWork.start(
       squad,
       'coder',
-      `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} IDENTITY='${identity}' ${squad.root}/forge.sh >/dev/null 2>&1 </dev/null`,
+      `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} IDENTITY='${identity}' ${squad.root}/fake.sh >/dev/null 2>&1 </dev/null`,
     );
     const said = await until('it is answered', async () => {
       const text = existsSync(answers) ? readFileSync(answers, 'utf8') : '';

@@ -39,7 +39,7 @@ interface Agent {
 
 let released = 0;
 
-/** A run that is at work until it is let go, and what its agent has to show for itself. */
+/** A run that stays running until it is released, and the credentials of its agent. */
 async function atWork(role: string, ...lines: string[]): Promise<Agent> {
   const go = `go-${++released}`;
   const { runIds } = await squad.json<{ runIds: string[] }>([
@@ -47,7 +47,7 @@ async function atWork(role: string, ...lines: string[]): Promise<Agent> {
   ]);
   const id = runIds[0]!;
   const file = join(squad.home, 'runs', id, 'turn-1', 'identity.json');
-  await until('it is at work', async () => (await shown(id)).run.status === 'running');
+  await until('it is running', async () => (await shown(id)).run.status === 'running');
   return {
     id,
     file,
@@ -427,7 +427,7 @@ async function killHub(): Promise<void> {
   await until('the hub is gone', () => !isAlive(hub));
 }
 
-describe('an agent at work when the hub dies', () => {
+describe('an agent that runs when the hub dies', () => {
   test('goes on calling over HTTP, at the same address with the same token', { tags: ['D1'] }, async () => {
     const agent = await atWork('coder', 'call squad_status', 'await second', 'call squad_status');
     await until('it has called', async () =>
@@ -493,7 +493,7 @@ test('a squad sees of each other how it is doing, and no more', async () => {
     ...['run', '-d', 'coder', scripted('await both-seen'), 'lead', scripted('await both-seen')],
   ]);
   const file = join(squad.home, 'runs', runIds[0]!, 'turn-1', 'identity.json');
-  await until('both are at work', async () =>
+  await until('both are running', async () =>
     (await Promise.all(runIds.map(shown))).every(({ run }) => run.status === 'running'),
   );
   const client = await squad.client({ args: ['--identity', file] });

@@ -92,7 +92,7 @@ async function openClient(of = squad, after?: number): Promise<OpenClient> {
   );
 }
 
-/** A run that is at work until it is let go. */
+/** A run that stays running until it is released. */
 async function atWork(role: string, ...lines: string[]) {
   const go = `go-${Math.random().toString(36).slice(2)}`;
   const { runIds } = await squad.json<{ runIds: string[] }>([
@@ -100,7 +100,7 @@ async function atWork(role: string, ...lines: string[]) {
   ]);
   const id = runIds[0]!;
   const shown = async () => (await ask<{ run: { status: string } }>(`/api/runs/${id}`)).body.run.status;
-  await until('it is at work', async () => (await shown()) === 'running');
+  await until('it is running', async () => (await shown()) === 'running');
   const { token } = JSON.parse(readFileSync(join(squad.home, 'runs', id, 'turn-1', 'identity.json'), 'utf8'));
   return {
     id,
@@ -207,7 +207,7 @@ describe('an open page', () => {
     await run.end();
     const cards = () =>
       client.ofType('changes').flatMap(({ runs }) => runs.filter(({ id }) => id === run.id));
-    await until('its end is told', () => cards().at(-1)?.status === 'completed');
+    await until('its end is reported', () => cards().at(-1)?.status === 'completed');
     expect(cards()[0]).toMatchObject({ status: expect.stringMatching(/queued|running/), roleId: 'coder' });
     const types = client.ofType('changes').flatMap(({ events }) => events.map(({ body }) => body.type));
     expect(types).toEqual(expect.arrayContaining(['run.queued', 'run.started', 'run.ended']));
@@ -230,7 +230,7 @@ describe('an open page', () => {
     const client = await openClient();
     const { last: first, hubStartedAt } = await client.receives('hello');
     const run = await atWork('coder');
-    await until('the start is told', () =>
+    await until('the start is reported', () =>
       client.ofType('changes').some(({ runs }) => runs.some(({ id }) => id === run.id)),
     );
     const { last } = client.ofType('changes').at(-1)!;
@@ -241,7 +241,7 @@ describe('an open page', () => {
     await run.end();
     const again = await openClient(squad, last);
     expect((await again.receives('hello')).hubStartedAt).toBeGreaterThan(hubStartedAt);
-    await until('the end is told', () =>
+    await until('the end is reported', () =>
       again
         .ofType('changes')
         .some(({ runs }) => runs.some(({ id, status }) => id === run.id && status === 'completed')),
@@ -267,7 +267,7 @@ describe('an open page', () => {
     await until('the other is gone too', () => !isAlive(pid));
   });
 
-  test('is told goodbye by a hub that stops, which stops at once', async () => {
+  test('gets a close message from a hub that stops, and the hub stops at once', async () => {
     await using other = new TestSquad();
     const client = await openClient(other);
     await client.receives('hello');

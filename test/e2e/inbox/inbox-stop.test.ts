@@ -76,19 +76,22 @@ test('a newer hub does not wait for an answer, and the agent asks it', async () 
   await answerIsHeard(item);
 });
 
-test.each([true, false])('a client at the port is told to go on waiting (modern: %s)', async modern => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
-  const call = callTool<Told>(await agent.overHttp(modern), 'ask_user', { question: 'May I?' });
-  const { id } = await asked();
-  await stopHub();
-  expect(await call).toMatchObject({ status: 'waiting', id });
-  const again = callTool<Told>(await agent.overHttp(modern), 'ask_user', { id });
-  expect(await squad.run(['answer', id, 'you may'])).toMatchObject({ code: 0 });
-  expect(await again).toMatchObject({ status: 'answered', answer: 'you may' });
-});
+test.each([true, false])(
+  'a client at the port gets the status waiting, and can wait again (modern: %s)',
+  async modern => {
+    await using agent = await AgentAtWork.start(squad, 'coder');
+    const call = callTool<Told>(await agent.overHttp(modern), 'ask_user', { question: 'May I?' });
+    const { id } = await asked();
+    await stopHub();
+    expect(await call).toMatchObject({ status: 'waiting', id });
+    const again = callTool<Told>(await agent.overHttp(modern), 'ask_user', { id });
+    expect(await squad.run(['answer', id, 'you may'])).toMatchObject({ code: 0 });
+    expect(await again).toMatchObject({ status: 'answered', answer: 'you may' });
+  },
+);
 
 test.each(['stopped', 'killed'])(
-  'a client at a relay does not hear that the hub is %s: it waits, or is told to',
+  'a client at a relay does not see that the hub is %s: it waits, or gets the status waiting',
   async how => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const relay = await agent.overRelay();

@@ -99,7 +99,7 @@ describe('an agent’s question', () => {
     expect((await resultOf(runId)).result).toContain('The answer is: green');
   });
 
-  test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', {
+  test('is answered in the terminal, by number and the beginning of its id, and the agent continues with the answer', {
     tags: ['F4'],
   }, async () => {
     const runId = await start('ask "Which database?" sqlite "a real one"', 'say done');
@@ -282,7 +282,7 @@ describe('an agent’s question', () => {
 });
 
 describe('a call that cannot wait for long', () => {
-  test('is told the id, and goes on waiting with it', async () => {
+  test('gets the id, and waits again with it', async () => {
     await using agent = await AgentAtWork.start(squad, 'coder');
     const impatient = await squad.client({
       args: ['--identity', agent.file],

@@ -73,7 +73,7 @@ test('servers end with their run, when the answer is out', async () => {
   await client.close();
 });
 
-test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', {
+test('a hub that is killed: the call gets an error, what it had started is stopped, and the next call works', {
   tags: ['E7'],
 }, async () => {
   const { client, id, pids } = await atWork();
@@ -148,7 +148,7 @@ test('a hub that is stopped answers first, and leaves nothing', { tags: ['E7'] }
   await client.close();
 });
 
-test('a file that went bad while its server was there is told to the client when the next hub reads it', async () => {
+test('a file that became invalid while its server was running is reported to the client when the next hub reads it', async () => {
   const client = await subagents.client('worker');
   expect(await said(client, client.call('worker', { prompt: mock([{ text: 'fine' }]) }))).toMatchObject({
     text: 'fine',
