@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type TestSquad, until } from './squad.ts';
 
-/** A run that is at work until it is let go, and what its agent has to show for itself. */
+/** A run that stays running until it is released, with the credentials of its agent. */
 export class AgentAtWork implements AsyncDisposable {
   readonly id: string;
   /** Names its identity to a relay. */
@@ -33,7 +33,7 @@ export class AgentAtWork implements AsyncDisposable {
       task,
     ]);
     const id = runIds[0]!;
-    await until('it is at work', async () => (await shown(squad, id)).status === 'running');
+    await until('it is running', async () => (await shown(squad, id)).status === 'running');
     return new AgentAtWork(squad, id, go);
   }
 

@@ -34,7 +34,7 @@ const answerOf = async (run: string) => {
 };
 const approval = (question: string) => `call ask_user ${JSON.stringify({ question, kind: 'approval' })}`;
 
-test('a question is answered in the list of runs; the agent goes on with it, and it is said who answered', {
+test('a question is answered in the list of runs; the agent continues with the answer, and the run shows who answered', {
   tags: ['F4'],
 }, async () => {
   const run = await startRun(squad, 'Choose', ['ask "Which database?" sqlite postgres']);
@@ -84,7 +84,7 @@ test('one agent that asks twice is one that needs somebody, in every place that 
   await expect.poll(() => page.title()).toBe('Runs · Squad');
 });
 
-test('what stands between backticks is told as something to type', async () => {
+test('text between backticks is shown as code', async () => {
   const run = await startRun(squad, 'Check it', ['ask How is it checked?']);
   const page = await pages.open('/inbox');
   const item = page.locator('.ask', { hasText: 'How is it checked?' });
@@ -159,7 +159,7 @@ test('a form of a server is filled in, and the server has its values typed', asy
   });
 });
 
-test('who is second is told what was answered, and by whom', async () => {
+test('the second to answer sees what was answered', async () => {
   const run = await startRun(squad, 'Twice', ['ask "Left or right?" left right']);
   await asked(run);
   const page = await pages.open(`/r/${run}`);

@@ -33,7 +33,7 @@ const focusRow = async (page: Page, run: string) => {
   return row;
 };
 
-test('an approval with details is not given before they were in sight: its key opens it', {
+test('an approval with details is not given before they were visible: its key opens it', {
   tags: ['F4'],
 }, async () => {
   const run = await startRun(squad, 'Drop it', [
@@ -62,7 +62,7 @@ test('an approval with details is not given before they were in sight: its key o
   await answer(id, 'no');
 });
 
-test('an approval is given where all of it was in sight, and before that its key goes to the rest', async () => {
+test('an approval is given where all of it was visible; before that, its key moves the focus to the details', async () => {
   const details = Array.from({ length: 400 }, (_, at) => `rm -r folder-${at}`).join('\n');
   const given = { question: 'May I tidy up?', kind: 'approval', details };
   for (const place of ['run page', 'inbox']) {

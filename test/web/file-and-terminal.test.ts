@@ -70,7 +70,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
     .waitFor();
 });
 
-test('a run at work is opened in a window of a terminal, which is no part of the run', async () => {
+test('a running run is opened in a terminal window, which is no part of the run', async () => {
   openFrom(withScreen);
   const run = await startRun(squad, 'Look at me', ['say words in the window', 'hang']);
   const page = await pages.open(`/r/${run}`);
@@ -94,7 +94,7 @@ test('a run at work is opened in a window of a terminal, which is no part of the
   expect(JSON.parse(stdout).turns.flatMap((turn: { leftovers: unknown[] }) => turn.leftovers)).toEqual([]);
 });
 
-test('a terminal that fails at once is told in the dialog, with the command to type', async () => {
+test('a terminal that fails at once is reported in the dialog, with the command to type', async () => {
   layTerminal('broken', 'exit 1');
   openFrom({ ...withScreen, TERMINAL: 'broken' });
   const run = await startRun(squad, 'No window', ['hang']);

@@ -14,7 +14,9 @@ const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
 const tokenOf = () => readFileSync(join(squad.home, 'token'), 'utf8').trim();
 
-test('a program that takes the port of a hub that has gone is told nothing', { tags: ['D9'] }, async () => {
+test('a program that takes the port of a stopped hub gets proof requests only, and no token', {
+  tags: ['D9'],
+}, async () => {
   pages.expectTrouble(/ERR_|WebSocket|403|404|preload|dynamically imported|request to/);
   const kept = () => page.evaluate(() => Object.values(sessionStorage).join());
   const page = await pages.open('/');

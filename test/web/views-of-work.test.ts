@@ -78,7 +78,7 @@ describe('a squad', () => {
     await page.keyboard.press('z');
     await until('its bar is wider', async () => (await width()) > whole);
     await page.keyboard.press('0');
-    await until('all is in sight again', async () => (await width()) === whole);
+    await until('all is visible again', async () => (await width()) === whole);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/r\/run_\w+\/activity/);
   });
