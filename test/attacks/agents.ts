@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hubUrl } from '../support/agent-at-work.ts';
 import { ENVELOPE } from '../support/raw-mcp.ts';
+import { hubUrl } from '../support/running-agent.ts';
 import { type TestSquad, until } from '../support/squad.ts';
 
 /** Everything an answer of the hub's port is. */

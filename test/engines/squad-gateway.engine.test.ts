@@ -132,7 +132,7 @@ describe.each(chosenClis())('%s', name => {
   }
 
   /** An agent that waits in a command of its own until it is to go on. */
-  async function atWork(tag: string, roleId: string, steps: Step[] = []): Promise<() => Promise<void>> {
+  async function startRunning(tag: string, roleId: string, steps: Step[] = []): Promise<() => Promise<void>> {
     const wait = { shell: `touch started-${tag}; until [ -e go-${tag} ]; do sleep 0.2; done` };
     const ended = completes(tag, roleId, [wait, ...steps], { permission: 'edit' });
     const started = until(
@@ -250,14 +250,14 @@ describe.each(chosenClis())('%s', name => {
   const isServer = (program: string) => program.includes('servers/echo.ts');
 
   test("a variable that is there for a server is in no environment of an agent's", async () => {
-    const goOn = await atWork('without', 'coder');
+    const goOn = await startRunning('without', 'coder');
     expect(holders().some(isServer)).toBe(true);
     expect(holders().filter(program => !isServer(program))).toEqual([]);
     await goOn();
   });
 
   test('unless its role keeps it', async () => {
-    const goOn = await atWork('with', 'keeper');
+    const goOn = await startRunning('with', 'keeper');
     expect(holders().filter(program => !isServer(program))).not.toEqual([]);
     await goOn();
   });
@@ -268,7 +268,7 @@ describe.each(chosenClis())('%s', name => {
       call: 'echo__echo',
       arguments: { nonce: `round-${at}` },
     }));
-    const goOn = await atWork('change', 'nomad', [
+    const goOn = await startRunning('change', 'nomad', [
       { shell: 'sleep 3' },
       ...rounds,
       { unlisted: 'echo__count', arguments: { nonce: 'too late' } },

@@ -88,8 +88,8 @@ export class Pages {
     return route.fetch({ url: url.href, headers: { ...(await route.request().allHeaders()), host } });
   }
 
-  /** In this test, complaints like that are as they should be. */
-  expectTrouble(pattern: RegExp): void {
+  /** Allows browser errors that match `pattern` in this test. */
+  expectErrors(pattern: RegExp): void {
     this.#expected.push(pattern);
   }
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
-import { AgentAtWork } from '../support/agent-at-work.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { startRun, usePages } from '../support/page.ts';
+import { RunningAgent } from '../support/running-agent.ts';
 import { TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -66,7 +66,7 @@ test('a question is declined, with choices or without, and the agent reads that'
 });
 
 test('one agent that asks twice is one that needs somebody, in every place that counts', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   const ask = (question: string) =>
     client.callTool({ name: 'ask_user', arguments: { question } }, { timeout: 60_000 });
@@ -134,7 +134,7 @@ test('an approval is given and denied by a key', async () => {
 });
 
 test('a form of a server is filled in, and the server has its values typed', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   await until('its tools are there', async () =>
     (await client.listTools()).tools.some(({ name }) => name === 'desk__register'),
@@ -165,7 +165,7 @@ test('the second to answer sees what was answered', async () => {
   const page = await pages.open(`/r/${run}`);
   const choice = page.locator('.open-question').getByRole('button', { name: 'left' });
   await choice.waitFor();
-  pages.expectTrouble(/409|ERR_FAILED/);
+  pages.expectErrors(/409|ERR_FAILED/);
   // The page does not hear of it before it sends its own answer.
   await page.route('**/api/**', async route => {
     if (route.request().method() === 'POST')

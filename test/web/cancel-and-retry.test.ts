@@ -102,7 +102,7 @@ test('a run that is removed while it is looked at says so, and offers nothing an
   const page = await pages.open(`/r/${run}/output`);
   await page.getByRole('button', { name: /^Retry/ }).waitFor();
   // What was removed is asked for once more, and the browser complains of the answer.
-  pages.expectTrouble(/404/);
+  pages.expectErrors(/404/);
   await squad.run(['prune', '--days', '0']);
   await page.getByText('This run was removed').waitFor();
   await page.getByRole('heading', { name: 'Soon gone' }).waitFor();

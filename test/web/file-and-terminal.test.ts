@@ -54,7 +54,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
   const run = await startRun(squad, 'Goes away', ['report x']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}`);
-  pages.expectTrouble(/404/);
+  pages.expectErrors(/404/);
   await page.route('**/api/ticket', route =>
     route.request().postData()?.includes('export')
       ? route.continue({ postData: JSON.stringify({ purpose: 'export', run: 'run_nosuchrun0' }) })
@@ -99,7 +99,7 @@ test('a terminal that fails at once is reported in the dialog, with the command 
   openFrom({ ...withScreen, TERMINAL: 'broken' });
   const run = await startRun(squad, 'No window', ['hang']);
   const page = await pages.open(`/r/${run}`);
-  pages.expectTrouble(/502/);
+  pages.expectErrors(/502/);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByRole('button', { name: 'Open terminal' }).click();

@@ -110,7 +110,7 @@ describe('a squad', () => {
     await merge.getByLabel('Into branch').fill('nowhere');
     await shows(page, '.merge-why', 'Update the plan first');
     expect(await button(/^Merge 1 branch/).getAttribute('aria-disabled')).toBe('true');
-    pages.expectTrouble(/40\d/);
+    pages.expectErrors(/40\d/);
     await page.keyboard.press('Enter');
     await shows(page, '.merge .problem', 'nowhere');
     await merge.getByLabel('Into branch').fill('next');
@@ -164,7 +164,7 @@ describe('other views', () => {
   });
 
   test('a refused setting keeps what was typed, an accepted one counts at once', async () => {
-    pages.expectTrouble(/400/);
+    pages.expectErrors(/400/);
     const page = await pages.open('/settings');
     await shows(page, 'td', 'limits.concurrency');
     await page.keyboard.press('e');

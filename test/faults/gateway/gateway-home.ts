@@ -18,7 +18,7 @@ const CONFIG = join('.squad', 'mcp-config.json');
 /** A role that can be given more than the others. */
 export const EXPOSED = 'exposed';
 
-export interface AtWork {
+export interface RunningAgent {
   runId: string;
   edge: AgentEdge;
 }
@@ -93,7 +93,7 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
   }
 
   /** Starts agents of this role, every other one over HTTP, and waits until they are running. */
-  async agents(count: number, roleId = 'plain'): Promise<AtWork[]> {
+  async agents(count: number, roleId = 'plain'): Promise<RunningAgent[]> {
     const link = await this.hub();
     const members = Array.from({ length: count }, () => ({ roleId, task: 'wait' }));
     const { members: made } = await link.call<{ members: { memberId: string }[] }>(

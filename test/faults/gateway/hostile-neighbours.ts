@@ -7,7 +7,7 @@ import { hostileBlock } from '../../servers/start.ts';
 import { createRandom, roundSeed } from '../random.ts';
 import type { AgentEdge, Outcome } from './agent-edge.ts';
 import type { Played } from './crossed-calls.ts';
-import { type AtWork, EXPOSED, GatewayHome } from './gateway-home.ts';
+import { EXPOSED, GatewayHome, type RunningAgent } from './gateway-home.ts';
 
 const HONEST_AGENTS = 20;
 const AT_ONCE = 8;
@@ -109,7 +109,10 @@ interface HonestWork {
   problems: string[];
 }
 
-async function workHonestly({ runId, edge }: AtWork, { times, isOver, problems }: HonestWork): Promise<void> {
+async function workHonestly(
+  { runId, edge }: RunningAgent,
+  { times, isOver, problems }: HonestWork,
+): Promise<void> {
   for (let calls = 0; !isOver(calls); await delay(5)) {
     const nonce = `${runId}/${++calls}`;
     const startedAt = performance.now();

@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { type TestSquad, until } from './squad.ts';
 
 /** A run that stays running until it is released, with the credentials of its agent. */
-export class AgentAtWork implements AsyncDisposable {
+export class RunningAgent implements AsyncDisposable {
   readonly id: string;
   /** Names its identity to a relay. */
   readonly file: string;
@@ -21,7 +21,7 @@ export class AgentAtWork implements AsyncDisposable {
     this.token = (JSON.parse(readFileSync(this.file, 'utf8')) as { token: string }).token;
   }
 
-  static async start(squad: TestSquad, role: string, ...lines: string[]): Promise<AgentAtWork> {
+  static async start(squad: TestSquad, role: string, ...lines: string[]): Promise<RunningAgent> {
     const go = `go-${process.hrtime.bigint()}`;
     const task = ['Work.', '```script', ...lines, `await ${go}`, '```'].join('\n');
     const { runIds } = await squad.json<{ runIds: string[] }>([
@@ -34,7 +34,7 @@ export class AgentAtWork implements AsyncDisposable {
     ]);
     const id = runIds[0]!;
     await until('it is running', async () => (await shown(squad, id)).status === 'running');
-    return new AgentAtWork(squad, id, go);
+    return new RunningAgent(squad, id, go);
   }
 
   /** A client of its own, of either era, at the hub's port. */
