@@ -74,7 +74,7 @@ export class BenchSquad {
     return this.squad('hub', 'stop');
   }
 
-  /** A hub that stops leaves its agents at work, so it stops after them. */
+  /** Ends the agents before the hub stops, because a stopped hub leaves them running. */
   private async endAgents(): Promise<void> {
     await this.squad('cancel', '--all');
     for (

@@ -33,7 +33,7 @@ export async function startBusyTeam(
     await askHub(squad, 'start_squad', {
       input: { engine: ENGINE, members: members.slice(from, from + 50) },
     });
-  await until('everybody is at work', async () => {
+  await until('every run is running', async () => {
     const board = await askHub<{ counts: { running: number } }>(squad, 'list_board', { input: { limit: 1 } });
     return board?.counts.running === runs;
   });

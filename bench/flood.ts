@@ -7,7 +7,7 @@ import type { McpClient, ToolReply } from './mcp-client.ts';
 import type { Samples } from './measure.ts';
 import { canReadMemory, forgetPeak, memoryOf } from './process-memory.ts';
 
-export const FINAL_WORDS = 'These are the final words.';
+export const FINAL_TEXT = 'These are the final words.';
 
 export interface FloodAgent {
   /** What makes Squad start it. */
@@ -29,7 +29,7 @@ export class Flood {
   readonly client: McpClient;
   readonly growth: Samples = [];
   longestReply = 0;
-  withoutFinalWords = 0;
+  withoutFinalText = 0;
   /** What the last one left. */
   runId = '';
   output = '';
@@ -77,7 +77,7 @@ export class Flood {
     const [member] = reply.structuredContent.members as Member[];
     if (member?.status !== 'completed') throw new Error(`The flood did not complete: ${member?.status}`);
     this.longestReply = Math.max(this.longestReply, reply.content[0]!.text.length);
-    if (!member.rawStdout.includes(FINAL_WORDS)) this.withoutFinalWords++;
+    if (!member.rawStdout.includes(FINAL_TEXT)) this.withoutFinalText++;
     this.runId = member.memberId;
     this.output = join(this.squad.home, 'runs', member.memberId, 'turn-1', 'stdout');
     return rate(this.output, took);

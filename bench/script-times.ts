@@ -21,7 +21,7 @@ export interface ScriptTimes {
   timed: Samples;
 }
 
-/** What a page's script costs, told apart by what set it off. */
+/** The script time of a page, grouped by what triggered the script. */
 export async function scriptTimes(
   page: Page,
   { seconds, windowMs }: { seconds: number; windowMs: number },

@@ -42,7 +42,7 @@ async function record(name: CliName, server: ModelServer): Promise<void> {
   writeFileSync(join(folder, 'index.json'), `${JSON.stringify(index, null, 2)}\n`);
 }
 
-/** A case is one start or, when it goes on with a chat, two. */
+/** A case starts the CLI once, or twice if it resumes a chat. */
 async function recordCase(name: CliName, one: Case, server: ModelServer, folder: string) {
   using place = agentHome();
   const scrub = scrubber({ ...place, url: server.url, root });

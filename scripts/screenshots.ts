@@ -1,4 +1,4 @@
-/** Pictures of every view of the page for docs/guides/hub/web-ui.md, in both themes, with a scripted team at work; or only those that are named. */
+/** Takes screenshots of every view of the web UI for docs/guides/hub/web-ui.md, in both themes, with a running scripted team. Arguments select single views. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -69,7 +69,7 @@ const isWanted = ({ name }: Picture) => named.length === 0 || named.includes(nam
 
 mkdirSync(FOLDER, { recursive: true });
 await using squad = new TeamSquad();
-// Without it what was said could not be gone on with.
+// Chats can be resumed only if the model has a key.
 squad.env.MODEL_KEY = 'fake';
 await squad.hubPid();
 const team = await squad.work();

@@ -28,5 +28,5 @@ function checks(): string[] {
     ['knip'],
   ]
     .filter(([program, ...args]) => spawnSync(program!, args, { stdio: 'inherit' }).status !== 0)
-    .map(command => `${command.join(' ')} (npm run fix mends what can be mended by itself)`);
+    .map(command => `${command.join(' ')} (npm run fix repairs what can be fixed automatically)`);
 }

@@ -58,7 +58,7 @@ describe('shellWord', () => {
   });
 });
 
-/** What somebody is told to type, made of a name that somebody else chose. */
+/** Commands that Squad suggests, built from a name that somebody else chose. */
 const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
   'a file in conflict': name => {
     const branch = { runId: 'run_1', outcome: 'conflict', conflicts: [name], messages: [] };

@@ -122,7 +122,7 @@ interface Asked {
   refuse(): void;
 }
 
-/** Takes requests, and refuses each when it is told to. */
+/** Holds each request open until the test calls `refuse`. */
 async function busyModel() {
   let heard: (asked: Asked) => void = () => {};
   const server = createServer((request, response) =>

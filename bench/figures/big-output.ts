@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
 import { areSame, differentPages } from '../compare-output.ts';
 import { type Figure, paired, type Row, sampled, single } from '../figure.ts';
-import { FINAL_WORDS, Flood } from '../flood.ts';
+import { FINAL_TEXT, Flood } from '../flood.ts';
 import { interleave, PAIRS, type Samples } from '../measure.ts';
 
 const GIB = 1024 ** 3;
@@ -27,7 +27,7 @@ async function opaqueLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
   const source = join(squad.root, 'source');
   execFileSync('sh', ['-c', `seq 1 999999999 | head -c ${GIB} >${source} && sync ${source}`]);
-  const { script, env } = squad.agent([`cat ${source}`, `printf '\\n%s\\n' '${FINAL_WORDS}'`]);
+  const { script, env } = squad.agent([`cat ${source}`, `printf '\\n%s\\n' '${FINAL_TEXT}'`]);
   const flood = await Flood.start(squad, { env, task: 'flood', argv: ['/bin/sh', script], input: '' });
   const throughput = await interleave(
     () => flood.bySquad(),
@@ -49,7 +49,7 @@ async function opaqueLines(): Promise<Row[]> {
       target: `≤ ${MAX_REPLY_CHARACTERS}`,
       isMet: ({ value }) => value <= MAX_REPLY_CHARACTERS,
     }),
-    none('replies without the final words', 'replies', flood.withoutFinalWords),
+    none('replies without the final text', 'replies', flood.withoutFinalText),
     none(`pages of get_result that differ, ${PLACES_CHECKED} places`, 'pages', pages),
     none('outputs that differ from the floor, byte for byte', 'outputs', differs),
   ];
@@ -58,7 +58,7 @@ async function opaqueLines(): Promise<Row[]> {
 /** The scripted engine: every line is an event that Squad reads. */
 async function eventLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
-  const task = ['```script', 'flood 1GB', `report ${FINAL_WORDS}`, '```', ''].join('\n');
+  const task = ['```script', 'flood 1GB', `report ${FINAL_TEXT}`, '```', ''].join('\n');
   const flood = await Flood.start(squad, {
     env: { ENGINE_COMMAND: 'scripted' },
     task,
@@ -76,7 +76,7 @@ async function eventLines(): Promise<Row[]> {
       note: 'every line parsed; the reply comes when the last one has been',
     }),
     ...growth('scripted engine', flood.growth),
-    none('scripted: replies without the final words', 'replies', flood.withoutFinalWords),
+    none('scripted: replies without the final text', 'replies', flood.withoutFinalText),
   ];
 }
 

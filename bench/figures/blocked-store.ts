@@ -10,7 +10,7 @@ const HOLDER = join(import.meta.dirname, '..', '..', 'src', 'store', 'fixtures',
 const BLOCKED_MS = 5_000;
 const DELAY_MS = 100;
 const PAIRS = 3;
-/** One that is at work for longer than the lock, and one whose end falls into it. */
+/** Numbers of calls: with `LONG` the run outlasts the lock; with `SHORT` it ends while the lock is held. */
 const LONG = 55;
 const SHORT = 20;
 /** What a call may take longer: a look of the store at the lock now and then. */

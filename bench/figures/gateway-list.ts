@@ -62,7 +62,7 @@ async function edges(squad: GatewaySquad, identity: string): Promise<Record<stri
   const stdio = overLines(process.execPath, relay, { cwd: squad.workspace, env: squad.env() });
   return {
     http: { clock: overHttp(url, headers), question: message },
-    // A request of the current revision needs no greeting, so nothing else is ever said.
+    // A request of the current revision needs no handshake, so this is the only message.
     stdio: { clock: stdio, question: message },
   };
 }

@@ -16,7 +16,7 @@ interface Member {
   rawStdout: string;
 }
 
-/** Two hundred agents that are all at work at one moment: none ends before the last has begun. */
+/** Two hundred agents that run at the same time: none ends before the last has started. */
 export const manyAgents: Figure = {
   name: 'many-agents',
   title: `${AGENTS} agents at once`,

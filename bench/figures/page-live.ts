@@ -15,7 +15,7 @@ const MAX_FLUSH_MS = 8;
 const MAX_LATE_MS = 250;
 const FLUSH_MS = 50;
 
-/** The list of runs while everybody is at work, beside a page that only hears the same. */
+/** The list of runs while every run is active, compared with a page that only receives the same events. */
 export const pageLive: Figure = {
   name: 'page-live',
   title: `${RUNS} runs on the page at ${EVENTS_A_SECOND} events a second`,

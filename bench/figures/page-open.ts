@@ -28,7 +28,7 @@ export const pageOpen: Figure = {
       () => opened(page.browser, bare.url),
     );
     return [
-      paired('from the address to the last line in sight', 'ms', pair, {
+      paired('from navigation to the last line visible', 'ms', pair, {
         target: `< ${MAX_MS} ms`,
         isMet: ({ value }) => value < MAX_MS,
         note: 'a browser that has nothing of the page yet; the floor is all of the text in one <pre> of a bare page',

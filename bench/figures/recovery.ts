@@ -11,7 +11,7 @@ import { finishedRun } from '../sample-runs.ts';
 const FINISHED = 10_000;
 const LIVE = 50;
 
-/** How long a user waits after the hub was killed with much behind it and many agents at work. */
+/** Measures how long a user waits after the hub was killed with a long history and many running agents. */
 export const recovery: Figure = {
   name: 'recovery',
   title: `Start of a hub killed with ${FINISHED.toLocaleString('en')} finished and ${LIVE} live runs`,

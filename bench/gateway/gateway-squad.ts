@@ -21,7 +21,7 @@ export class GatewaySquad extends BenchSquad {
     await this.squad('trust', '-y', '.squad/mcp-config.json');
   }
 
-  /** The identity files of so many agents, all at work. */
+  /** Starts `count` agents and returns their identity files once all are running. */
   async agents(count: number): Promise<string[]> {
     await this.hubPid();
     await this.squad('config', 'set', 'limits.concurrency', String(count));
@@ -34,7 +34,7 @@ export class GatewaySquad extends BenchSquad {
       waitMs: 0,
       env,
     });
-    await until('every agent is at work', async () => {
+    await until('every agent is running', async () => {
       const status = await askHub<{ runsActive: number; runsQueued: number }>(this, 'hub_status');
       return status?.runsActive === count && status.runsQueued === 0;
     });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hubPid } from '../../src/link/hub-record.ts';
-import { AgentAtWork, hubUrl } from '../support/agent-at-work.ts';
+import { hubUrl, RunningAgent } from '../support/running-agent.ts';
 import { BIN, isAlive, TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad();
@@ -37,13 +37,13 @@ const detached = (command: string, mark = '') =>
   `setsid -f env -i ${mark} sh -c '${command} &' </dev/null >/dev/null 2>&1`;
 
 let url: URL;
-let sibling: AgentAtWork;
+let sibling: RunningAgent;
 beforeAll(async () => {
   await squad.unlimited();
   squad.write('ask.mjs', ASK);
   url = await hubUrl(squad);
   // Until the squad ends it: a wait for a file has an end.
-  sibling = await AgentAtWork.start(squad, 'coder', 'hang');
+  sibling = await RunningAgent.start(squad, 'coder', 'hang');
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
@@ -53,7 +53,7 @@ const heardIn = (file: string) =>
 /** What an agent hears that runs this command, which gets the name of a file for it. */
 async function attack(command: (out: string) => string): Promise<string> {
   const out = join(squad.root, `heard-${process.hrtime.bigint()}`);
-  await using _agent = await AgentAtWork.start(squad, 'coder', `run ${command(out)}`);
+  await using _agent = await RunningAgent.start(squad, 'coder', `run ${command(out)}`);
   return heardIn(out);
 }
 
@@ -88,7 +88,7 @@ describe("the user's token over HTTP", () => {
 
 describe("a run's token over HTTP", () => {
   test('is good inside that run', async () => {
-    const agent = await AgentAtWork.start(squad, 'coder', 'call squad_status');
+    const agent = await RunningAgent.start(squad, 'coder', 'call squad_status');
     await agent.end();
     expect((await squad.run(['log', agent.id])).stdout).toContain(agent.id);
   });
@@ -123,7 +123,7 @@ test('a hub that an agent starts has the environment of the last one that the us
   const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
   const out = join(squad.root, 'restarted');
   const other = join(squad.root, 'other.db');
-  await using _agent = await AgentAtWork.start(
+  await using _agent = await RunningAgent.start(
     squad,
     'coder',
     'await hub-is-gone',
@@ -145,7 +145,7 @@ test('nor does a hub have the environment of an agent whose command ends before 
   const before = await squad.json<{ database: string; pid: number }>(['hub', 'start']);
   const other = join(squad.root, 'orphan.db');
   const hub = join(dirname(BIN), '..', 'dist', 'hub.cjs');
-  await using _agent = await AgentAtWork.start(
+  await using _agent = await RunningAgent.start(
     squad,
     'coder',
     'await hub-is-gone-again',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hubUrl } from '../support/agent-at-work.ts';
 import { ENVELOPE } from '../support/raw-mcp.ts';
+import { hubUrl } from '../support/running-agent.ts';
 import { type TestSquad, until } from '../support/squad.ts';
 
 /** Everything an answer of the hub's port is. */
@@ -54,7 +54,7 @@ export class Agent {
   }
 }
 
-/** One run for each role, at work until the squad ends them. */
+/** Starts one run for each role; they run until the squad ends them. */
 export async function startAgents(squad: TestSquad, ...roles: string[]): Promise<Agent[]> {
   const task = ['Wait.', '```script', 'hang', '```'].join('\n');
   const words = roles.flatMap(role => [role, task]);
@@ -62,16 +62,16 @@ export async function startAgents(squad: TestSquad, ...roles: string[]): Promise
   const { runIds } = started;
   if (!runIds) throw new Error(JSON.stringify(started));
   const url = await hubUrl(squad);
-  await until('all are at work', async () => {
+  await until('all are running', async () => {
     const { runs } = await squad.json<{ runs: { id: string; status: string }[] }>(['ls', '-r', '-n', '100']);
     return runIds.every(id => runs.some(run => run.id === id && run.status === 'running'));
   });
   return runIds.map((id, at) => new Agent(id, roles[at]!, tokenOf(squad, id), url));
 }
 
-/** The agent of one run, as soon as it is at work. */
+/** Waits until the run is running and returns its agent. */
 export async function agentOf(squad: TestSquad, id: string, role: string): Promise<Agent> {
-  await until(`${id} is at work`, async () => (await squad.statusOf(id)) === 'running');
+  await until(`${id} is running`, async () => (await squad.statusOf(id)) === 'running');
   return new Agent(id, role, tokenOf(squad, id), await hubUrl(squad));
 }
 

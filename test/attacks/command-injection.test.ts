@@ -72,7 +72,7 @@ describe('a configuration that is full of commands', () => {
   });
 
   test('sends header values as they are', { tags: ['shell-and-command-injection'] }, async () => {
-    const seen = await until('every server was greeted', () => {
+    const seen = await until('every server received a request', () => {
       const values = new Set(web.headers.flatMap(headers => Object.values(headers)));
       return headerValues().every(value => values.has(value)) && values;
     });
@@ -151,7 +151,7 @@ describe('an agent that sends commands', () => {
 });
 
 describe('a person who starts agents', () => {
-  test('with a command for a role is told that there is no such role', {
+  test('with a command for a role gets the error that there is no such role', {
     tags: ['shell-and-command-injection'],
   }, async () => {
     const client = await squad.client({ env: { RUN_TEMPLATE: 'cat' } });

@@ -50,7 +50,7 @@ async function inForce(): Promise<object> {
   };
 }
 
-/** Without what `squad init` lays down in a folder of its own: the words it came with, and no others. */
+/** The files trusted in `trust.json`, without those that `squad init` creates in a folder of its own. */
 function trusted(): string[] {
   const { files } = JSON.parse(readFileSync(join(squad.home, 'trust.json'), 'utf8')) as { files: object };
   return Object.entries(files)
@@ -59,7 +59,7 @@ function trusted(): string[] {
 }
 
 /** Whatever an operation may call the thing it takes, a new program is in it. */
-const WISHES = [
+const INPUTS = [
   {},
   { servers: { evil }, shared: ['evil'] },
   { server: 'evil', ...evil },
@@ -88,10 +88,10 @@ test('no operation adds or edits a server, a command, an address or an environme
   const before = await inForce();
   for (const { name } of OPERATIONS) {
     using socket = await SocketLine.open(squad, { token: lead.token });
-    for (const [at, wish] of WISHES.entries()) {
-      expect((await lead.call(name, wish)).status).toBeLessThan(500);
+    for (const [at, input] of INPUTS.entries()) {
+      expect((await lead.call(name, input)).status).toBeLessThan(500);
       if (name === 'follow_events') continue; // goes on until its reader leaves
-      const reply = await socket.ask(JSON.stringify({ id: at, operation: name, input: wish, waitMs: 0 }));
+      const reply = await socket.ask(JSON.stringify({ id: at, operation: name, input, waitMs: 0 }));
       expect(reply, name).toContain(`"id":${at}`);
     }
     expect([name, existsSync(sentinel)]).toEqual([name, false]);
@@ -100,7 +100,7 @@ test('no operation adds or edits a server, a command, an address or an environme
   figure('R32', {
     reached: OPERATIONS.length,
     of: OPERATIONS.length,
-    told: `${OPERATIONS.length} operations, as tools and over the socket, added no executable, each asked in ${WISHES.length} ways`,
+    told: `${OPERATIONS.length} operations, as tools and over the socket, added no executable, each asked in ${INPUTS.length} ways`,
   });
 });
 
@@ -110,12 +110,12 @@ test('no route that is registered does either, asked with the token of a run', {
 }, async () => {
   const before = await inForce();
   const routes = restRoutes();
-  const ways = amountOf(WISHES.length, 3);
+  const ways = amountOf(INPUTS.length, 3);
   for (const [at, { method, path }] of routes.entries()) {
     // Each route with others of them, so that few are enough in the suite.
-    for (const wish of [...WISHES, ...WISHES].slice(at % WISHES.length).slice(0, ways)) {
+    for (const input of [...INPUTS, ...INPUTS].slice(at % INPUTS.length).slice(0, ways)) {
       const query = new URLSearchParams(
-        Object.entries(wish).map(([key, value]): [string, string] => [
+        Object.entries(input).map(([key, value]): [string, string] => [
           key,
           typeof value === 'string' ? value : JSON.stringify(value),
         ]),
@@ -128,7 +128,7 @@ test('no route that is registered does either, asked with the token of a run', {
           'content-type': 'application/json',
           'squad-workspace': squad.workspace,
         },
-        ...(method === 'POST' && { body: JSON.stringify(wish) }),
+        ...(method === 'POST' && { body: JSON.stringify(input) }),
       });
       await response.text();
       expect(response.status, `${method} ${path}`).toBeLessThan(500);
@@ -150,7 +150,7 @@ test('no other word of the protocol does either', { tags: ['configuration-is-cod
     ...['resources/write', 'resources/subscribe', 'logging/setLevel', 'tasks/update', 'prompts/create'],
   ];
   for (const method of methods)
-    for (const wish of WISHES.slice(0, 6)) expect((await lead.ask(method, wish)).status).toBeLessThan(500);
+    for (const input of INPUTS.slice(0, 6)) expect((await lead.ask(method, input)).status).toBeLessThan(500);
   expect(await inForce()).toEqual(before);
 });
 

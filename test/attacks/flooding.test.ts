@@ -80,7 +80,7 @@ const AT_ONCE = 4;
 const SPAWNER = '---\nspawn: true\n---\nYou lead.';
 const task = (...script: string[]) => ['Work.', '```script', ...script, '```'].join('\n');
 
-test('an agent that starts agents from 50 threads gets no more than the limits allow, and is told the limit and its lineage', {
+test('an agent that starts agents from 50 threads gets no more than the limits allow, and its errors name the limit and its lineage', {
   tags: ['R17'],
   timeout: figureTimeout(120_000),
 }, async () => {

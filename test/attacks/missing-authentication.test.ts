@@ -165,7 +165,7 @@ test('every route that is registered, every tool and every operation of the sock
     }
   }
   for (const token of ['wrong', ended.token, filledIn('FLIPPED'), filledIn('SHORT')])
-    await expect(SocketLine.open(squad, { token }), token).rejects.toThrow('No greeting');
+    await expect(SocketLine.open(squad, { token }), token).rejects.toThrow('No handshake');
   expect(admitted).toEqual([]);
   expect(routes.length).toBeGreaterThan(70);
   expect(kept.asked()).toHaveLength(before);
@@ -183,7 +183,7 @@ test('nothing below /api but four paths needs no token', { tags: ['R32'] }, () =
   expect(named.sort()).toEqual(WITHOUT_TOKEN.toSorted());
 });
 
-test('at the address of the port everybody is told the same, whatever is shown: where the web UI is not', {
+test('at the address of the port everybody gets the same answer with any credential: the web UI is not here', {
   tags: ['missing-authentication-on-loopback'],
 }, async () => {
   const answers = new Map<string, Set<string>>();

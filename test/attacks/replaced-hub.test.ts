@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AgentAtWork } from '../support/agent-at-work.ts';
 import { type Build, newerBuild } from '../support/newer-build.ts';
+import { RunningAgent } from '../support/running-agent.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad();
@@ -48,7 +48,7 @@ afterAll(async () => {
 async function attack(command: (heard: string) => string): Promise<{ heard: string; isSameHub: boolean }> {
   const pid = await squad.hubPid();
   const heard = join(squad.root, `heard-${process.hrtime.bigint()}`);
-  await using _agent = await AgentAtWork.start(squad, 'coder', `run ${command(heard)}`);
+  await using _agent = await RunningAgent.start(squad, 'coder', `run ${command(heard)}`);
   const text = await until(
     'the attack is over',
     () => existsSync(heard) && readFileSync(heard, 'utf8').trim(),
@@ -108,7 +108,7 @@ test.each([
   ['does not replace the hub', '', false],
   ['does not replace a hub that has known no run', '', true],
 ])(
-  'a process that an ended run left behind, with no run at work, %s',
+  'a process that an ended run left behind, while no run is running, %s',
   { tags: ['replacing-the-hub'] },
   async (_what, operation, isNewHub) => {
     squad.write('roles/keeper.md', '---\nleftovers: keep\n---\nYou keep.');
@@ -142,7 +142,7 @@ test.each(['', 'env -i ', 'setsid '])(
 
 test('the user replaces the hub while agents work', async () => {
   const pid = await squad.hubPid();
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const { version } = await squad.json<{ version: string }>(['hub', 'start'], { bin: newer.bin });
   expect([version, isAlive(pid)]).toEqual(['99.0.0', false]);
   expect(await squad.statusOf(agent.id)).toBe('running');

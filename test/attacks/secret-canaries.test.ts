@@ -191,7 +191,7 @@ describe('nothing that Squad tells the user has one', { tags: ['secret-leakage']
   });
 });
 
-test('while the run is at work they are in one file of its folder, which is for the user only', {
+test('while the run is running, they are in one file of its folder, which only the user can read', {
   tags: ['secret-leakage'],
 }, () => {
   const allowed = ['variables.json', 'environment.json'].map(name =>

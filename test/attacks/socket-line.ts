@@ -14,7 +14,7 @@ export class SocketLine implements Disposable {
 
   private constructor(path: string) {
     this.#socket = connect(path);
-    this.#socket.on('error', () => {}); // a hub may close at what it was told
+    this.#socket.on('error', () => {}); // the hub may close the connection on bad input
     this.#lines = createInterface({ input: this.#socket })[Symbol.asyncIterator]();
   }
 
@@ -35,7 +35,7 @@ export class SocketLine implements Disposable {
     let reply = await line.ask(JSON.stringify(whole));
     if (reply !== null && proof.answers(JSON.parse(reply))) reply = await line.hear();
     proof.release();
-    if (!reply?.includes('"ok":true')) throw new Error(`No greeting: ${reply}`);
+    if (!reply?.includes('"ok":true')) throw new Error(`No handshake: ${reply}`);
     return line;
   }
 

@@ -52,7 +52,7 @@ describe('a server at an address where there are only credentials', () => {
     },
   );
 
-  test('is told of, and costs the others nothing', {
+  test('is reported as a fault, and does not affect the other servers', {
     tags: ['requests-to-where-only-credentials-are'],
   }, async () => {
     const urls = [...FORBIDDEN_URLS, ...NO_WEB_URLS.filter(Boolean)];

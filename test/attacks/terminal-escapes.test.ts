@@ -136,7 +136,7 @@ describe('whatever servers, agents and files say, a terminal is shown words', {
     }
   });
 
-  test('by what is told of a run', { tags: ['terminal-escapes'] }, async () => {
+  test('by the output about a run', { tags: ['terminal-escapes'] }, async () => {
     const said = [
       '```script',
       ...ALL.map(([, sequence]) => `say ${sequence.replaceAll(/[\n\r]/g, '')}`),

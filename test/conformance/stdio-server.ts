@@ -27,7 +27,7 @@ export class StdioServer {
   constructor(child: ChildProcess, { inSession }: { inSession: boolean }) {
     this.child = child;
     this.inSession = inSession;
-    child.stdin!.on('error', () => {}); // it is gone: whoever waits is told so
+    child.stdin!.on('error', () => {}); // the child is gone; `close` below ends the waiting responses
     child.once('close', () => {
       for (const { response } of this.waiting.values()) response.destroy();
     });

@@ -10,7 +10,7 @@ const run = (env: Record<string, string>, ...command: string[]) =>
     encoding: 'utf8',
   });
 
-test('a machine that cannot make a namespace is told what it needs, and the command is not run', () => {
+test('on a machine that cannot create a namespace, the error names what is missing and the command is not run', () => {
   const empty = mkdtempSync(join(tmpdir(), 'squad-no-programs-'));
   const { status, stdout, stderr } = run({ PATH: empty }, '/bin/echo', 'ran');
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });

@@ -36,7 +36,7 @@ function inSquad(name: CliName) {
       return it;
     },
     asked,
-    /** What the model was told after its first step. */
+    /** The tool result that the model received after its first step. */
     told: (tag: string) => asked(tag, 1).toolResults.at(-1)!,
     begin: (tag: string, roleId: string, step: Step, more: object = {}) =>
       it.begin(name, `Work. ${mock([step, { text: 'Done.' }], tag)}`, { roleId, ...more }),

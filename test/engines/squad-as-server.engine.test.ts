@@ -51,7 +51,7 @@ describe.each(chosenClis())('%s with Squad installed in it, in a script', name =
     await model.close();
   });
 
-  /** What its model is told when it calls a tool. */
+  /** The tool result that its model receives for a call. */
   async function told(call: string, args: Record<string, unknown>): Promise<string> {
     const steps = [{ call, arguments: args }, { text: 'Seen.' }];
     const child = spawn('/bin/sh', ['-c', command], { cwd: squad.workspace, env: squad.env, stdio: 'pipe' });
@@ -75,7 +75,7 @@ describe.each(chosenClis())('%s with Squad installed in it, in a script', name =
   });
 });
 
-/** Gemini CLI does not take a key from the environment without being told to. */
+/** Gemini CLI takes a key from the environment only if its settings select that. */
 function chooseKey(home: string): void {
   const file = join(home, '.gemini', 'settings.json');
   mkdirSync(dirname(file), { recursive: true });

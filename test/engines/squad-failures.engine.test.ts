@@ -52,7 +52,7 @@ describe.each(chosenClis())('%s', name => {
     },
   );
 
-  test('a chat nobody knows is told as that', async () => {
+  test('an unknown chat fails with CHAT_UNKNOWN', async () => {
     const chatId = name === 'opencode' ? 'ses_00000000000000000000000000' : randomUUID();
     const prompt = `Go on. ${mock([{ text: 'On.' }], 'no-chat')}`;
     const error = await it.spawn(name, prompt, { chatId }).then(
@@ -65,7 +65,7 @@ describe.each(chosenClis())('%s', name => {
 
   // Gemini CLI streams its answer in small pieces, and takes a minute for one as long as this.
   if (name !== 'gemini')
-    test('an answer that is too long to read is told as that, and no earlier text is its answer', async () => {
+    test('an answer that is too long to read fails, and no earlier text is its answer', async () => {
       // Counted as little, or opencode makes its chat shorter and goes on.
       const usage = { input: 1000, output: 10 };
       const steps = [
@@ -83,7 +83,7 @@ describe.each(chosenClis())('%s', name => {
       [429, 'ENGINE_RATE_LIMITED'],
       [529, 'ENGINE_RATE_LIMITED'],
       [500, 'ENGINE_FAILED'],
-    ])('an API that answers %i is told as %s', async (status, code) => {
+    ])('an API that answers %i fails the run with %s', async (status, code) => {
       const result = await it.spawn(name, `Try. ${mock([{ status }], `api-${status}`)}`);
       expect(result).toMatchObject({ status: 'error', success: false, error: { code } });
     });

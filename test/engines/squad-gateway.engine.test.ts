@@ -18,7 +18,7 @@ const LONG = 'a-server-with-a-long-id1';
 /** As many as big servers have. */
 const PLENTY = Array.from({ length: 120 }, (_, at) => `tool_${at}`);
 
-/** Whether it asks for its tools again when it is told that they have changed. */
+/** Whether the CLI lists its tools again after a notification that they have changed. */
 const LISTS_AGAIN: Record<CliName, boolean> = {
   claude: true,
   codex: false,
@@ -28,7 +28,7 @@ const LISTS_AGAIN: Record<CliName, boolean> = {
   qwen: false,
 };
 
-/** Whether its model reads what a server says of itself: there it is told what is out of order before it begins. */
+/** Whether the CLI passes a server's instructions to its model: they say which servers are unavailable at the start. */
 const SHOWS_NOTICES: Record<CliName, boolean> = {
   claude: true,
   codex: false,
@@ -115,9 +115,9 @@ describe.each(chosenClis())('%s', name => {
   };
   const asked = (tag: string, step: number) =>
     it.server.requests.findLast(call => call.tag === tag && call.step === step)!;
-  /** What the model was told after a step. */
+  /** The tool result that the model received after a step. */
   const told = (tag: string, step: number) =>
-    // Some pass on the JSON of what they were told.
+    // Some CLIs pass on the result as JSON.
     asked(tag, step + 1)
       .toolResults.at(-1)!
       .replaceAll('\\n', '\n')
@@ -132,7 +132,7 @@ describe.each(chosenClis())('%s', name => {
   }
 
   /** An agent that waits in a command of its own until it is to go on. */
-  async function atWork(tag: string, roleId: string, steps: Step[] = []): Promise<() => Promise<void>> {
+  async function startRunning(tag: string, roleId: string, steps: Step[] = []): Promise<() => Promise<void>> {
     const wait = { shell: `touch started-${tag}; until [ -e go-${tag} ]; do sleep 0.2; done` };
     const ended = completes(tag, roleId, [wait, ...steps], { permission: 'edit' });
     const started = until(
@@ -220,7 +220,7 @@ describe.each(chosenClis())('%s', name => {
     expect(told(tag, 0)).toContain('42');
   });
 
-  test('works without a server that is down, and is told of one that dies', async () => {
+  test('works without a server that is down, and gets an error from one that dies', async () => {
     await visible('unlucky');
     await completes('unlucky', 'unlucky', [
       { call: 'frail__echo', arguments: { nonce: 'lost' } },
@@ -250,25 +250,25 @@ describe.each(chosenClis())('%s', name => {
   const isServer = (program: string) => program.includes('servers/echo.ts');
 
   test("a variable that is there for a server is in no environment of an agent's", async () => {
-    const goOn = await atWork('without', 'coder');
+    const goOn = await startRunning('without', 'coder');
     expect(holders().some(isServer)).toBe(true);
     expect(holders().filter(program => !isServer(program))).toEqual([]);
     await goOn();
   });
 
   test('unless its role keeps it', async () => {
-    const goOn = await atWork('with', 'keeper');
+    const goOn = await startRunning('with', 'keeper');
     expect(holders().filter(program => !isServer(program))).not.toEqual([]);
     await goOn();
   });
 
-  test('what its role loses while it is at work it cannot call any more', async () => {
+  test('cannot call a tool that its role loses while it is running', async () => {
     // A CLI reads its tools again beside its work, some time after the notice, and tells nobody when it has: the work takes a while.
     const rounds = Array.from({ length: 20 }, (_, at) => ({
       call: 'echo__echo',
       arguments: { nonce: `round-${at}` },
     }));
-    const goOn = await atWork('change', 'nomad', [
+    const goOn = await startRunning('change', 'nomad', [
       { shell: 'sleep 3' },
       ...rounds,
       { unlisted: 'echo__count', arguments: { nonce: 'too late' } },

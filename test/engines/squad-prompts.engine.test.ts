@@ -35,7 +35,7 @@ describe.each(chosenClis())('%s', name => {
     expect(existsSync(join(it.squad.workspace, 'executed'))).toBe(false);
   });
 
-  test('a reply from the terminal goes on with the chat of a run that opened it by itself', async () => {
+  test('a reply from the terminal resumes the chat of a run that opened the chat by itself', async () => {
     const stateless = { env: { STATE_MODE: 'stateless' } };
     const first = `Remember plums. ${mock([{ text: 'I will.' }], 'told')}`;
     const { stdout: ran } = await it.squad.run(['run', '--engine', name, 'slash', first], stateless);

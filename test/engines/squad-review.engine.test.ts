@@ -81,7 +81,7 @@ describe.each(chosenClis())('%s', name => {
     it.server.requests
       .findLast(call => call.tag === tag)!
       .toolResults.join('\n')
-      // Some pass on the JSON of what they were told.
+      // Some CLIs pass on the result as JSON.
       .replaceAll('\\n', '\n');
   const reviewToolsOf = (tag: string) =>
     REVIEW_TOOLS.filter(tool => asked(tag).tools.some(offered => offered.endsWith(tool)));
@@ -90,16 +90,16 @@ describe.each(chosenClis())('%s', name => {
     tags: ['D2'],
     timeout: 2 * LOOP_MS,
   }, async () => {
-    // Each one is told by the one before it what to do, so they are written from the last to the first.
+    // Each script is in the prompt of the one before, so they are written from the last to the first.
     const looks = 'git log main..HEAD && git diff --no-ext-diff main...HEAD';
     const pullRequest = { title: 'Add a feature', description: 'Because.' };
     const proposes = [{ shell: looks }, { call: 'create_pull_request', arguments: pullRequest }];
-    const mends = [
+    const fixes = [
       { shell: 'echo two >> feature.txt' },
       { call: 'request_review', arguments: { reviewer_prompt: mock(proposes, 'review-2') } },
       { text: 'Asked again.' },
     ];
-    const feedback = { feedback: `Say two. ${mock(mends, 'code-2')}`, feedback_type: 'needs_work' };
+    const feedback = { feedback: `Say two. ${mock(fixes, 'code-2')}`, feedback_type: 'needs_work' };
     const objects = [{ shell: looks }, { call: 'send_feedback', arguments: feedback }];
     const builds = [
       { write: { path: 'feature.txt', content: 'one\n' } },

@@ -21,7 +21,7 @@ describe.each(chosenClis())('%s in a role that may spawn', name => {
     call: name === 'codex' ? 'squad_run__spawn_agent' : 'spawn_agent',
     arguments: { engine, roleId: 'lead', prompt, include_context: false },
   });
-  /** What the model was told after a step. */
+  /** The tool result that the model received after a step. */
   const told = (tag: string, step: number) =>
     it.server.requests.findLast(call => call.tag === tag && call.step === step + 1)?.toolResults.join('\n');
   const shown = async (id: string) =>

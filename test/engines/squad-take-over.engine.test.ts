@@ -49,12 +49,12 @@ describe.each(chosenClis())('%s', name => {
     await takeOver(spawn_id, /^[^\w"]*Plums it is\./);
   });
 
-  test('ends a run at work and opens on its chat', { tags: ['D6'] }, async () => {
+  test('ends a running run and opens its chat', { tags: ['D6'] }, async () => {
     const steps = [{ text: 'Beginning.', shell: 'touch began; tail -f /dev/null' }, { text: 'Never said.' }];
     const { spawn_id } = await it.begin(name, `Remember pears. ${mock(steps, 'at-work')}`, {
       permission: 'edit',
     });
-    await until('it is at work', () => existsSync(join(it.squad.workspace, 'began')), WAIT_TIMEOUT_MS);
+    await until('it is running', () => existsSync(join(it.squad.workspace, 'began')), WAIT_TIMEOUT_MS);
     await takeOver(spawn_id, /Remember pears\./);
     const { run } = await it.squad.json<{ run: object }>(['show', spawn_id]);
     expect(run).toMatchObject({

@@ -29,7 +29,7 @@ describe.each(chosenClis())('%s', name => {
 
   test('answers, and its tokens are those the model counted', async () => {
     const usage = { input: 1200, output: 34, cached: 1000 };
-    const result = await it.spawn(name, `Greet. ${mock([{ text: 'Hello there.', usage }], 'answer')}`);
+    const result = await it.spawn(name, `Say hello. ${mock([{ text: 'Hello there.', usage }], 'answer')}`);
     completed(result, { result: 'Hello there.' });
     expect(result.tokens).toEqual(counted('answer'));
   });
@@ -42,7 +42,7 @@ describe.each(chosenClis())('%s', name => {
     expect(result.tokens).toEqual(counted('tool'));
   });
 
-  test('goes on with a chat, and counts only what is new', async () => {
+  test('resumes a chat, and counts only the new tokens', async () => {
     const first = await it.spawn(name, `Remember plums. ${mock([{ text: 'I will.' }], 'chat-1')}`);
     const second = await it.spawn(name, `What was it? ${mock([{ text: 'Plums.' }], 'chat-2')}`, {
       chatId: first.chat_id,
@@ -134,7 +134,7 @@ describe.each(chosenClis())('%s', name => {
     expect(it.server.first('long')!.prompt).toContain(`${long} THE END`);
   });
 
-  test('a key that is refused is told as that', async () => {
+  test('a key that is refused is reported as such', async () => {
     const result = await it.spawn(name, `Try. ${mock([{ status: 401 }], 'refused')}`);
     expect(result).toMatchObject({
       status: 'error',

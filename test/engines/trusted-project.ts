@@ -1,4 +1,4 @@
-/** A repository whose settings for a CLI run something, and a user who has told that CLI to trust it. */
+/** A repository whose settings for a CLI run a command, and a user who has set that CLI to trust it. */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { CliName } from '../../scripts/engine-clis.ts';

@@ -151,7 +151,7 @@ class AbandonPlay {
       case 'says nothing on the socket':
         return void (await opened(createConnection(socketPath(this.home.home))));
       case 'a handshake on the socket, then gone':
-        return (await until('a greeting', () => this.home.findHub())).close();
+        return (await until('a handshake', () => this.home.findHub())).close();
     }
   }
 

@@ -68,5 +68,5 @@ function checkLimit(runs: RunFacts[], limit: number): string[] {
     now += by;
     most = Math.max(most, now);
   }
-  return most > limit ? [`${most} agents were at work at once; the limit is ${limit}`] : [];
+  return most > limit ? [`${most} agents ran at once; the limit is ${limit}`] : [];
 }

@@ -29,47 +29,47 @@ function checkEnd(facts: RunFacts): string[] {
   const { member, run, turns, cancelAnswer } = facts;
   const exitCode = turns.at(-1)?.exitCode ?? null;
   const seen = `status ${run.status}, exit code ${exitCode}, ${hasStarted(facts) ? 'started' : 'not started'}, ${hasEnded(facts) ? 'ended by itself' : 'did not end by itself'}${run.error ? `, ${run.error.code}: ${run.error.message}` : ''}`;
-  const wish = reasonOf(facts);
+  const reason = reasonOf(facts);
   const bySelf = hasEnded(facts) && exitCode === member.exitCode;
   const bySignal = exitCode !== null && SIGNALLED.includes(exitCode);
   const isTrue = {
     completed: () => bySelf && exitCode === 0 && run.error === null,
     error: () => bySelf && exitCode !== 0 && run.error?.code === 'ENGINE_FAILED',
     cancelled: () =>
-      member.isCancelled && (!hasStarted(facts) || (wish === 'cancel' && (bySignal || bySelf))),
+      member.isCancelled && (!hasStarted(facts) || (reason === 'cancel' && (bySignal || bySelf))),
     timeout: () =>
-      member.timeoutMs !== null && wish === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
+      member.timeoutMs !== null && reason === 'timeout' && (bySignal || bySelf) && isPastLimit(facts),
   }[run.status as string];
   const problems = isTrue?.() ? [] : [`its end is not true: ${seen}`];
   if (wasCancelledInTime(facts) && run.status !== 'cancelled')
     problems.push(`a cancel was on disk before its end, and was forgotten: ${seen}`);
   if (cancelAnswer === 'cancelled' && run.status !== 'cancelled')
-    problems.push(`a caller was told that it is cancelled: ${seen}`);
+    problems.push(`a caller got the answer that it is cancelled: ${seen}`);
   return problems;
 }
 
-interface Wish {
+interface StopRequest {
   reason: string;
   /** How long before the agent's end it was written down. */
   msBefore: number;
 }
 
-function wishIn({ events, turns }: RunFacts): Wish | null {
+function stopRequestIn({ events, turns }: RunFacts): StopRequest | null {
   const stopping = events.find(({ body }) => body.type === 'run.stopping');
   if (stopping?.body.type !== 'run.stopping') return null;
   const endedAt = turns.at(-1)?.endedAt ?? Number.POSITIVE_INFINITY;
   return { reason: stopping.body.reason, msBefore: endedAt - stopping.at };
 }
 
-/** Why Squad was ending it. A wish that came after the agent's own end is none; around it, either may be said. */
+/** Why Squad stopped the run. A request after the agent's own end does not count; close to that end, both outcomes are valid. */
 function reasonOf(facts: RunFacts): string | null {
-  const wish = wishIn(facts);
-  return wish && wish.msBefore >= -TICK_MS ? wish.reason : null;
+  const request = stopRequestIn(facts);
+  return request && request.msBefore >= -TICK_MS ? request.reason : null;
 }
 
 function wasCancelledInTime(facts: RunFacts): boolean {
-  const wish = wishIn(facts);
-  return wish?.reason === 'cancel' && wish.msBefore >= 0;
+  const request = stopRequestIn(facts);
+  return request?.reason === 'cancel' && request.msBefore >= 0;
 }
 
 function isPastLimit({ turns }: RunFacts): boolean {
@@ -86,7 +86,7 @@ function checkOnce({ side, turns, chatSide, chatPrompts, run }: RunFacts): strin
   if (chatSide.length > 1) problems.push(`its chat was opened ${chatSide.length} times`);
   if (chatPrompts && chatPrompts.length !== 1) problems.push(`its chat has ${chatPrompts.length} prompts`);
   const runIds = starts.flatMap(line => line.split(' ')[2] ?? []);
-  if (runIds.some(id => id !== run.id)) problems.push(`its agent was told another id: ${runIds.join()}`);
+  if (runIds.some(id => id !== run.id)) problems.push(`its agent got another id: ${runIds.join()}`);
   return problems;
 }
 
@@ -144,5 +144,5 @@ function checkChat(facts: RunFacts): string[] {
   const told = side.find(line => line.startsWith('start '))?.split(' ')[3];
   return told === `chat-${member.tag}` && run.chatId === told
     ? []
-    : [`its chat is chat-${member.tag}, its agent was told ${told}, the run says ${run.chatId}`];
+    : [`its chat is chat-${member.tag}, its agent got ${told}, the run says ${run.chatId}`];
 }

@@ -46,7 +46,7 @@ describe('a round is red when', () => {
       facts => say(one(facts, 'slow', 'template'), 'running', null),
     ],
     [
-      'a failure is told as success',
+      'a failure is reported as success',
       /end is not true: status completed, exit code 3/,
       facts => say(one(facts, 'exit 3', 'template'), 'completed', 3),
     ],
@@ -98,8 +98,8 @@ describe('a round is red when', () => {
       },
     ],
     [
-      'a caller was told otherwise',
-      /a caller was told that it is cancelled/,
+      'a caller got another answer',
+      /a caller got the answer that it is cancelled/,
       facts => {
         one(facts, 'slow', 'template').cancelAnswer = 'cancelled';
       },
@@ -333,14 +333,14 @@ describe('a round is red when', () => {
       },
     ],
     [
-      'more agents are at work than may be',
-      /20 agents were at work at once; the limit is 12/,
+      'more agents run than the limit allows',
+      /20 agents ran at once; the limit is 12/,
       facts => {
         facts.concurrency = 12;
       },
     ],
     [
-      'an agent of no known run was at work',
+      'an agent of no known run was running',
       /r0m07 ran, but no run is known/,
       facts => {
         facts.strangers = ['r0m07'];

@@ -17,7 +17,7 @@ import {
 } from './scenario.ts';
 
 const WAIT_TIMEOUT_MS = 40_000;
-/** Two agents at work and one that waits for a place; then something happens to the database, and they end. */
+/** Two running agents and one queued run; then something happens to the database, and they end. */
 async function threeRuns(home: FaultHome): Promise<[string, string, string]> {
   await home.set('limits.concurrency', 2);
   const ids = await ask(home, [

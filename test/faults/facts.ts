@@ -24,7 +24,7 @@ export interface RunFacts {
   hasEnvironment: boolean;
   /** A hub was killed between the agent's end and the record of it: what that hub knew is gone. */
   wasOverlooked: boolean;
-  /** The status a caller was told when it asked for the cancel; null when no answer came. */
+  /** The status in the answer to the cancel request; null when no answer came. */
   cancelAnswer: string | null;
 }
 

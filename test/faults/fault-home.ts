@@ -133,7 +133,7 @@ export class FaultHome {
 
   /** Ends everything and removes the folder. Returns what was left once the hub had gone. */
   async remove(): Promise<string[]> {
-    // A hub that does not do as it is told is ended below, with all that it left.
+    // A hub that does not stop on request is killed below, with all its processes.
     for (const order of [
       ['cancel', '--all', '--everywhere'],
       ['hub', 'stop'],

@@ -8,7 +8,7 @@ export type Figure = { goal: string; tests: string[] } | { goal: string; blocked
 
 const GATEWAY = 'test/faults/gateway.test.ts';
 const PROCESSES = 'src/gateway/gateway-processes.test.ts';
-const MANY_SERVERS = 'test/faults/many-servers.test.ts';
+const SERVER_LOAD = 'test/faults/many-servers.test.ts';
 
 export const FIGURES = {
   R1: {
@@ -55,7 +55,7 @@ export const FIGURES = {
   },
   R10: {
     goal: '100 agents × 10 servers: 10 processes, at most 4 starting at once',
-    tests: [`${MANY_SERVERS} › 100 agents that call 10 servers`],
+    tests: [`${SERVER_LOAD} › 100 agents that call 10 servers`],
   },
   R11: {
     goal: '1,500 calls/s for 10 min; p50 ≤ 2 ms, p99 ≤ 10 ms; RSS ≤ 200 MB',
@@ -64,11 +64,11 @@ export const FIGURES = {
   },
   R12: {
     goal: '100 servers, 20 broken: usable ≤ 2 s, the healthy ones ready ≤ 30 s',
-    tests: [`${MANY_SERVERS} › of 100 servers at a cold start`],
+    tests: [`${SERVER_LOAD} › of 100 servers at a cold start`],
   },
   R13: {
     goal: '2,000 tools with 5 kB schemas: listed in ≤ 100 ms from cache, in one order',
-    tests: [`${MANY_SERVERS} › 2,000 tools with 5 kB of schema`],
+    tests: [`${SERVER_LOAD} › 2,000 tools with 5 kB of schema`],
   },
   R14: {
     goal: '1,000 runs with stubborn grandchildren: 0 left within 10 s',
@@ -80,7 +80,7 @@ export const FIGURES = {
   },
   R16: {
     goal: '200 callers of one cold server, 1,000 rounds: one process each',
-    tests: [`${MANY_SERVERS} › 200 callers of one cold server`],
+    tests: [`${SERVER_LOAD} › 200 callers of one cold server`],
   },
   R17: {
     goal: 'spawn limit held for 60 s; refusal names limit, value and lineage',

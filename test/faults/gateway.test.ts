@@ -24,7 +24,7 @@ const PARTS: Part[] = [
   },
   {
     title:
-      'servers that die at any point of a call: callers are told, nothing is done twice, neighbours stay',
+      'servers that die at any point of a call: callers get an error, nothing is done twice, neighbours stay',
     tags: ['R18'],
     name: 'deathsOfServers',
     id: 'R18',

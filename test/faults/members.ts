@@ -38,7 +38,7 @@ const ROLES = { template: 'plain', scripted: 'acted' } as const;
 const HASTY_ROLES = { template: 'hasty', scripted: 'hasty-acted' } as const;
 
 export const ROLE_FILES: Record<string, string> = {
-  'plain.md': 'You do as you are told.',
+  'plain.md': 'You follow the task.',
   'hasty.md': `---\ntimeout: ${HASTY_MS}ms\n---\nYou have little time.`,
   'brief.md': `---\ntimeout: ${BRIEF_MS}ms\n---\nYou have some time.`,
   'acted.md': '---\nengine: scripted\n---\nYou follow a script.',

@@ -85,7 +85,7 @@ afterAll(() => {
 });
 
 test.each(FAILURES.map(failure => [failure.name, failure] as const))(
-  'a server on the network that fails with %s is told to its caller once, and asked again on schedule or never',
+  'a server on the network that fails with %s: its caller gets one error, and the server is retried on schedule or never',
   { tags: ['R25'], timeout: 60_000 },
   async (name, { answer, told, retryMs }) => {
     const server = await faultyServer(answer);
@@ -124,7 +124,7 @@ test.each(FAILURES.map(failure => [failure.name, failure] as const))(
   },
 );
 
-/** Greets and lists one tool; its first call fails in the given way, the others are answered. */
+/** Answers the handshake and lists one tool; its first call fails in the given way, the others are answered. */
 async function faultyServer(answer: Failure['answer']) {
   let calls = 0;
   const server = await serve(async (request, response) => {

@@ -5,7 +5,7 @@ import type { FaultHome } from './fault-home.ts';
 import { until } from './patience.ts';
 import { ask, endOf, eventsOf, openHome, processesOf, show, sideOf, started, turnFile } from './scenario.ts';
 
-/** A hub that was killed with one agent at work, which keeps the only place until `letGo`, and these tasks behind it. */
+/** A hub that was killed with one running agent, which keeps the only slot until `letGo`, and with these tasks in the queue. */
 async function killedWithQueue(tags: string[]): Promise<{ home: FaultHome; ids: string[] }> {
   const home = await openHome();
   await home.set('limits.concurrency', 1);

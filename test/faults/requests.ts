@@ -35,14 +35,14 @@ export function submit({ link, stateful, mcp }: Clients, plan: RoundPlan): Promi
   ];
 }
 
-/** A client that waits is told that the hub restarted, unless everything was over before. */
+/** A client that waits gets the error that the hub restarted, unless everything was over before. */
 async function overMcp(mcp: McpLine, input: object): Promise<Answer> {
   const { result, error } = await mcp.tool('start_squad_members', input);
   if (error?.data?.code === 'HUB_RESTARTED') return { promised: null };
   if (error || result?.isError)
     return {
       promised: null,
-      problem: `the MCP client was told: ${error?.message ?? JSON.stringify(result)}`,
+      problem: `the MCP client got: ${error?.message ?? JSON.stringify(result)}`,
     };
   const { members } = result!.structuredContent as unknown as SquadResult;
   return { promised: members.map(({ memberId }) => memberId) };

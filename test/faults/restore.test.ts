@@ -73,7 +73,7 @@ async function expectAll(home: FaultHome, [done, held, later]: [string, string, 
   expect(byId.get(held)).toMatchObject({ status: 'running', roleId: 'plain' });
   expect(byId.get(later)).toMatchObject({ status: 'queued' });
   expect(runs).toHaveLength(4);
-  // It is told once.
+  // The warning is printed once.
   expect((await list(home)).stderr).toBe('');
   writeFileSync(join(home.side, 'held.go'), '');
   expect(await endOf(home, held)).toMatchObject({ run: { status: 'completed' }, turns: [{ exitCode: 0 }] });

@@ -144,7 +144,7 @@ test('what was merged or removed long ago does not make it unclear where the res
 });
 
 test('feedback in both branches neither makes them overlap nor conflict', async () => {
-  const text = { 'REVIEW_FEEDBACK.md': 'Mend it\n' };
+  const text = { 'REVIEW_FEEDBACK.md': 'Fix it\n' };
   await fixture.run({ 'x.txt': 'x\n', ...text });
   await fixture.run({ 'y.txt': 'y\n', 'REVIEW_FEEDBACK.md': 'Other\n' });
   const { branches } = await fixture.plan(integrator);
@@ -340,7 +340,7 @@ describe('the check', () => {
   });
 });
 
-test('work trees of what was merged are removed when asked to, unless one is at work in it', async () => {
+test('work trees of merged runs are removed on request, unless a run is active in one', async () => {
   const [x, y] = [await fixture.run({ 'x.txt': 'x\n' }), await fixture.run({ 'y.txt': 'y\n' })];
   const plan = await fixture.plan(integrator);
   fixture.live = [{ ...y, status: 'running' }];
@@ -355,7 +355,7 @@ test('work trees of what was merged are removed when asked to, unless one is at 
   expect(events.map(({ body }) => body.type)).toEqual(['worktree.removed', 'worktree.kept']);
 });
 
-test('a branch whose folder somebody removed is merged all the same, and a lost branch is told', async () => {
+test('a branch whose folder was removed is merged anyway, and a missing branch is reported', async () => {
   const [x, y] = [await fixture.run({ 'x.txt': 'x\n' }), await fixture.run({ 'y.txt': 'y\n' })];
   rmSync(x.worktree!.path, { recursive: true });
   rmSync(y.worktree!.path, { recursive: true });

@@ -78,7 +78,7 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
 });
 
 test.runIf(HAS_SANDBOX)(
-  'what a program calls is told and written down below it, and is no part of the chat',
+  'calls of a program are reported and stored below it, and are no part of the chat',
   async () => {
     await using agent = await TalkingAgent.start();
     await using endpoint = await startToolEndpoint([

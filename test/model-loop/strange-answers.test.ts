@@ -16,7 +16,7 @@ const json = (status: number, value: unknown) => [
 ];
 const HTML = `<!doctype html>\n<title>Sign in</title>\n  ${'x'.repeat(5000)}`;
 
-/** What comes back, and how it is told: the same for every format. */
+/** The provider's answer, and the error that reports it: the same for every format. */
 const STRANGE: Record<string, [answer: unknown[], told: RegExp]> = {
   'a page': [
     [200, { 'content-type': 'text/html; charset=utf-8' }, HTML],
@@ -148,7 +148,7 @@ const UNENDING: [string, number, string, RegExp][] = [
 ];
 
 test.each(UNENDING)(
-  '%s after which the connection is left open is told',
+  '%s after which the connection is left open is reported',
   { tags: ['E10'] },
   async (_, status, body, told) => {
     await using agent = await TalkingAgent.start();

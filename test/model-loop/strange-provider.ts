@@ -1,4 +1,4 @@
-/** A provider that answers whatever it is told to, in nobody's format. */
+/** A provider that answers with whatever the test gives it, in no known format. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

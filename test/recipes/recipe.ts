@@ -121,7 +121,7 @@ export class Recipe implements AsyncDisposable {
     return this.squad[Symbol.asyncDispose]();
   }
 
-  /** What the user is told that the role has. */
+  /** The tools of the role as `squad mcp tools` shows them. */
   private async shownFor(role: string): Promise<string[]> {
     const { tools } = await this.squad.json<{ tools: { name: string; isVisible: boolean }[] }>([
       ...['mcp', 'tools', '--role', role],

@@ -1,7 +1,7 @@
 import { type Message, resultOf, text, welcome } from './message.ts';
 import { readLines, sendLine } from './stdio-lines.ts';
 
-/** A server of the older era whose tools ask their client something before they answer, and then say what they were told. */
+/** A server of the older era whose tools ask their client something before they answer, and then repeat the client's answer. */
 const FORMS: Record<string, object> = {
   register: {
     message: 'Who is it for?',

@@ -57,7 +57,7 @@ function sdkEcho(): McpServer {
   server.registerPrompt(
     'greet',
     {
-      description: 'Greets somebody.',
+      description: 'Says hello.',
       argsSchema: z.object({
         name: completable(z.string(), value => NAMES.filter(name => name.startsWith(value))),
       }),

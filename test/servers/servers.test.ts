@@ -80,7 +80,7 @@ describe('the hostile server', () => {
     for (const form of Object.values(FORMS)) expect(answer).toContain(JSON.stringify(form('p@ss"wörd/1')));
   });
 
-  it('stays when it is told to go, and leaves children in another session', async () => {
+  it('keeps running on SIGTERM, and leaves children in another session', async () => {
     await using client = connect(hostileBlock('stubborn-parent'), { PIDS_FILE: file('pids') });
     await client.open();
     client.child.stdin!.end();
@@ -113,7 +113,7 @@ describe('the echo servers', () => {
     expect(await client.ask('tools/call', { name: 'echo', arguments: { nonce: 'x', delayMs: 40 } })).toBe(
       null,
     );
-    const id = 3; // the greeting, its ping, then this
+    const id = 3; // the handshake, its ping, then this
     client.notify('notifications/cancelled', { requestId: id });
     const later = await client.ask('tools/call', { name: 'progress', arguments: { steps: 0 } });
     expect(later).not.toBe(null);

@@ -44,12 +44,12 @@ export class StrictClient implements AsyncDisposable {
   }
 
   async open(): Promise<boolean> {
-    const greeting = await this.ask('initialize', {
+    const handshake = await this.ask('initialize', {
       protocolVersion: '2025-06-18',
       capabilities: {},
       clientInfo: { name: 'strict', version: '1' },
     });
-    if (!REVISIONS.includes((greeting?.result as Json)?.protocolVersion as string)) return false;
+    if (!REVISIONS.includes((handshake?.result as Json)?.protocolVersion as string)) return false;
     this.notify('notifications/initialized');
     return true;
   }

@@ -22,7 +22,7 @@ export class Pages {
   browser!: Browser;
   origin!: string;
   #contexts = new Set<BrowserContext>();
-  #troubles: string[] = [];
+  #problems: string[] = [];
   #expected: RegExp[] = [];
 
   constructor(squad: TestSquad) {
@@ -88,33 +88,33 @@ export class Pages {
     return route.fetch({ url: url.href, headers: { ...(await route.request().allHeaders()), host } });
   }
 
-  /** In this test, complaints like that are as they should be. */
-  expectTrouble(pattern: RegExp): void {
+  /** Allows browser errors that match `pattern` in this test. */
+  expectErrors(pattern: RegExp): void {
     this.#expected.push(pattern);
   }
 
   async closeAll(): Promise<void> {
     for (const context of this.#contexts) await context.close();
     this.#contexts.clear();
-    const unexpected = this.#troubles.filter(text => !this.#expected.some(pattern => pattern.test(text)));
-    this.#troubles = [];
+    const unexpected = this.#problems.filter(text => !this.#expected.some(pattern => pattern.test(text)));
+    this.#problems = [];
     this.#expected = [];
     expect(unexpected).toEqual([]);
   }
 
   #watch(page: Page): void {
-    const trouble = (text: string) => void this.#troubles.push(text);
-    page.on('pageerror', error => trouble(String(error)));
+    const report = (text: string) => void this.#problems.push(text);
+    page.on('pageerror', error => report(String(error)));
     page.on('console', message => {
-      if (message.type() === 'error') trouble(`${message.text()} ${message.location().url}`);
+      if (message.type() === 'error') report(`${message.text()} ${message.location().url}`);
     });
     page.on('dialog', dialog => {
-      trouble(`dialog: ${dialog.message()}`);
+      report(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
     });
     page.on('request', request => {
       if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== this.origin)
-        trouble(`request to ${request.url()}`);
+        report(`request to ${request.url()}`);
     });
   }
 }

@@ -27,7 +27,7 @@ export class ReviewSquad extends GitSquad {
     await until('it waits', async () => (await this.statusOf(id)) === 'waiting_review');
     const { reviews } = await this.json<{ reviews: [{ reviewerId: string }] }>(['review', id]);
     const { reviewerId } = reviews[0];
-    await until('its reviewer is at work', async () => (await this.statusOf(reviewerId)) === 'running');
+    await until('its reviewer is running', async () => (await this.statusOf(reviewerId)) === 'running');
     return { id, reviewerId };
   }
 }

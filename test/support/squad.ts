@@ -52,7 +52,7 @@ export class TestSquad {
       LANG: 'C.UTF-8',
       SQUAD_HOME: this.home,
       SQUAD_HUB_LINGER_MS: '20000',
-      // The usual port may go to another test's hub when this one is killed, and an agent at work knows no other address.
+      // Another test's hub may take the default port when this hub is killed, and a running agent knows no other address.
       MCP_SERVER_PORT: String(randomInt(20_000, 32_000)),
       TMUX_TMPDIR: this.root,
       NODE_COMPILE_CACHE: COMPILE_CACHE,

@@ -82,7 +82,7 @@ const review = (message: string, ...lines: string[]) =>
 
 /** What comes too soon after something else is only counted. */
 const LATER = ['sleep 300ms'];
-/** At work for minutes, with a sign of life now and then. */
+/** Runs for minutes, with some output now and then. */
 const working = (words: string) => Array.from({ length: 15 }, () => ['sleep 20s', `say ${words}`]).flat();
 
 const RETRY = `Retry failed uploads three times${script(

@@ -24,7 +24,7 @@ describe('a page', () => {
   });
 
   test('with a wrong key is locked, and keeps nothing', async () => {
-    pages.expectTrouble(/401/);
+    pages.expectErrors(/401/);
     const page = await pages.blank();
     await page.goto(`${pages.origin}/#key=${'x'.repeat(43)}`);
     await page.getByText('This tab is not signed in to the hub.').waitFor();
@@ -52,14 +52,14 @@ describe('a page', () => {
     await page.goto(address);
     await page.locator('.board li').first().waitFor();
     expect(page.url()).toBe(address.replace(/#.*/, ''));
-    pages.expectTrouble(/401/);
+    pages.expectErrors(/401/);
     const other = await pages.blank();
     await other.goto(address);
     await other.getByText('This tab is not signed in to the hub.').waitFor();
   });
 
   test('with a token that the hub does not know is locked, and forgets it', async () => {
-    pages.expectTrouble(/401/);
+    pages.expectErrors(/401/);
     const page = await pages.open(`/r/${run}`);
     await page.evaluate(() => {
       for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, 'x'.repeat(43));
@@ -80,7 +80,7 @@ describe('a page', () => {
   });
 
   test('that somebody else puts in a frame is not shown', async () => {
-    pages.expectTrouble(/frame|CSP/);
+    pages.expectErrors(/frame|CSP/);
     const page = await pages.blank();
     await page.goto(`${pages.origin}/`);
     await page.evaluate(origin => {
@@ -96,7 +96,7 @@ describe('a page', () => {
 
 describe('an address', () => {
   test('of a run that is not there names those that come near', async () => {
-    pages.expectTrouble(/404/);
+    pages.expectErrors(/404/);
     const near = `${run.slice(0, -1)}${run.endsWith('x') ? 'y' : 'x'}`;
     const page = await pages.open(`/r/${run}`);
     await page.goto(`${pages.origin}/r/${near}`);
@@ -107,7 +107,7 @@ describe('an address', () => {
   });
 
   test('of nothing says so, and leads back', async () => {
-    pages.expectTrouble(/404/);
+    pages.expectErrors(/404/);
     const page = await pages.open('/no/such/place');
     await page.getByText('Page not found').waitFor();
     await page.getByRole('link', { name: 'All runs', exact: true }).click();

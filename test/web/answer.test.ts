@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
-import { AgentAtWork } from '../support/agent-at-work.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { startRun, usePages } from '../support/page.ts';
+import { RunningAgent } from '../support/running-agent.ts';
 import { TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -34,7 +34,7 @@ const answerOf = async (run: string) => {
 };
 const approval = (question: string) => `call ask_user ${JSON.stringify({ question, kind: 'approval' })}`;
 
-test('a question is answered in the list of runs; the agent goes on with it, and it is said who answered', {
+test('a question is answered in the list of runs; the agent continues with the answer, and the run shows who answered', {
   tags: ['F4'],
 }, async () => {
   const run = await startRun(squad, 'Choose', ['ask "Which database?" sqlite postgres']);
@@ -66,7 +66,7 @@ test('a question is declined, with choices or without, and the agent reads that'
 });
 
 test('one agent that asks twice is one that needs somebody, in every place that counts', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   const ask = (question: string) =>
     client.callTool({ name: 'ask_user', arguments: { question } }, { timeout: 60_000 });
@@ -84,7 +84,7 @@ test('one agent that asks twice is one that needs somebody, in every place that 
   await expect.poll(() => page.title()).toBe('Runs · Squad');
 });
 
-test('what stands between backticks is told as something to type', async () => {
+test('text between backticks is shown as code', async () => {
   const run = await startRun(squad, 'Check it', ['ask How is it checked?']);
   const page = await pages.open('/inbox');
   const item = page.locator('.ask', { hasText: 'How is it checked?' });
@@ -134,7 +134,7 @@ test('an approval is given and denied by a key', async () => {
 });
 
 test('a form of a server is filled in, and the server has its values typed', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   await until('its tools are there', async () =>
     (await client.listTools()).tools.some(({ name }) => name === 'desk__register'),
@@ -159,13 +159,13 @@ test('a form of a server is filled in, and the server has its values typed', asy
   });
 });
 
-test('who is second is told what was answered, and by whom', async () => {
+test('the second to answer sees what was answered', async () => {
   const run = await startRun(squad, 'Twice', ['ask "Left or right?" left right']);
   await asked(run);
   const page = await pages.open(`/r/${run}`);
   const choice = page.locator('.open-question').getByRole('button', { name: 'left' });
   await choice.waitFor();
-  pages.expectTrouble(/409|ERR_FAILED/);
+  pages.expectErrors(/409|ERR_FAILED/);
   // The page does not hear of it before it sends its own answer.
   await page.route('**/api/**', async route => {
     if (route.request().method() === 'POST')

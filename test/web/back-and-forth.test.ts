@@ -25,7 +25,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
     ...['write retry.ts', '| export const times = 1;', ask],
   ]);
   const page = await pages.blank();
-  // One that has a place at once may never be told of while it is queued.
+  // A run that starts at once may never be reported as queued.
   await page.routeWebSocket(/api\/live/, line => {
     const hub = line.connectToServer();
     hub.onMessage(text => {

@@ -36,7 +36,7 @@ test('an item is added, marked and moved; what will happen is said first', async
 });
 
 test('a folder that is not there is said to be, in words for somebody at a page', async () => {
-  pages.expectTrouble(/4\d\d/);
+  pages.expectErrors(/4\d\d/);
   const page = await pages.open('/backlog?w=/nope');
   const problem = page.getByRole('alert');
   await problem.getByText('Folder /nope does not exist.').waitFor();
@@ -47,7 +47,7 @@ test('a folder that is not there is said to be, in words for somebody at a page'
 });
 
 test('a file that was changed meanwhile is not written, and shown as it is now', async () => {
-  pages.expectTrouble(/409/);
+  pages.expectErrors(/409/);
   const page = await pages.open('/backlog');
   const button = page.getByRole('button', { name: /: Icons$/ }).first();
   await button.waitFor();

@@ -77,8 +77,8 @@ test('of two pages, the one that did not cancel shows it as well', async () => {
 
 test('a run is started from the page', async () => {
   // The page has no environment that could choose an engine.
-  squad.write('.squad/agents/greeter.md', '---\nengine: scripted\n---\nYou greet.');
-  await squad.run(['trust', '-y', '.squad/agents/greeter.md']);
+  squad.write('.squad/agents/host.md', '---\nengine: scripted\n---\nYou say hello.');
+  await squad.run(['trust', '-y', '.squad/agents/host.md']);
   const page = await pages.open('/');
   await page
     .getByRole('button', { name: /^start a run/i })
@@ -88,7 +88,7 @@ test('a run is started from the page', async () => {
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
   await dialog.getByLabel('Task').fill('Say hello\n```script\nreport hello from the page\n```');
   await dialog.getByLabel('Folder').fill(squad.workspace);
-  await dialog.getByLabel('Role').selectOption('greeter');
+  await dialog.getByLabel('Role').selectOption('host');
   await dialog.getByRole('button', { name: 'Start', exact: true }).click();
   await page.waitForURL(/\/r\/run_/);
   await page.getByText('hello from the page').first().waitFor();
@@ -102,7 +102,7 @@ test('a run that is removed while it is looked at says so, and offers nothing an
   const page = await pages.open(`/r/${run}/output`);
   await page.getByRole('button', { name: /^Retry/ }).waitFor();
   // What was removed is asked for once more, and the browser complains of the answer.
-  pages.expectTrouble(/404/);
+  pages.expectErrors(/404/);
   await squad.run(['prune', '--days', '0']);
   await page.getByText('This run was removed').waitFor();
   await page.getByRole('heading', { name: 'Soon gone' }).waitFor();

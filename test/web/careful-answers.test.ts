@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
-import { AgentAtWork } from '../support/agent-at-work.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { startRun, usePages } from '../support/page.ts';
+import { RunningAgent } from '../support/running-agent.ts';
 import { TestSquad, until } from '../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -18,7 +18,7 @@ const answer = (id: string, words: string) => askHub(squad, 'answer_question', {
 const ask = (given: object) => `call ask_user ${JSON.stringify(given)}`;
 
 /** Its agent asks all of these at once, and waits. */
-async function asksAll(agent: AgentAtWork, ...asks: { question: string }[]) {
+async function asksAll(agent: RunningAgent, ...asks: { question: string }[]) {
   const client = await agent.overHttp(true);
   for (const given of asks) {
     const call = client.callTool({ name: 'ask_user', arguments: given }, { timeout: 120_000 });
@@ -33,7 +33,7 @@ const focusRow = async (page: Page, run: string) => {
   return row;
 };
 
-test('an approval with details is not given before they were in sight: its key opens it', {
+test('an approval with details is not given before they were visible: its key opens it', {
   tags: ['F4'],
 }, async () => {
   const run = await startRun(squad, 'Drop it', [
@@ -62,7 +62,7 @@ test('an approval with details is not given before they were in sight: its key o
   await answer(id, 'no');
 });
 
-test('an approval is given where all of it was in sight, and before that its key goes to the rest', async () => {
+test('an approval is given where all of it was visible; before that, its key moves the focus to the details', async () => {
   const details = Array.from({ length: 400 }, (_, at) => `rm -r folder-${at}`).join('\n');
   const given = { question: 'May I tidy up?', kind: 'approval', details };
   for (const place of ['run page', 'inbox']) {
@@ -101,7 +101,7 @@ test('a colour in a question is a picture wherever it is asked, and stays one', 
 });
 
 test('a key that is held down answers once; of several questions only the one in focus has keys', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const [one, two, three] = await asksAll(
     agent,
     ...['First?', 'Second?', 'Third?'].map(question => ({ question, kind: 'approval' })),
@@ -193,7 +193,7 @@ test('a dialog stays with what was typed until the hub has taken it', async () =
   const run = await startRun(squad, 'Talk', ['report done']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}`);
-  pages.expectTrouble(/409/);
+  pages.expectErrors(/409/);
   let isRefused = true;
   await page.route('**/reply', route =>
     isRefused
@@ -231,7 +231,7 @@ test('the inbox says how many wait beyond those it shows', async () => {
 });
 
 test('a question that has just come in the place of another takes no answer yet', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const [first] = await asksAll(agent, { question: 'This one?', kind: 'approval' } as { question: string });
   const page = await pages.open(`/r/${agent.id}`);
   const allow = page.getByRole('button', { name: 'allow' });

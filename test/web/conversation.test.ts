@@ -138,7 +138,7 @@ test('grows while it is looked at, and is there until the end without a reload',
   await client.close();
 });
 
-test('is headed by who was called and what for, which is told once', async () => {
+test('is headed by the subagent and its task, which is shown once', async () => {
   const page = await open(run);
   const head = page.locator('.run-head h1');
   await head.waitFor();

@@ -48,12 +48,12 @@ afterAll(async () => {
 /** Everything that must not happen on a page of a file. */
 interface Seen {
   requests: string[];
-  troubles: string[];
+  problems: string[];
 }
 let seen: Seen;
 const pages: Page[] = [];
 beforeEach(() => {
-  seen = { requests: [], troubles: [] };
+  seen = { requests: [], problems: [] };
   return () => Promise.all(pages.splice(0).map(page => page.context().close()));
 });
 
@@ -66,11 +66,11 @@ async function open(path = '', from = file): Promise<Page> {
       seen.requests.push(request.url());
   });
   page.on('console', message => {
-    if (message.type() === 'error' || message.type() === 'warning') seen.troubles.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') seen.problems.push(message.text());
   });
-  page.on('pageerror', error => seen.troubles.push(String(error)));
+  page.on('pageerror', error => seen.problems.push(String(error)));
   page.on('dialog', dialog => {
-    seen.troubles.push(`dialog: ${dialog.message()}`);
+    seen.problems.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   pages.push(page);
@@ -82,7 +82,7 @@ async function open(path = '', from = file): Promise<Page> {
 async function expectQuiet(page: Page): Promise<void> {
   expect(await page.locator('[role=alert], .problem').allTextContents()).toEqual([]);
   expect(await seriousFindings(page)).toEqual([]);
-  expect(seen).toEqual({ requests: [], troubles: [] });
+  expect(seen).toEqual({ requests: [], problems: [] });
   expect(await page.title()).not.toBe('taken');
 }
 
@@ -156,7 +156,7 @@ test('what changed in a round is there; another run is not, and that is said', a
   expect(await page.getByRole('button', { name: 'Allow more rounds' }).count()).toBe(0);
   await page.getByRole('link', { name: 'reviewer' }).first().click();
   await page.getByText('Not included in this saved run').waitFor();
-  expect(seen).toEqual({ requests: [], troubles: [] });
+  expect(seen).toEqual({ requests: [], problems: [] });
 });
 
 test('in the file are neither values of the environment nor what lets anybody in', async () => {
@@ -208,10 +208,10 @@ test('of a long output the end is there, with the numbers its lines had, and it 
   await page.getByLabel('Go to line').fill('199000');
   await page.keyboard.press('Enter');
   await page.getByText('line-199000 of many').first().waitFor();
-  expect(seen).toEqual({ requests: [], troubles: [] });
+  expect(seen).toEqual({ requests: [], problems: [] });
 });
 
-test('what could not be told when it was saved is said in the file as it was then', async () => {
+test('a saved run says what could not be read when it was saved', async () => {
   const { runIds } = await squad.json<{ runIds: string[] }>(
     ['run', '-d', 'reviewer', `Go.${script('fail broken on purpose')}`],
     { cwd: squad.root },
@@ -223,5 +223,5 @@ test('what could not be told when it was saved is said in the file as it was the
   await page.getByText('broken on purpose').first().waitFor();
   await page.getByRole('link', { name: 'Changes', exact: true }).click();
   await page.getByText('The folder is not in a git repository').waitFor();
-  expect(seen).toEqual({ requests: [], troubles: [] });
+  expect(seen).toEqual({ requests: [], problems: [] });
 });

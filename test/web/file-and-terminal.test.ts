@@ -54,7 +54,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
   const run = await startRun(squad, 'Goes away', ['report x']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}`);
-  pages.expectTrouble(/404/);
+  pages.expectErrors(/404/);
   await page.route('**/api/ticket', route =>
     route.request().postData()?.includes('export')
       ? route.continue({ postData: JSON.stringify({ purpose: 'export', run: 'run_nosuchrun0' }) })
@@ -70,7 +70,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
     .waitFor();
 });
 
-test('a run at work is opened in a window of a terminal, which is no part of the run', async () => {
+test('a running run is opened in a terminal window, which is no part of the run', async () => {
   openFrom(withScreen);
   const run = await startRun(squad, 'Look at me', ['say words in the window', 'hang']);
   const page = await pages.open(`/r/${run}`);
@@ -94,12 +94,12 @@ test('a run at work is opened in a window of a terminal, which is no part of the
   expect(JSON.parse(stdout).turns.flatMap((turn: { leftovers: unknown[] }) => turn.leftovers)).toEqual([]);
 });
 
-test('a terminal that fails at once is told in the dialog, with the command to type', async () => {
+test('a terminal that fails at once is reported in the dialog, with the command to type', async () => {
   layTerminal('broken', 'exit 1');
   openFrom({ ...withScreen, TERMINAL: 'broken' });
   const run = await startRun(squad, 'No window', ['hang']);
   const page = await pages.open(`/r/${run}`);
-  pages.expectTrouble(/502/);
+  pages.expectErrors(/502/);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByRole('button', { name: 'Open terminal' }).click();

@@ -9,7 +9,7 @@ const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const pages = usePages(squad);
 
 test('a view that could not be loaded says so and is tried again; without a hub it waits, and the next hub is another page', async () => {
-  pages.expectTrouble(/ERR_|Failed to load resource|WebSocket connection|request to/);
+  pages.expectErrors(/ERR_|Failed to load resource|WebSocket connection|request to/);
   const page = await pages.open('/');
   await page.route(/cost-page/, route => route.abort());
   await page.getByRole('link', { name: 'Cost' }).first().click();
@@ -84,7 +84,7 @@ test('a project is what the page is opened at, where it is one', async () => {
 });
 
 test('a run is started with what was chosen, and the fields say what is wrong with them', async () => {
-  pages.expectTrouble(/400.*api\/roles/);
+  pages.expectErrors(/400.*api\/roles/);
   const page = await pages.open('/');
   await page.keyboard.press('N');
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
@@ -154,7 +154,7 @@ test('a line that is not there is said not to be', async () => {
 });
 
 test('without git there is nothing to compare with, which is no error', async () => {
-  pages.expectTrouble(/502/);
+  pages.expectErrors(/502/);
   const run = await startRun(squad, 'Write', ['report written']);
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/changes`);
@@ -217,7 +217,7 @@ describe('in a repository', () => {
   });
 
   test('comments have a key, and merging looks on a run as it does on its squad', async () => {
-    own.expectTrouble(/ERR_FAILED/);
+    own.expectErrors(/ERR_FAILED/);
     const page = await own.blank();
     // What it looks like must not be borrowed from another view.
     await page.route(/squad-page/, route => route.abort());
@@ -236,7 +236,7 @@ describe('in a repository', () => {
   });
 
   test('a folder that was removed is said to be gone', async () => {
-    own.expectTrouble(/502/);
+    own.expectErrors(/502/);
     const folder = join(git.root, 'removed');
     mkdirSync(folder);
     userGit(folder, git.env, 'init', '-q', '-b', 'main');

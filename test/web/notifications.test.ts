@@ -23,7 +23,7 @@ declare global {
 /** A browser without a head has nowhere to show one: what it is given is kept, and whether it is in front is said by the test. */
 async function opened(path: string, answer: NotificationPermission = 'granted'): Promise<Page> {
   const page = await pages.blank();
-  await page.addInitScript(wish => {
+  await page.addInitScript(requested => {
     window.shown = [];
     window.asked = 0;
     window.isInFront = true;
@@ -43,7 +43,7 @@ async function opened(path: string, answer: NotificationPermission = 'granted'):
       }
       static async requestPermission() {
         window.asked++;
-        permission = wish;
+        permission = requested;
         return permission;
       }
     }
@@ -64,7 +64,7 @@ const lookElsewhere = (page: Page) =>
     window.isInFront = false;
   });
 
-/** By the page's own links, so that what the browser was told stays. */
+/** Navigates by the page's own links, because a reload would reset the browser's permission. */
 async function turnOn(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('button', { name: 'Turn notifications on' }).click();
@@ -81,7 +81,7 @@ test('nobody is asked for leave or told anything before the button is pressed', 
   await squad.run(['cancel', run]);
 });
 
-test('a question and a failure are told to whoever looks elsewhere; a click opens them', async () => {
+test('a question and a failure notify a user whose page is in the background; a click opens them', async () => {
   const page = await opened('/');
   await turnOn(page);
   await page.getByRole('link', { name: 'Inbox' }).click();

@@ -102,9 +102,9 @@ test('a word is gone to in the words of an engine too, where all that follows it
   await page.keyboard.type('word1300');
   await page.keyboard.press('Enter');
   const target = page.locator('.out-line.is-target', { hasText: 'word1300' });
-  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+  await expect.poll(() => target.evaluate(isVisible)).toBe(true);
   await twoFrames(page);
-  expect(await target.evaluate(isInSight)).toBe(true);
+  expect(await target.evaluate(isVisible)).toBe(true);
   await page.getByRole('button', { name: /^Go to the end/ }).click();
   await expect.poll(() => below(page)).toBeLessThan(2);
 });
@@ -172,12 +172,12 @@ test('it opens at the line of the address, and goes where the address goes', asy
   const page = await pages.open(`/r/${log}/output#L120`);
   const target = page.locator('.out-line.is-target');
   await expect.poll(() => target.textContent()).toBe('line 120 of the log <b>120</b>');
-  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+  await expect.poll(() => target.evaluate(isVisible)).toBe(true);
   await page.evaluate(() => {
     location.hash = '#L33333';
   });
   await expect.poll(() => target.textContent()).toContain('line 33333 of');
-  await expect.poll(() => target.evaluate(isInSight)).toBe(true);
+  await expect.poll(() => target.evaluate(isVisible)).toBe(true);
 });
 
 test('it is searched by keys, forth and back, as words and as a pattern', async () => {
@@ -221,7 +221,7 @@ const twoFrames = (page: Page) =>
     () => new Promise<void>(done => requestAnimationFrame(() => requestAnimationFrame(() => done()))),
   );
 
-const isInSight = (line: Element) => {
+const isVisible = (line: Element) => {
   const { top, bottom } = line.getBoundingClientRect();
   const box = line.closest('.out')!.getBoundingClientRect();
   return top >= box.top && bottom <= box.bottom;

@@ -13,7 +13,7 @@ const say = (from: number, count: number) =>
 test('a hub that is killed leaves its page readable; the page of the next one has everything, once', {
   tags: ['D9'],
 }, async () => {
-  pages.expectTrouble(
+  pages.expectErrors(
     /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|403|request to/,
   );
   const run = await startRun(squad, 'Work through it', [

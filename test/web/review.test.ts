@@ -20,7 +20,7 @@ const reviewsOf = async (run: string) =>
 const promptOf = async (run: string) =>
   (await askHub<{ run: { turn: number } }>(squad, 'show_run', { run })).run.turn;
 
-/** Written once, mended once, each time with a review. */
+/** Written once, fixed once, each time with a review. */
 const start = () =>
   startRun(
     squad,
@@ -31,7 +31,7 @@ const start = () =>
     )}${scriptOf(3, 'report Approved by a person.')}`,
   );
 
-test('a round is sent back, another approved; the coder goes on with each, and rounds stand side by side', {
+test('a round is sent back, another approved; the coder continues after each, and rounds are shown side by side', {
   tags: ['D9'],
 }, async () => {
   const run = await start();
@@ -137,7 +137,7 @@ test('comments on lines of an open review go back to the coder with the lines th
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
 });
 
-test('comments that were not sent are told of before it is approved, and go along when it is sent back', async () => {
+test('unsent comments are mentioned before the round is approved, and go along when it is sent back', async () => {
   const run = await start();
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
   const page = await pages.open(`/r/${run}/changes`);

@@ -38,7 +38,7 @@ test('words typed into the palette are searched for everywhere, and lead to each
   await page.waitForURL(new RegExp(`/r/${named}`));
 });
 
-test('the box searches as somebody types; nothing found is told as such, and what was read', async () => {
+test('the box searches as the user types; an empty result says so, and what was searched', async () => {
   const page = await pages.open('/search');
   await page.getByText('Search everything').waitFor();
   await page.getByLabel('Search tasks, decisions and output').fill('zebra crossing');

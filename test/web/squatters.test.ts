@@ -16,7 +16,7 @@ afterEach(async () => {
 test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
   'a squatter that %s gets nothing from a tab of the hub before that the next hub accepts',
   async kind => {
-    pages.expectTrouble(/./);
+    pages.expectErrors(/./);
     const page = await pages.open('/');
     await page.locator('.connection.live').waitFor();
     // A tab that was frozen or discarded could not clean up: all that it stored counts.
@@ -41,7 +41,7 @@ test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
 );
 
 test('a worker that a squatter left in the browser does not get the key of the next `squad open`', async () => {
-  pages.expectTrouble(/./);
+  pages.expectErrors(/./);
   const { port } = new URL(pages.origin);
   const before = await pages.open('/');
   await before.locator('.connection.live').waitFor();
@@ -68,7 +68,7 @@ test('a worker that a squatter left in the browser does not get the key of the n
 test('a worker left at the address of the port is gone once the browser has asked the hub there', {
   tags: ['D9'],
 }, async () => {
-  pages.expectTrouble(/./);
+  pages.expectErrors(/./);
   const { port } = new URL(pages.origin);
   await squad.run(['hub', 'stop']);
   squatter = await Squatter.take(Number(port), 'answers');

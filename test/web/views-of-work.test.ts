@@ -78,7 +78,7 @@ describe('a squad', () => {
     await page.keyboard.press('z');
     await until('its bar is wider', async () => (await width()) > whole);
     await page.keyboard.press('0');
-    await until('all is in sight again', async () => (await width()) === whole);
+    await until('all is visible again', async () => (await width()) === whole);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/r\/run_\w+\/activity/);
   });
@@ -110,7 +110,7 @@ describe('a squad', () => {
     await merge.getByLabel('Into branch').fill('nowhere');
     await shows(page, '.merge-why', 'Update the plan first');
     expect(await button(/^Merge 1 branch/).getAttribute('aria-disabled')).toBe('true');
-    pages.expectTrouble(/40\d/);
+    pages.expectErrors(/40\d/);
     await page.keyboard.press('Enter');
     await shows(page, '.merge .problem', 'nowhere');
     await merge.getByLabel('Into branch').fill('next');
@@ -164,7 +164,7 @@ describe('other views', () => {
   });
 
   test('a refused setting keeps what was typed, an accepted one counts at once', async () => {
-    pages.expectTrouble(/400/);
+    pages.expectErrors(/400/);
     const page = await pages.open('/settings');
     await shows(page, 'td', 'limits.concurrency');
     await page.keyboard.press('e');

@@ -45,7 +45,7 @@ interface Result {
 
 const thread = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** Goes on with `chatId`; its engine says it is `says` and has used `total` so far. */
+/** Resumes `chatId`; its engine reports the chat id `says` and `total` tokens so far. */
 function spawn(total: number, says: string, more: Record<string, unknown> = {}): Promise<Result> {
   writeFileSync(count, String(total));
   squad.write('thread', says);
@@ -54,7 +54,7 @@ function spawn(total: number, says: string, more: Record<string, unknown> = {}):
 }
 
 const untilRunning = (id: string) =>
-  until('it is at work', async () => (await squad.statusOf(id)) === 'running');
+  until('it is running', async () => (await squad.statusOf(id)) === 'running');
 const cancel = (id: string) => callTool(client, 'cancel_run', { spawn_id: id });
 
 describe('what a run used, of an engine that counts from the beginning of the chat', () => {
@@ -126,7 +126,7 @@ test('a chat that was asked for is kept from others, also when the engine says i
   squad.write('go', '');
   const ended = await callTool(client, 'get_result', { spawn_id: run.spawn_id, wait_seconds: 20 });
   expect(ended).toMatchObject({ status: 'completed', chat_id: said });
-  // Both are free again, and a reply goes on with the one that was named last.
+  // Both are free again, and a reply resumes the chat that was named last.
   expect(await spawn(30, said, { chatId: said })).toMatchObject({ tokens: { input: 10 } });
   expect(await spawn(40, asked, { chatId: asked })).toMatchObject({ tokens: { input: 30 } });
 });

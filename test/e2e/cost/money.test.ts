@@ -114,7 +114,7 @@ until [ -e ${squad.workspace}/looked ]; do sleep 0.05; done; touch ${squad.works
     expect(members[0]).toMatchObject({ status: 'error', error: { code: 'BUDGET_EXCEEDED' } });
   });
 
-  test('that is only to be told of stops nobody, and the result says that it was gone over', async () => {
+  test('that is only reported stops no run, and the result says that it was exceeded', async () => {
     const client = await squad.client();
     const asked = { prompt: script('usage 1 1 0 5', 'report done'), max_cost_usd: 0.5 };
     const result = await strictCall(client, 'spawn_agent', { ...asked, abort_on_budget_exceeded: false });

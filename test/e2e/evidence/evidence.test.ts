@@ -122,7 +122,7 @@ test('what another run did in the repository meanwhile verifies nobody else, als
     return (await strictCall<{ spawn_id: string }>(client, 'spawn_agent', asked)).spawn_id;
   };
   const idle = await start('right', 'await ../go', 'report I changed everything.');
-  await until('it is at work', async () => (await show(idle)).run.status === 'running');
+  await until('it is running', async () => (await show(idle)).run.status === 'running');
   const busy = await start('left', 'run echo x > by-left.txt', 'report I wrote.');
   const busyEnd = await strictCall(client, 'get_result', { spawn_id: busy, wait_seconds: 30 });
   process.kill(await squad.hubPid(), 'SIGKILL');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { echoBlock } from '../../servers/start.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 
 interface Gateway {
@@ -19,7 +19,7 @@ async function started(config: object): Promise<TestSquad> {
 const notesOf = async (squad: TestSquad, id: string) =>
   (await squad.json<{ run: { notes: string[] } }>(['show', id])).run.notes;
 
-const toolsOf = async (agent: AgentAtWork) => {
+const toolsOf = async (agent: RunningAgent) => {
   const { tools } = await (await agent.overHttp(true)).listTools();
   return tools.map(({ name }) => name).filter(name => name.includes('__'));
 };
@@ -37,7 +37,7 @@ test('one bad server is disabled and named, and the rest of the file works, with
     agentServers: { coder: ['my_server', 'squad', 'broken'] },
     toolRestrictions: { coder: { my_server: { include: ['my_server_echo', 'my_server__count'] } } },
   });
-  const agent = await AgentAtWork.start(squad, 'coder', 'call my_server__echo {"nonce":"over there"}');
+  const agent = await RunningAgent.start(squad, 'coder', 'call my_server__echo {"nonce":"over there"}');
   const names = await until('its tools are there', async () => {
     const found = await toolsOf(agent);
     return found.length > 0 && found;
@@ -72,7 +72,7 @@ test('names that mean no tool are in the result, in the status and at the web UI
       coder: { echo: { exclude: ['cuont'] }, other: { include: ['other_echo', 'nothing_like_it'] } },
     },
   });
-  const agent = await AgentAtWork.start(squad, 'coder');
+  const agent = await RunningAgent.start(squad, 'coder');
   await until('the other is there', async () => (await toolsOf(agent)).includes('other__echo'));
   expect(await toolsOf(agent)).toEqual(['other__echo']);
   const hidden = 'The MCP server echo has no tool "cuont", which toolRestrictions.coder.echo.exclude names.';
@@ -116,7 +116,7 @@ test('a restriction for a misspelt server or role hides tools until it is confir
     agentServers: { coder: ['echo'] },
     toolRestrictions: { coder: { ecko: restriction }, codr: { echo: restriction } },
   });
-  const agent = await AgentAtWork.start(squad, 'coder');
+  const agent = await RunningAgent.start(squad, 'coder');
   const notes = await until('both are noted', async () => {
     const found = await notesOf(squad, agent.id);
     return found.length === 2 && found;
@@ -148,7 +148,7 @@ test('a file that cannot be read is in the result of the run', async () => {
   const file = { servers: { echo: echoBlock() }, toolRestrictions: { coder: 'all' } };
   squad.write('.squad/mcp-config.json', JSON.stringify(file));
   await squad.run(['hub', 'stop']);
-  const agent = await AgentAtWork.start(squad, 'coder');
+  const agent = await RunningAgent.start(squad, 'coder');
   const [note, ...more] = await until('it is noted', async () => {
     const notes = await notesOf(squad, agent.id);
     return notes.length > 0 && notes;

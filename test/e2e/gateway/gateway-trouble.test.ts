@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { echoBlock, variable } from '../../servers/start.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 import { type Squad, strictCall } from '../../support/tools.ts';
 
@@ -26,7 +26,7 @@ test('a run whose servers are broken goes on to its end, and its result names ea
     }),
   );
   expect((await squad.run(['trust', '-y', '.squad/mcp-config.json'])).code).toBe(0);
-  const agent = await AgentAtWork.start(squad, 'coder', 'call well__echo {"nonce":"still here"}');
+  const agent = await RunningAgent.start(squad, 'coder', 'call well__echo {"nonce":"still here"}');
   interface Upstream {
     server: string;
     pid: number | null;
@@ -105,7 +105,7 @@ test('every shape of a result names the servers that a run had to do without', {
   expect(one.note).toEqual(said);
 });
 
-test('an agent whose call runs out of time is told what it still has, and people see that it happened', {
+test('an agent whose call times out gets the list of servers it still has, and the timeout is shown to the user', {
   tags: ['B7'],
 }, async () => {
   await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -117,7 +117,7 @@ test('an agent whose call runs out of time is told what it still has, and people
     }),
   );
   expect((await squad.run(['trust', '-y', '.squad/mcp-config.json'])).code).toBe(0);
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   const isListed = async () => (await client.listTools()).tools.some(({ name }) => name === 'well__echo');
   await until('its tools are there', isListed);

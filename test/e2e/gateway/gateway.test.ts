@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { echoBlock, hostileBlock, variable } from '../../servers/start.ts';
-import { AgentAtWork, hubUrl } from '../../support/agent-at-work.ts';
 import { RawMcp } from '../../support/raw-mcp.ts';
+import { hubUrl, RunningAgent } from '../../support/running-agent.ts';
 import { isAlive, TestSquad, until } from '../../support/squad.ts';
 
 const CANARY = 'canary-7f3k9QzXw2';
@@ -65,11 +65,11 @@ const call = async (client: Client, name: string, args: Record<string, unknown> 
 };
 
 describe('a configuration', () => {
-  test('gives nothing before it is trusted, and what it says from then on, to an agent that is at work', {
+  test('gives no tools before it is trusted, and then gives its tools to an agent that is already running', {
     tags: ['B2'],
   }, async () => {
     write(CONFIG);
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const client = await agent.overHttp(true);
     expect(await theirs(client)).toEqual([]);
     expect(await squad.json(['mcp', 'status'])).toMatchObject({ state: 'untrusted', servers: [] });
@@ -77,10 +77,10 @@ describe('a configuration', () => {
     await listed(client, CODER);
   });
 
-  test('that is edited takes effect when it is trusted again, and a client that listens is told', {
+  test('that is edited takes effect when it is trusted again, and a client that listens is notified', {
     tags: ['B8'],
   }, async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const client = await RawMcp.legacy(squad, { args: ['--identity', agent.file] });
     const names = async () => {
       const { result } = await client.ask('tools/list');
@@ -95,7 +95,7 @@ describe('a configuration', () => {
       ...CONFIG,
       servers: { ...CONFIG.servers, spare: echoBlock({ tools: ['echo', 'progress'] }) },
     });
-    await until('it is told that nothing counts', () => told() > before);
+    await until('it is notified that its tools are gone', () => told() > before);
     expect(await names()).toEqual([]);
     await trust();
     await until('the new tool is there', async () => (await names()).includes('spare__progress'));
@@ -108,12 +108,12 @@ describe('a configuration', () => {
 });
 
 describe.each([
-  ['over HTTP, modern', (agent: AgentAtWork) => agent.overHttp(true)],
-  ['over HTTP, legacy', (agent: AgentAtWork) => agent.overHttp(false)],
-  ['over the relay', (agent: AgentAtWork) => agent.overRelay()],
+  ['over HTTP, modern', (agent: RunningAgent) => agent.overHttp(true)],
+  ['over HTTP, legacy', (agent: RunningAgent) => agent.overHttp(false)],
+  ['over the relay', (agent: RunningAgent) => agent.overRelay()],
 ])('an agent %s', (_, connect) => {
   test('sees what its role has and can call it', { tags: ['B1'] }, async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const client = await connect(agent);
     await listed(client, CODER);
     expect(await call(client, 'echo__echo', { nonce: agent.id })).toEqual({ text: agent.id, isError: false });
@@ -122,7 +122,7 @@ describe.each([
   });
 
   test("finds another role's tools as unknown as any that does not exist", { tags: ['B1'] }, async () => {
-    await using agent = await AgentAtWork.start(squad, 'reviewer');
+    await using agent = await RunningAgent.start(squad, 'reviewer');
     const client = await connect(agent);
     await listed(client, REVIEWER);
     const refused = async (name: string) => {
@@ -152,7 +152,7 @@ describe('a server that dies', () => {
   test('is said to be unavailable, with what is still there, and is back by itself', {
     tags: ['B7', 'D7'],
   }, async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const client = await agent.overHttp(true);
     await listed(client, CODER);
     process.kill(await pidOf('echo'), 'SIGKILL');
@@ -181,7 +181,7 @@ describe('a server that dies', () => {
       },
     });
     await trust();
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const client = await agent.overHttp(true);
     await listed(client, ['echo__echo', 'spare__echo']);
     const answer = await call(client, 'echo__echo', { nonce: 'once' });
@@ -195,7 +195,7 @@ describe('a server that dies', () => {
 
 describe('who may come', () => {
   test('nobody without a token, with a made-up one, or with that of a run that has ended', async () => {
-    const agent = await AgentAtWork.start(squad, 'coder');
+    const agent = await RunningAgent.start(squad, 'coder');
     const status = async (token: string | null) => {
       const response = await fetch(await hubUrl(squad), {
         method: 'POST',
@@ -222,8 +222,8 @@ describe('who may come', () => {
   });
 
   test("with another run's token one is that run, and has what it has", async () => {
-    await using coder = await AgentAtWork.start(squad, 'coder');
-    await using reviewer = await AgentAtWork.start(squad, 'reviewer');
+    await using coder = await RunningAgent.start(squad, 'coder');
+    await using reviewer = await RunningAgent.start(squad, 'reviewer');
     await listed(await coder.overHttp(true), CODER);
     await listed(await reviewer.overHttp(true), REVIEWER);
   });
@@ -233,7 +233,7 @@ test("a secret is the server's alone: no answer, file or word of Squad's has it"
   const talker = hostileBlock('secret-in-stderr', { env: CONFIG.servers.echo.env });
   write({ ...CONFIG, servers: { ...CONFIG.servers, spare: talker } });
   await trust();
-  const agent = await AgentAtWork.start(squad, 'coder', 'call echo__about {"env":["SECRET"]}');
+  const agent = await RunningAgent.start(squad, 'coder', 'call echo__about {"env":["SECRET"]}');
   const client = await agent.overHttp(true);
   await listed(client, CODER);
   const about = await call(client, 'echo__about', { env: ['SECRET'] });
@@ -273,7 +273,7 @@ test('a hub that is killed takes its servers with it, and the next one has its o
     servers: { ...CONFIG.servers, spare: hostileBlock('stubborn-parent', { env: { PIDS_FILE: pidsFile } }) },
   });
   await trust();
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const before = await agent.overHttp(true);
   await listed(before, CODER);
   const children = readFileSync(pidsFile, 'utf8').trim().split('\n').map(Number);

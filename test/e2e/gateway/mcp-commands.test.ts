@@ -180,7 +180,7 @@ describe('squad mcp import', () => {
     expect((await squad.run(['mcp', 'import', '--yes'])).stdout).toContain('Nothing was written.');
   });
 
-  test('gives them to whom it is told, from the file it is told', async () => {
+  test('gives the servers of the named file to the named role', async () => {
     await using squad = new TestSquad();
     other(squad);
     const result = await squad.json<{ servers: { id: string }[]; written: Added }>([
@@ -191,7 +191,7 @@ describe('squad mcp import', () => {
     expect(configOf(squad).agentServers).toEqual({ coder: ['a-b'] });
   });
 
-  test('gives what is here already to whom it is told, and leaves what is switched off', async () => {
+  test('gives existing servers to the named role, and does not import disabled ones', async () => {
     await using squad = new TestSquad();
     squad.write(
       '.mcp.json',
@@ -313,7 +313,7 @@ describe('what came with a repository', () => {
     shared: ['docs'],
   });
 
-  test('is told by squad doctor and explained by squad trust before anybody says yes', async () => {
+  test('is reported by squad doctor and explained by squad trust before anybody says yes', async () => {
     await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
     const file = squad.write(FILE, THEIRS);
     const doctor = await squad.run(['doctor']);
@@ -357,7 +357,7 @@ interface RoleTools {
   tools: { tool: string; name: string; isVisible: boolean; reason: string | null }[];
 }
 
-describe('the servers at work', () => {
+describe('running servers', () => {
   const offer = (squad: TestSquad, ...tools: object[]) => squad.write('tools.json', JSON.stringify(tools));
   const started = async (env: Record<string, string> = {}) => {
     const squad = new TestSquad(env);
@@ -427,7 +427,7 @@ describe('the servers at work', () => {
     );
   });
 
-  test('that need long are told to be on their way', async () => {
+  test('that are slow to start are shown as starting', async () => {
     await using squad = new TestSquad();
     squad.write('mute.mjs', 'process.stdin.resume();');
     await squad.run(['mcp', 'add', 'mute', '--role', 'coder', '--', process.execPath, 'mute.mjs']);

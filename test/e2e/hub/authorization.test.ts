@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/operations/operations.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
 import { GitSquad, script } from '../../support/git-squad.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { BIN, until } from '../../support/squad.ts';
 import { lastSeq, storedEvents } from '../../support/stored.ts';
 
@@ -49,9 +49,9 @@ test('the tools of the table, and those to ask with, are all there are for agent
 });
 
 describe.each(TABLE)('an agent with the role %s', (role, has) => {
-  let agent: AgentAtWork;
+  let agent: RunningAgent;
   beforeAll(async () => {
-    agent = await AgentAtWork.start(squad, role);
+    agent = await RunningAgent.start(squad, role);
   });
   afterAll(() => agent.end());
 
@@ -107,7 +107,7 @@ test('the user has none of them, whatever toolsets they ask for', async () => {
 });
 
 test("whoever only has a run's mark in the environment has none of them", async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await squad.client({ env: { SQUAD_RUN_ID: agent.id } });
   const names = (await client.listTools()).tools.map(({ name }) => name);
   expect(names).toContain('squad_status');
@@ -141,7 +141,7 @@ test.each(['mark', 'mark and the token'])(
     const answers = join(squad.root, `answers with the ${what}`.replaceAll(' ', '-'));
     // Its input stays open until the answer is there.
     squad.script(
-      '../forge.sh',
+      '../fake.sh',
       `(cat ${squad.root}/frames; n=0; until grep -q '"id":2' ${answers} || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done) | ${process.execPath} ${BIN} mcp $IDENTITY > ${answers} 2>&1`,
     );
     const review = { reviewer_prompt: script('hang') };
@@ -158,10 +158,10 @@ test.each(['mark', 'mark and the token'])(
     const [open] = await until('it is reviewed', async () => (await reviews()).length === 1 && reviews());
     const identity =
       what === 'mark' ? '' : `--identity ${squad.home}/runs/${open!.reviewerId}/turn-1/identity.json`;
-    const forger = await AgentAtWork.start(
+    const forger = await RunningAgent.start(
       squad,
       'coder',
-      `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} IDENTITY='${identity}' ${squad.root}/forge.sh >/dev/null 2>&1 </dev/null`,
+      `run setsid -f env -i PATH="$PATH" HOME="$HOME" SQUAD_HOME=${squad.home} SQUAD_RUN_ID=${open!.reviewerId} IDENTITY='${identity}' ${squad.root}/fake.sh >/dev/null 2>&1 </dev/null`,
     );
     const said = await until('it is answered', async () => {
       const text = existsSync(answers) ? readFileSync(answers, 'utf8') : '';
@@ -176,7 +176,7 @@ test.each(['mark', 'mark and the token'])(
 );
 
 test('a run that has ended has none of them left', async () => {
-  const agent = await AgentAtWork.start(squad, 'coder');
+  const agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overRelay();
   await agent.end();
   const before = lastSeq(squad);

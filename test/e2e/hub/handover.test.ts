@@ -132,7 +132,7 @@ test('a database from a newer version is an error that says so, to clients and i
   );
   expect(rows()).toEqual(before);
 
-  // Once it is put right, the same client goes on where it was.
+  // Once the database is repaired, the same client continues.
   database.prepare("delete from migrations where name = '999-later'").run();
   database.close();
   expect(await client.told(client.call('list_running'))).toMatchObject({ count: 0 });

@@ -187,7 +187,7 @@ describe.each([{ modern: false }, { modern: true }])(
     test.each([
       { header: 'relative/path', code: 'INVALID_INPUT' },
       { header: '/no/such/folder', code: 'WORKSPACE_REFUSED' },
-    ])('whose header says $header is told so', async ({ header, code }) => {
+    ])('whose header says $header gets an error that names the header', async ({ header, code }) => {
       const client = await connect(modern, { 'Squad-Workspace': header });
       expect(await callTool(client, 'list_roles')).toMatchObject({
         isError: true,
@@ -196,7 +196,7 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test('without the header is told that the workspace is not set, and how to set it', async () => {
+    test('without the header gets the error that the workspace is not set, and how to set it', async () => {
       const client = await connect(modern, {});
       expect((await client.listTools()).tools.length).toBeGreaterThan(0);
       expect(await callTool(client, 'list_roles')).toMatchObject({
@@ -206,7 +206,7 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test('whose hub was killed goes on with its next request once a hub is there again', {
+    test('whose hub was killed continues with its next request once a hub is there again', {
       tags: ['F2'],
     }, async () => {
       const client = await connect(modern, { 'Squad-Workspace': squad.workspace });
@@ -283,7 +283,7 @@ describe('the port', () => {
     expect(readFileSync(join(other.home, 'token'), 'utf8')).toBe(before);
   });
 
-  test('that was wished for and is none is told by whoever asks for it', async () => {
+  test('with an invalid number is reported by hub status and by open', async () => {
     await using other = new TestSquad({ MCP_SERVER_PORT: 'abc' });
     const warning = 'MCP_SERVER_PORT is "abc", which is not a port (1 to 65535); it is ignored';
     await startedUrl(other);

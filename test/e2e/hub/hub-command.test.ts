@@ -210,7 +210,7 @@ test('a home that cannot be one is an error with a next step, in the terminal an
   expect(await client.close()).toMatchObject({ code: 1, stderr: expect.stringContaining('HOME_UNUSABLE') });
 });
 
-test('a hub that does not answer is told with its pid, and ends only by force', async () => {
+test('a hub that does not answer is reported with its pid, and stops only with --force', async () => {
   await using squad = new TestSquad();
   const pid = await squad.hubPid();
   expect(mode(join(squad.home, 'hub.json'))).toBe('600');
@@ -313,7 +313,7 @@ test('doctor names the saved environment when it is broken', async () => {
   expect(stdout).toContain(`Line 2 of ${join(squad.home, 'env')} is not NAME="value"`);
 });
 
-test('why a hub died before it answered anything is told in its own words, in the terminal and in a client', async () => {
+test('a hub that dies before its first answer: its own error is shown, in the terminal and in a client', async () => {
   await using squad = new TestSquad();
   const build = join(squad.root, 'build');
   for (const folder of ['bin', 'dist'])

@@ -155,7 +155,7 @@ test('a hub that was stopped stays stopped until its clients have something to a
   expect(starts(squad)).toBe(2);
 });
 
-test('a hub stops in time although a client does not read what it is told', async () => {
+test('a hub stops in time although a client does not read its answers', async () => {
   await using squad = new TestSquad();
   const client = await RawMcp.legacy(squad);
   client.child.kill('SIGSTOP');

@@ -39,15 +39,15 @@ interface Agent {
 
 let released = 0;
 
-/** A run that is at work until it is let go, and what its agent has to show for itself. */
-async function atWork(role: string, ...lines: string[]): Promise<Agent> {
+/** A run that stays running until it is released, and the credentials of its agent. */
+async function startRunning(role: string, ...lines: string[]): Promise<Agent> {
   const go = `go-${++released}`;
   const { runIds } = await squad.json<{ runIds: string[] }>([
     ...['run', '-d', role, scripted(...lines, `await ${go}`)],
   ]);
   const id = runIds[0]!;
   const file = join(squad.home, 'runs', id, 'turn-1', 'identity.json');
-  await until('it is at work', async () => (await shown(id)).run.status === 'running');
+  await until('it is running', async () => (await shown(id)).run.status === 'running');
   return {
     id,
     file,
@@ -114,7 +114,7 @@ describe('an agent whose role grants nothing', () => {
   ])(
     '%s: sees squad_status, which knows it, the search of decisions, a way to ask, and nothing else',
     async (_, connect) => {
-      const agent = await atWork('coder');
+      const agent = await startRunning('coder');
       const client = await connect(agent);
       expect(await names(client)).toEqual(['squad_status', 'squad_decision_search', 'ask_user']);
       expect(await callTool(client, 'squad_status')).toMatchObject({
@@ -128,7 +128,7 @@ describe('an agent whose role grants nothing', () => {
 
   test('finds every other tool as unknown as one that does not exist, and each try is an event', async () => {
     const before = lastSeq(squad);
-    const agent = await atWork('coder');
+    const agent = await startRunning('coder');
     const client = await RawMcp.legacy(squad, { args: ['--identity', agent.file] });
     const denied = [
       'start_squad_members',
@@ -198,7 +198,7 @@ describe('an agent whose role grants nothing', () => {
   test('is known by its processes, not by what it says of itself', {
     tags: ['A12', 'B10', 'D1', 'token-theft'],
   }, async () => {
-    const other = await atWork('lead');
+    const other = await startRunning('lead');
     const said = (await toRun('coder', `try SQUAD_RUN_ID=${other.id} ${CLI} ls`)).said;
     expect(said).toContain('(NOT_ALLOWED)');
     expect(said).not.toContain(`inside run ${other.id}`);
@@ -210,7 +210,7 @@ describe('an agent whose role grants nothing', () => {
 
 describe('an agent whose role grants spawn', () => {
   test('sees what it takes to start runs, and starts them one level deeper', async () => {
-    const agent = await atWork('lead');
+    const agent = await startRunning('lead');
     const client = await overHttp(agent.token);
     expect(await names(client)).toEqual(
       expect.arrayContaining([
@@ -238,7 +238,7 @@ describe('an agent whose role grants spawn', () => {
   });
 
   test("finds nobody else's runs: they are not there for it", async () => {
-    const stranger = await atWork('coder');
+    const stranger = await startRunning('coder');
     const { said } = await toRun(
       'lead',
       `call get_result {"spawn_id":"${stranger.id}"}`,
@@ -256,7 +256,7 @@ describe('an agent whose role grants spawn', () => {
   });
 
   test('reaches what came of the runs it started, also when those have ended', async () => {
-    const agent = await atWork('lead');
+    const agent = await startRunning('lead');
     const client = await overHttp(agent.token);
     const inner = scripted(`run ${CLI} run -d coder grandchild`);
     const { members } = await callTool<{ members: { memberId: string; rawStdout: string }[] }>(
@@ -273,8 +273,8 @@ describe('an agent whose role grants spawn', () => {
   });
 
   test('lists and cancels only what it started', async () => {
-    const stranger = await atWork('coder');
-    const agent = await atWork('lead');
+    const stranger = await startRunning('coder');
+    const agent = await startRunning('lead');
     const client = await overHttp(agent.token);
     const own = client.callTool({
       name: 'start_squad_members',
@@ -346,7 +346,7 @@ const HANDSHAKE = {
 
 describe('a token', () => {
   test('ends with its run: for requests, for sessions and for the relay', { tags: ['D1'] }, async () => {
-    const agent = await atWork('coder');
+    const agent = await startRunning('coder');
     const client = await overHttp(agent.token, false);
     await callTool(client, 'squad_status');
     expect(await status(agent.token)).not.toBe(401);
@@ -370,7 +370,7 @@ describe('a token', () => {
   });
 
   test("is no use in another's session", { tags: ['missing-authentication-on-loopback'] }, async () => {
-    const [one, other] = [await atWork('lead'), await atWork('coder')];
+    const [one, other] = [await startRunning('lead'), await startRunning('coder')];
     const client = await overHttp(one.token, false);
     const { sessionId } = client.transport as StreamableHTTPClientTransport;
     const ask = async (token: string) => {
@@ -396,7 +396,7 @@ describe('a token', () => {
   });
 
   test('is in its own file, for its owner only, and nowhere else', async () => {
-    const agent = await atWork('coder', 'call squad_status', `try ${CLI} ls`);
+    const agent = await startRunning('coder', 'call squad_status', `try ${CLI} ls`);
     await until('it has asked', async () =>
       (await squad.run(['log', agent.id])).stdout.includes('NOT_ALLOWED'),
     );
@@ -427,9 +427,9 @@ async function killHub(): Promise<void> {
   await until('the hub is gone', () => !isAlive(hub));
 }
 
-describe('an agent at work when the hub dies', () => {
+describe('an agent that runs when the hub dies', () => {
   test('goes on calling over HTTP, at the same address with the same token', { tags: ['D1'] }, async () => {
-    const agent = await atWork('coder', 'call squad_status', 'await second', 'call squad_status');
+    const agent = await startRunning('coder', 'call squad_status', 'await second', 'call squad_status');
     await until('it has called', async () =>
       (await squad.run(['log', agent.id])).stdout.includes('squad_status: {'),
     );
@@ -443,7 +443,7 @@ describe('an agent at work when the hub dies', () => {
   });
 
   test('goes on calling over the relay, which starts the next hub', async () => {
-    const agent = await atWork('coder');
+    const agent = await startRunning('coder');
     const relay = await RawMcp.legacy(squad, { args: ['--identity', agent.file] });
     const own = { run: { spawn_id: agent.id } };
     expect(await relay.told(relay.call('squad_status'))).toMatchObject(own);
@@ -454,7 +454,7 @@ describe('an agent at work when the hub dies', () => {
   });
 
   test('is known by its file when the hub did not live to record its start', async () => {
-    const agent = await atWork('coder');
+    const agent = await startRunning('coder');
     await killHub();
     const database = new Database(join(squad.home, 'squad.db'));
     database.prepare('update runs set token_hash = null where id = ?').run(agent.id);
@@ -493,7 +493,7 @@ test('a squad sees of each other how it is doing, and no more', async () => {
     ...['run', '-d', 'coder', scripted('await both-seen'), 'lead', scripted('await both-seen')],
   ]);
   const file = join(squad.home, 'runs', runIds[0]!, 'turn-1', 'identity.json');
-  await until('both are at work', async () =>
+  await until('both are running', async () =>
     (await Promise.all(runIds.map(shown))).every(({ run }) => run.status === 'running'),
   );
   const client = await squad.client({ args: ['--identity', file] });

@@ -92,15 +92,15 @@ async function openClient(of = squad, after?: number): Promise<OpenClient> {
   );
 }
 
-/** A run that is at work until it is let go. */
-async function atWork(role: string, ...lines: string[]) {
+/** A run that stays running until it is released. */
+async function startRunning(role: string, ...lines: string[]) {
   const go = `go-${Math.random().toString(36).slice(2)}`;
   const { runIds } = await squad.json<{ runIds: string[] }>([
     ...['run', '-d', role, scripted(...lines, `await ${go}`, 'report done')],
   ]);
   const id = runIds[0]!;
   const shown = async () => (await ask<{ run: { status: string } }>(`/api/runs/${id}`)).body.run.status;
-  await until('it is at work', async () => (await shown()) === 'running');
+  await until('it is running', async () => (await shown()) === 'running');
   const { token } = JSON.parse(readFileSync(join(squad.home, 'runs', id, 'turn-1', 'identity.json'), 'utf8'));
   return {
     id,
@@ -132,7 +132,7 @@ describe('the REST API', () => {
   });
 
   test('a run that is not there is not found, with those that come near', async () => {
-    const run = await atWork('coder');
+    const run = await startRunning('coder');
     const wrong = `${run.id.slice(0, -1)}${run.id.endsWith('0') ? '1' : '0'}`;
     const { status, body } = await ask(`/api/runs/${wrong}`);
     expect([status, body.error.code]).toEqual([404, 'RUN_UNKNOWN']);
@@ -178,7 +178,7 @@ describe('the REST API', () => {
 
 describe('an agent with its own token', () => {
   test('is itself: it gets no ticket, stops no hub and sees nobody else', async () => {
-    const [lead, other] = [await atWork('lead'), await atWork('coder')];
+    const [lead, other] = [await startRunning('lead'), await startRunning('coder')];
     const as = { token: lead.token };
     for (const purpose of ['live', 'download', 'export', 'open'])
       expect(await ask('/api/ticket', { ...as, body: { purpose, run: other.id } })).toMatchObject({
@@ -203,11 +203,11 @@ describe('an open page', () => {
   test('hears of a run from its start to its end, with its card as it is', async () => {
     const client = await openClient();
     await client.receives('hello');
-    const run = await atWork('coder', 'say working on it');
+    const run = await startRunning('coder', 'say working on it');
     await run.end();
     const cards = () =>
       client.ofType('changes').flatMap(({ runs }) => runs.filter(({ id }) => id === run.id));
-    await until('its end is told', () => cards().at(-1)?.status === 'completed');
+    await until('its end is reported', () => cards().at(-1)?.status === 'completed');
     expect(cards()[0]).toMatchObject({ status: expect.stringMatching(/queued|running/), roleId: 'coder' });
     const types = client.ofType('changes').flatMap(({ events }) => events.map(({ body }) => body.type));
     expect(types).toEqual(expect.arrayContaining(['run.queued', 'run.started', 'run.ended']));
@@ -215,7 +215,7 @@ describe('an open page', () => {
   });
 
   test('hears how an output grows, and asks for it by range', async () => {
-    const run = await atWork('coder', 'say first words');
+    const run = await startRunning('coder', 'say first words');
     const client = await openClient();
     await client.receives('hello');
     client.send({ type: 'watch', runId: run.id, turn: 1, stream: 'stdout' });
@@ -229,8 +229,8 @@ describe('an open page', () => {
   test('goes on where it was when its hub was killed and another one came', { tags: ['D9'] }, async () => {
     const client = await openClient();
     const { last: first, hubStartedAt } = await client.receives('hello');
-    const run = await atWork('coder');
-    await until('the start is told', () =>
+    const run = await startRunning('coder');
+    await until('the start is reported', () =>
       client.ofType('changes').some(({ runs }) => runs.some(({ id }) => id === run.id)),
     );
     const { last } = client.ofType('changes').at(-1)!;
@@ -241,7 +241,7 @@ describe('an open page', () => {
     await run.end();
     const again = await openClient(squad, last);
     expect((await again.receives('hello')).hubStartedAt).toBeGreaterThan(hubStartedAt);
-    await until('the end is told', () =>
+    await until('the end is reported', () =>
       again
         .ofType('changes')
         .some(({ runs }) => runs.some(({ id, status }) => id === run.id && status === 'completed')),
@@ -267,7 +267,7 @@ describe('an open page', () => {
     await until('the other is gone too', () => !isAlive(pid));
   });
 
-  test('is told goodbye by a hub that stops, which stops at once', async () => {
+  test('gets a close message from a hub that stops, and the hub stops at once', async () => {
     await using other = new TestSquad();
     const client = await openClient(other);
     await client.receives('hello');
@@ -292,7 +292,7 @@ describe('a download', () => {
   };
 
   test('is the whole output, however large, and the hub stays small', { tags: ['D9'] }, async () => {
-    const run = await atWork('coder', 'say words');
+    const run = await startRunning('coder', 'say words');
     await run.end();
     const file = join(squad.home, 'runs', run.id, 'turn-1', 'stdout');
     truncateSync(file, 1024 ** 3);
@@ -319,7 +319,7 @@ describe('a download', () => {
   });
 
   test('of a run is the file that `squad export` writes, never a page of the hub, once', async () => {
-    const run = await atWork('coder', 'say words </script>');
+    const run = await startRunning('coder', 'say words </script>');
     await run.end();
     const ticket = await ticketFor({ purpose: 'export', run: run.id.slice(0, 12) });
     const response = await download(`?ticket=${ticket}`);
@@ -353,7 +353,7 @@ describe('a download', () => {
       },
     ],
   ])('of %s is refused', { tags: ['links-in-the-place-of-an-output'] }, async (_what, replace) => {
-    const run = await atWork('coder', 'say words');
+    const run = await startRunning('coder', 'say words');
     await run.end();
     const file = join(squad.home, 'runs', run.id, 'turn-1', 'stdout');
     const secret = join(mkdtempSync(join(squad.home, 'outside-')), 'secret');
@@ -384,7 +384,7 @@ describe('a download', () => {
   });
 
   test('of a run or a turn that is not there gets no ticket', async () => {
-    const run = await atWork('coder');
+    const run = await startRunning('coder');
     expect(await ask('/api/ticket', { body: { purpose: 'download', run: 'nothing' } })).toMatchObject({
       status: 404,
       body: { error: { code: 'RUN_UNKNOWN' } },
@@ -446,7 +446,7 @@ describe('squad open', () => {
     const asked = join(squad.root, 'asked');
     const browser = squad.script('browser', `printf '%s' "$1" > ${asked}.new && mv ${asked}.new ${asked}`);
     chmodSync(browser, 0o755);
-    const run = await atWork('coder');
+    const run = await startRunning('coder');
     const { stdout, code } = await squad.run(['open', run.id], { env: { BROWSER: browser } });
     const address = await until('the browser was started', () => {
       try {
@@ -556,7 +556,7 @@ describe('squad open', () => {
   });
 
   test('finds squads, and says which runs come near one that is not there', async () => {
-    const run = await atWork('coder');
+    const run = await startRunning('coder');
     const { squadId } = (await ask<{ run: { squadId: string } }>(`/api/runs/${run.id}`)).body.run;
     const { stdout } = await squad.run(['open', squadId, '--no-browser']);
     expect(new URL(stdout).pathname).toBe(`/s/${squadId}`);
@@ -568,7 +568,7 @@ describe('squad open', () => {
   test('is not for agents, and puts the token into no log', async () => {
     const out = join(squad.workspace, 'opened.txt');
     const cli = `"${process.execPath}" "${join(import.meta.dirname, '..', '..', '..', 'bin', 'squad.cjs')}"`;
-    const run = await atWork('lead', `try ${cli} open --no-browser > ${out} 2>&1; true`);
+    const run = await startRunning('lead', `try ${cli} open --no-browser > ${out} 2>&1; true`);
     await run.end();
     expect(readFileSync(out, 'utf8')).toContain('NOT_ALLOWED');
     expect(readFileSync(out, 'utf8')).not.toContain(tokenOf(squad));

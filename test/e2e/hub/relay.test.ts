@@ -174,7 +174,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'end of input'] as const)(
     const client = await RawMcp.legacy(squad, { env: SCRIPTED });
     const task = `\`\`\`script\nawait ${go}\n\`\`\``;
     client.call('start_squad_members', { members: [{ roleId: 'coder', task }] });
-    const run = await until('the run is at work', async () =>
+    const run = await until('the run is running', async () =>
       (await running()).runs.find(each => each.status === 'running'),
     );
     if (ending === 'end of input') client.child.stdin!.end();

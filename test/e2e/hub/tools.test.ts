@@ -140,11 +140,11 @@ describe.each([
     });
   });
 
-  test('a call that has to answer early says so, and get_result and cancel_run go on with it', {
+  test('a call that has to answer early says so, and get_result and cancel_run continue it', {
     tags: ['A2'],
   }, async () => {
     const client = await open({ ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '300' });
-    const task = 'Wait\nfor it\n```script\nsay at work\nhang\n```';
+    const task = 'Wait\nfor it\n```script\nsay working\nhang\n```';
     const started = await strictCall<Squad>(client, 'start_squad_members', {
       members: [{ roleId: 'coder', task }],
     });

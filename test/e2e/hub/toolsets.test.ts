@@ -124,10 +124,10 @@ describe('the tools a client is offered', () => {
 
 describe('a template as a tool', () => {
   const TEMPLATE = `---
-description: Greets somebody.
+description: Says hello.
 arguments:
   who:
-    description: Whom to greet.
+    description: Who to address.
     required: true
   how:
     description: In which way.
@@ -150,10 +150,10 @@ report Hello {{who}}, {{how}}.
     const client = await open();
     const { tools } = await client.listTools();
     expect(tools.find(({ name }) => name === 'greet')).toMatchObject({
-      description: 'Greets somebody.',
+      description: 'Says hello.',
       inputSchema: {
         properties: {
-          who: { type: 'string', description: 'Whom to greet.' },
+          who: { type: 'string', description: 'Who to address.' },
           how: { type: 'string' },
           async: { type: 'boolean' },
         },
@@ -175,7 +175,7 @@ report Hello {{who}}, {{how}}.
   });
 
   test('that came with the workspace is none until it is trusted', { tags: ['C9'] }, async () => {
-    squad.write('.squad/templates/lurk.md', TEMPLATE.replace('Greets', 'Lurks for'));
+    squad.write('.squad/templates/lurk.md', TEMPLATE.replace('Says hello', 'Lurks'));
     expect(await names(await open())).not.toContain('lurk');
     const { files } = await squad.json<{ files: { file: string }[] }>(['trust', '--yes']);
     expect(files.map(({ file }) => file)).toContain(join(squad.workspace, '.squad/templates/lurk.md'));

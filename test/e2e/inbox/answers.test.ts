@@ -95,7 +95,7 @@ test('a run that is stopped gives what it had said, not the lines its engine pri
         prompt: script(...lines),
         async: true,
       });
-      await until('it is at work', async () => {
+      await until('it is running', async () => {
         const { activity, status } = await strictCall(client, 'get_result', { spawn_id });
         return status === 'running' && (lines.length === 1 || String(activity).includes('half-way'));
       });

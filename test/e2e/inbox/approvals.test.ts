@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { InboxItem } from '../../../src/schema/inbox.ts';
 import type { RunOptions } from '../../../src/schema/run.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
 import { GitSquad } from '../../support/git-squad.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 
 const ASKS = '---\napprovals: ask\n---\nYou ask first.\n';
@@ -24,7 +24,7 @@ test.each([
   ['modern', true],
   ['legacy', false],
 ])('an engine hears yes and no as one text and nothing beside it (%s)', async (_, isModern) => {
-  await using agent = await AgentAtWork.start(squad, 'careful');
+  await using agent = await RunningAgent.start(squad, 'careful');
   const client = await agent.overHttp(isModern);
   const tool = (await client.listTools()).tools.find(({ name }) => name === 'ask_permission');
   expect(tool).toMatchObject({ name: 'ask_permission' });
@@ -50,7 +50,7 @@ test.each([
 });
 
 test('an engine whose call breaks off asks again and has the answer that came meanwhile', async () => {
-  await using agent = await AgentAtWork.start(squad, 'careful');
+  await using agent = await RunningAgent.start(squad, 'careful');
   const gone = new AbortController();
   const first = (await agent.overHttp(true)).callTool(
     { name: 'ask_permission', arguments: USE },
@@ -67,7 +67,7 @@ test('an engine whose call breaks off asks again and has the answer that came me
 test('with nobody to answer it is refused at once', { tags: ['F4'] }, async () => {
   await squad.run(['config', 'set', 'inbox.timeout_minutes', '0']);
   try {
-    await using agent = await AgentAtWork.start(squad, 'careful');
+    await using agent = await RunningAgent.start(squad, 'careful');
     const { content } = await (await agent.overHttp(true)).callTool({
       name: 'ask_permission',
       arguments: USE,
@@ -79,7 +79,7 @@ test('with nobody to answer it is refused at once', { tags: ['F4'] }, async () =
 });
 
 test('an agent whose role does not say so has no such tool, and cannot call it', async () => {
-  await using agent = await AgentAtWork.start(squad, 'plain');
+  await using agent = await RunningAgent.start(squad, 'plain');
   const client = await agent.overHttp(true);
   expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('ask_permission');
   await expect(client.callTool({ name: 'ask_permission', arguments: USE })).rejects.toThrow('ask_permission');

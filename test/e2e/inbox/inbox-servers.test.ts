@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
 import { askingBlock } from '../../servers/start.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 
 /** Other MCP servers that want something of a person, in the middle of an agent's call. */
@@ -39,7 +39,7 @@ const call = async (client: Client, name: string, signal?: AbortSignal) => {
 test.each([true, false])(
   'a form is filled in by the user, and the server has it typed (modern agent: %s)',
   async modern => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const answer = call(await agent.overHttp(modern), 'desk__register');
     const item = await asked(agent.id);
     expect(item).toMatchObject({
@@ -62,7 +62,7 @@ test.each([true, false])(
 );
 
 test('a question without fields is a yes or no', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overHttp(true);
   for (const [said, told] of [
     ['yes', { action: 'accept', content: {} }],
@@ -77,7 +77,7 @@ test('a question without fields is a yes or no', async () => {
 });
 
 test('nobody is asked for a password', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   expect(await call(await agent.overHttp(true), 'desk__unlock')).toEqual({ action: 'decline' });
   expect((await inbox('--all')).filter(({ runId }) => runId === agent.id)).toEqual([]);
 });
@@ -85,7 +85,7 @@ test('nobody is asked for a password', async () => {
 test('what nobody answers is cancelled, not declined', async () => {
   await squad.json(['config', 'set', 'inbox.timeout_minutes', '0.01']);
   try {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     expect(await call(await agent.overHttp(true), 'desk__publish')).toEqual({ action: 'cancel' });
   } finally {
     await squad.json(['config', 'unset', 'inbox.timeout_minutes']);
@@ -93,7 +93,7 @@ test('what nobody answers is cancelled, not declined', async () => {
 });
 
 test('a call that is taken back takes its question along', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const giveUp = new AbortController();
   const answer = call(await agent.overHttp(true), 'desk__register', giveUp.signal).catch(() => 'given up');
   const { id } = await asked(agent.id);
@@ -105,7 +105,7 @@ test('a call that is taken back takes its question along', async () => {
 });
 
 test('a server that goes away takes its question along, and that is said', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const answer = call(await agent.overHttp(true), 'desk__leave').catch(() => 'gone');
   process.kill(Number((await asked(agent.id)).question), 'SIGKILL');
   await answer;
@@ -117,7 +117,7 @@ test('a server that goes away takes its question along, and that is said', async
 });
 
 test('an agent whose own client can be asked is asked itself', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const client = await squad.client({
     args: ['--identity', agent.file],
     capabilities: { elicitation: {} },

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
 import { type Build, newerBuild } from '../../support/newer-build.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { callTool, isAlive, TestSquad, until } from '../../support/squad.ts';
 
 /** Questions that wait while the hub ends in order: nobody takes its end for an answer. */
@@ -76,21 +76,24 @@ test('a newer hub does not wait for an answer, and the agent asks it', async () 
   await answerIsHeard(item);
 });
 
-test.each([true, false])('a client at the port is told to go on waiting (modern: %s)', async modern => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
-  const call = callTool<Told>(await agent.overHttp(modern), 'ask_user', { question: 'May I?' });
-  const { id } = await asked();
-  await stopHub();
-  expect(await call).toMatchObject({ status: 'waiting', id });
-  const again = callTool<Told>(await agent.overHttp(modern), 'ask_user', { id });
-  expect(await squad.run(['answer', id, 'you may'])).toMatchObject({ code: 0 });
-  expect(await again).toMatchObject({ status: 'answered', answer: 'you may' });
-});
+test.each([true, false])(
+  'a client at the port gets the status waiting, and can wait again (modern: %s)',
+  async modern => {
+    await using agent = await RunningAgent.start(squad, 'coder');
+    const call = callTool<Told>(await agent.overHttp(modern), 'ask_user', { question: 'May I?' });
+    const { id } = await asked();
+    await stopHub();
+    expect(await call).toMatchObject({ status: 'waiting', id });
+    const again = callTool<Told>(await agent.overHttp(modern), 'ask_user', { id });
+    expect(await squad.run(['answer', id, 'you may'])).toMatchObject({ code: 0 });
+    expect(await again).toMatchObject({ status: 'answered', answer: 'you may' });
+  },
+);
 
 test.each(['stopped', 'killed'])(
-  'a client at a relay does not hear that the hub is %s: it waits, or is told to',
+  'a client at a relay does not see that the hub is %s: it waits, or gets the status waiting',
   async how => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const relay = await agent.overRelay();
     const call = callTool<Told>(relay, 'ask_user', { question: 'May I?' });
     const { id } = await asked();
@@ -105,7 +108,7 @@ test.each(['stopped', 'killed'])(
 );
 
 test('an engine that waits for leave is neither given it nor refused, and asks again', async () => {
-  await using agent = await AgentAtWork.start(squad, 'careful');
+  await using agent = await RunningAgent.start(squad, 'careful');
   const use = { tool_name: 'Bash', input: { command: 'rm -r data' }, tool_use_id: 'use-1' };
   const broken = (await agent.overHttp(true)).callTool({ name: 'ask_permission', arguments: use });
   broken.catch(() => {}); // looked at below

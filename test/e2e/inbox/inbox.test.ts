@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
-import { AgentAtWork, hubUrl } from '../../support/agent-at-work.ts';
 import { askHub } from '../../support/ask-hub.ts';
+import { hubUrl, RunningAgent } from '../../support/running-agent.ts';
 import { Screen } from '../../support/screen.ts';
 import { callTool, isAlive, TestSquad, until } from '../../support/squad.ts';
 import { strictCall } from '../../support/tools.ts';
@@ -99,7 +99,7 @@ describe('an agent’s question', () => {
     expect((await resultOf(runId)).result).toContain('The answer is: green');
   });
 
-  test('is answered in the terminal, by number and the beginning of its id, and the agent goes on with it', {
+  test('is answered in the terminal, by number and the beginning of its id, and the agent continues with the answer', {
     tags: ['F4'],
   }, async () => {
     const runId = await start('ask "Which database?" sqlite "a real one"', 'say done');
@@ -195,7 +195,7 @@ describe('an agent’s question', () => {
   });
 
   test('is not answered by a command that nobody is there to be asked by', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder', 'ask "Left or right?" left right');
+    await using agent = await RunningAgent.start(squad, 'coder', 'ask "Left or right?" left right');
     const { id } = await asked(agent.id);
     const { code, stderr } = await squad.run(['answer', id]);
     expect({ code, stderr }).toMatchObject({ code: 3, stderr: expect.stringContaining('ANSWER_NEEDED') });
@@ -204,7 +204,7 @@ describe('an agent’s question', () => {
   });
 
   test('with an id that is not there, says which is near', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder', 'ask Well?');
+    await using agent = await RunningAgent.start(squad, 'coder', 'ask Well?');
     const { id } = await asked(agent.id);
     const near = `${id.slice(0, -1)}${id.endsWith('x') ? 'y' : 'x'}`;
     const { code, stderr } = await squad.run(['answer', near, 'yes']);
@@ -216,7 +216,7 @@ describe('an agent’s question', () => {
   test('has its default when its time is up; an approval that nobody gave is a no', {
     tags: ['F4'],
   }, async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const own = await agent.overHttp(true);
     const [colour, leave, words] = await soon(0.005, () =>
       Promise.all([
@@ -246,7 +246,7 @@ describe('an agent’s question', () => {
   });
 
   test('asked by two calls at once is one question, and both hear the answer; asked anew it is another', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const [one, other] = [await agent.overHttp(true), await agent.overHttp(false)];
     const ask = (by: Client) => callTool<Told>(by, 'ask_user', { question: 'Again?', choices: ['a', 'b'] });
     const both = Promise.all([ask(one), ask(other)]);
@@ -282,8 +282,8 @@ describe('an agent’s question', () => {
 });
 
 describe('a call that cannot wait for long', () => {
-  test('is told the id, and goes on waiting with it', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+  test('gets the id, and waits again with it', async () => {
+    await using agent = await RunningAgent.start(squad, 'coder');
     const impatient = await squad.client({
       args: ['--identity', agent.file],
       env: { MCP_TOOL_TIMEOUT: '300' },
@@ -325,7 +325,7 @@ describe('a hub that is killed', () => {
   });
 
   test('and comes back after the deadline finds its default due', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const own = await agent.overHttp(true);
     const pid = await squad.hubPid();
     // Whoever looks, or changes a setting, starts the next hub: nobody may before its time is up.
@@ -353,8 +353,8 @@ describe('a hub that is killed', () => {
 
 describe('agents and answers', () => {
   test('a lead answers what the run it started asked it, and nothing else', async () => {
-    await using lead = await AgentAtWork.start(squad, 'lead');
-    await using stranger = await AgentAtWork.start(squad, 'lead');
+    await using lead = await RunningAgent.start(squad, 'lead');
+    await using stranger = await RunningAgent.start(squad, 'lead');
     const own = await lead.overHttp(true);
     const prompt = script(
       'call ask_user {"question": "Shall I refactor?", "kind": "approval", "to": "lead"}',
@@ -380,7 +380,7 @@ describe('agents and answers', () => {
   });
 
   test('nobody answers what it asked itself', async () => {
-    await using lead = await AgentAtWork.start(squad, 'lead');
+    await using lead = await RunningAgent.start(squad, 'lead');
     const own = await lead.overHttp(true);
     const waiting = callTool<Told>(own, 'ask_user', { question: 'May I delete it?', kind: 'approval' });
     const { id } = await asked(lead.id);
@@ -398,8 +398,8 @@ describe('agents and answers', () => {
   });
 
   test('a run without agents of its own has no tool to answer with, and hears nothing of other runs’ questions', async () => {
-    await using asking = await AgentAtWork.start(squad, 'coder', 'ask Who?');
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using asking = await RunningAgent.start(squad, 'coder', 'ask Who?');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const { id } = await asked(asking.id);
     const own = await agent.overHttp(true);
     const names = (await own.listTools()).tools.map(({ name }) => name);
@@ -413,7 +413,7 @@ describe('agents and answers', () => {
   });
 
   test('what a lead was asked is the user’s once the lead is gone', async () => {
-    const lead = await AgentAtWork.start(squad, 'lead');
+    const lead = await RunningAgent.start(squad, 'lead');
     const own = await lead.overHttp(true);
     const prompt = script('call ask_user {"question": "Left alone?", "to": "lead"}');
     const { spawn_id } = await callTool<{ spawn_id: string }>(own, 'spawn_agent', {
@@ -435,9 +435,9 @@ describe('agents and answers', () => {
 });
 
 describe('what cannot be asked is refused, and nobody is asked', () => {
-  let agent: AgentAtWork;
+  let agent: RunningAgent;
   beforeAll(async () => {
-    agent = await AgentAtWork.start(squad, 'coder');
+    agent = await RunningAgent.start(squad, 'coder');
   });
   afterAll(() => agent.end());
 
@@ -473,7 +473,7 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
   });
 
   test('more than a person could answer', async () => {
-    await using agent = await AgentAtWork.start(squad, 'coder');
+    await using agent = await RunningAgent.start(squad, 'coder');
     const own = await agent.overHttp(true);
     const waiting = Array.from({ length: 21 }, (_, i) =>
       callTool<Told>(own, 'ask_user', { question: `Question ${i}?` }),
@@ -492,7 +492,7 @@ describe('what cannot be asked is refused, and nobody is asked', () => {
 
 test('what a question says does nothing to the terminal it is shown in', async () => {
   const nasty = '\u001b[2J\u001b]0;owned\u0007Delete \u202eevery\u200bthing?\r\u009b31m\nreally';
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = callTool<Told>(own, 'ask_user', {
     question: nasty,
@@ -518,7 +518,7 @@ test('what a question says does nothing to the terminal it is shown in', async (
 });
 
 test('a model’s client cannot allow what it has not been shown whole', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const details = `echo harmless\n${'#'.repeat(1_500)}\nrm -rf ~`;
   const waiting = callTool<Told>(own, 'ask_user', { question: 'May I?', kind: 'approval', details });
@@ -544,7 +544,7 @@ test('a model’s client cannot allow what it has not been shown whole', async (
 });
 
 test('what is not listed is counted', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = [1, 2, 3].map(i => callTool<Told>(own, 'ask_user', { question: `${i}?` }));
   await until('all are asked', async () => (await inbox()).length === 3);
@@ -556,7 +556,7 @@ test('what is not listed is counted', async () => {
 });
 
 test('nobody passes for the terminal over HTTP', async () => {
-  await using agent = await AgentAtWork.start(squad, 'coder');
+  await using agent = await RunningAgent.start(squad, 'coder');
   const own = await agent.overHttp(true);
   const waiting = callTool<Told>(own, 'ask_user', { question: 'Who?' });
   const { id } = await asked(agent.id);

@@ -22,7 +22,7 @@ const promptOf = (id: string, turn: number) =>
 const inReview = () => squad.inReview('write a.txt', '| b');
 
 describe('comments on a run', () => {
-  test('that is in review are the feedback, and it goes on with them', async () => {
+  test('that is in review are the feedback, and the run continues with them', async () => {
     const { id } = await inReview();
     const { stdout } = await squad.run(['comment', id, 'a.txt:1', 'Say b.', 'lib/b c.txt:12', 'Why?']);
     expect(stdout).toContain(`The review was cancelled; ${id} continues with your 2 comments`);
@@ -66,9 +66,9 @@ describe('comments on a run', () => {
     );
   });
 
-  test('at work are refused with when they will reach it, and nothing is started', async () => {
+  test('that is running are refused with the time they will reach it, and nothing is started', async () => {
     const id = await squad.startCoder(`Build it.${script('hang')}`);
-    await until('it is at work', async () => (await shown(id)).run.status === 'running');
+    await until('it is running', async () => (await shown(id)).run.status === 'running');
     const { code, stderr } = await squad.run(['comment', id, 'a.txt:1', 'Say b.']);
     expect(code).toBe(2);
     expect(stderr).toContain(
@@ -92,7 +92,7 @@ describe('comments on a run', () => {
 });
 
 describe('what changed between rounds', () => {
-  test('is told of the last against the one before, without the words of the reviewer', async () => {
+  test('is shown for the last round against the one before, without the text of the reviewer', async () => {
     const feedback = JSON.stringify({ feedback: 'Say two.', feedback_type: 'needs_work' });
     const first = `call request_review ${JSON.stringify({ reviewer_prompt: script(`call send_feedback ${feedback}`) })}`;
     const id = await squad.startCoder(

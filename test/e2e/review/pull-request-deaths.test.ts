@@ -11,7 +11,7 @@ const ROLES = {
   reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
 };
 /** What stands in for the words of an earlier round is to be taken off the branch. */
-const WORK = ['write feature.txt', '| one', 'write REVIEW_FEEDBACK.md', '| Mend it.'];
+const WORK = ['write feature.txt', '| one', 'write REVIEW_FEEDBACK.md', '| Fix it.'];
 const BY_CODER = script(...WORK, OPEN, 'report Opened.');
 const BY_REVIEWER = script(
   ...WORK,

@@ -120,7 +120,7 @@ describe('an agent on GitHub', () => {
     expect(github.pulls).toHaveLength(1);
   });
 
-  test('is told in one level what is wrong and what to do', { tags: ['D4'] }, async () => {
+  test('gets an error in one level, with what is wrong and what to do', { tags: ['D4'] }, async () => {
     const shown = await ran('coder', `Build it.${script('write a.txt', '| a', open())}`, {
       GITHUB_TOKEN: 'ghp_an_old_one',
     });

@@ -51,7 +51,7 @@ const ask = (...lines: string[]) =>
     `call request_review ${JSON.stringify({ completion_message: 'It is done.' })}`,
   ].join('\n');
 const feedback = (feedback_type: FeedbackType, text: string) =>
-  `call send_feedback ${JSON.stringify({ feedback: text, feedback_type, actionable_items: ['Mend it'] })}`;
+  `call send_feedback ${JSON.stringify({ feedback: text, feedback_type, actionable_items: ['Fix it'] })}`;
 
 describe('a review loop', () => {
   test('goes on until the reviewer approves, on one chat and one branch', { tags: ['D2'] }, async () => {
@@ -97,7 +97,9 @@ describe('a review loop', () => {
     expect(result.result).not.toContain('theirs');
   });
 
-  test('a coder whose turn goes on is told when it is over', { tags: ['D2'] }, async () => {
+  test('a coder whose turn is still running gets the feedback when the turn ends', {
+    tags: ['D2'],
+  }, async () => {
     const id = await squad.startCoder(
       `Build it.${script('write a.txt', '| a', ask(feedback('clarification', 'Why?')), 'sleep 600ms', 'say still here')}${scriptOf(2, 'report Because.')}`,
     );
@@ -106,7 +108,7 @@ describe('a review loop', () => {
     expect(result.result).toBe('Because.');
   });
 
-  test('a reviewer that says nothing is a failed review, and the coder is told', {
+  test('a reviewer that says nothing is a failed review, and the coder is notified', {
     tags: ['D3'],
   }, async () => {
     const id = await squad.startCoder(

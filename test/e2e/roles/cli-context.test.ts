@@ -58,7 +58,9 @@ test('--text is to the byte what the next run is sent', { tags: ['C6'] }, async 
   await squad.run(['wait', runIds[0]!]);
 });
 
-test('a role that asks for none gets none, and the way to it is told', { tags: ['A12'] }, async () => {
+test('a role that asks for no context gets none, and the output says how to ask for it', {
+  tags: ['A12'],
+}, async () => {
   expect(await squad.run(['context', 'plain'])).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^No context: the role plain does not ask for any.*\n.*`context: true`/),

@@ -60,7 +60,7 @@ async function talking(task = TALK): Promise<string> {
 const shown = async (id: string) =>
   (await squad.json<{ run: { status: string; notes: string[]; chatId: string } }>(['show', id])).run;
 
-test('a run at work has a session with its live log, and none when it is over', {
+test('a running run has a session with its live log, and an ended run has none', {
   tags: ['D6'],
 }, async () => {
   const id = await talking();
@@ -216,7 +216,7 @@ async function claudeAtWork(env: Record<string, string> = {}): Promise<{ id: str
     { env: { ...fakeClaude(), ...env } },
   );
   const [id] = started.runIds;
-  await until('it is at work', async () => (await shown(id)).status === 'running');
+  await until('it is running', async () => (await shown(id)).status === 'running');
   return { id, chatId: (await shown(id)).chatId };
 }
 

@@ -197,7 +197,7 @@ describe('in stateful mode', () => {
   test('a create-chat command that hangs can be cancelled', async () => {
     const client = await open({ CREATE_CHAT_TEMPLATE: './hangs.sh', MCP_TOOL_TIMEOUT: '200' });
     const { members } = await start(client, one('x'));
-    await until('the command is at work', () => {
+    await until('the command is running', () => {
       try {
         return readFileSync(join(squad.workspace, 'chat-hangs'), 'utf8');
       } catch {
@@ -249,7 +249,7 @@ describe('chats of the scripted engine', () => {
     expect(footprint(squad)).toEqual(before);
   });
 
-  test('squad run --chat goes on with one', async () => {
+  test('squad run --chat resumes a chat', async () => {
     const first = await startAndWait(await scripted(), one('x\n```script\nsay one\n```'));
     const ran = await squad.run(
       [
@@ -269,7 +269,7 @@ describe('chats of the scripted engine', () => {
 
 async function startRunning(client: Awaited<ReturnType<typeof open>>, chatId: string): Promise<Squad> {
   const started = await start(client, one('hold it', { chatId }));
-  await until('the agent is at work', () => {
+  await until('the agent is running', () => {
     try {
       return readFileSync(join(squad.workspace, `started-${chatId}`), 'utf8');
     } catch {

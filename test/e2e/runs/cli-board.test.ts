@@ -29,10 +29,10 @@ const over = async (...lines: string[]) => {
 };
 
 describe('squad ls --need', () => {
-  test('has failed runs before those at work and those that are done, and says how many there are', async () => {
+  test('lists failed runs before running and completed ones, and says how many there are', async () => {
     const [failed, done] = [await over('fail It broke.'), await over('say Fine.')];
     const working = await start('hang');
-    await until('it is at work', async () => (await squad.statusOf(working)) === 'running');
+    await until('it is running', async () => (await squad.statusOf(working)) === 'running');
     const { runs, counts } = await squad.json<{ runs: { id: string; need: string }[]; counts: object }>([
       ...['ls', '--need'],
     ]);
@@ -129,7 +129,7 @@ describe('squad cost', () => {
 });
 
 describe('the list of workspaces', () => {
-  test('has one whose folder is gone only while somebody is at work for it', async () => {
+  test('lists a workspace whose folder is gone only while a run of it is active', async () => {
     const folders = ['kept', 'gone', 'left'].map(name => join(squad.root, name));
     const known = async () => {
       const { workspaces } = await askHub<{ workspaces: { path: string }[] }>(squad, 'list_workspaces');

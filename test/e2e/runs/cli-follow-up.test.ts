@@ -53,7 +53,7 @@ async function over(...words: string[]): Promise<Stored> {
 }
 const stored = async (id: string) => (await squad.json<{ run: Stored }>(['show', id])).run;
 const running = (id: string) =>
-  until(`${id} is at work`, async () => (await stored(id)).status === 'running');
+  until(`${id} is running`, async () => (await stored(id)).status === 'running');
 const prompt = (id: string) => readFileSync(join(squad.home, 'runs', id, 'turn-1', 'prompt.md'), 'utf8');
 const newest = async () => (await squad.json<{ runs: Stored[] }>(['ls'])).runs[0]!;
 
@@ -72,7 +72,7 @@ describe('squad wait', () => {
     });
     const ran = ended(child);
     squad.write('go-1', '');
-    await until('the first end is told', () => seen.includes(first!));
+    await until('the first end is reported', () => seen.includes(first!));
     expect(seen).not.toContain(second!);
     squad.write('go-2', '');
     const { code, stdout, stderr } = await ran;
@@ -169,7 +169,7 @@ describe('squad wait', () => {
 });
 
 describe('squad reply', () => {
-  test('goes on with the chat: same role, folder, engine, model and limits, and the words alone', {
+  test('resumes the chat: same role, folder, engine, model and limits, and only the new text', {
     tags: ['A3'],
   }, async () => {
     const first = await over('strict', fenced('say first'), '--cwd', 'sub');
@@ -215,7 +215,7 @@ describe('squad reply', () => {
     await squad.run(['wait', stdout.trim()]);
   });
 
-  test('is refused while the run is at work', async () => {
+  test('is refused while the run is running', async () => {
     const [id] = await detached('coder', fenced('await never-2'));
     const before = footprint(squad);
     expect(await squad.run(['reply', id!, 'More.'])).toMatchObject({
@@ -352,7 +352,7 @@ describe('squad retry', () => {
     expect((await squad.run(['show', first.id])).stdout).toContain(`retried   ${again.id}, failed`);
   });
 
-  test('of a retry is told beside the run it is of and the one it all began as', async () => {
+  test('of a retry is shown with the run it retries and the original run', async () => {
     const first = await over('strict', fenced('exit 3'));
     await squad.run(['retry', first.id]);
     const second = await newest();
@@ -397,7 +397,7 @@ describe('squad retry', () => {
     });
   });
 
-  test('of a reply goes on with its chat again, and with no other engine', async () => {
+  test('of a reply resumes the chat again, and only with the same engine', async () => {
     const first = await over('coder', fenced('say first'));
     await squad.run(['reply', first.id, fenced('fail once')]);
     const reply = await newest();
@@ -458,18 +458,18 @@ describe('squad retry', () => {
   test('of a spawned prompt gives it its context and heading again', async () => {
     squad.write('CLAUDE.md', '# The rules\n');
     const client = await squad.client();
-    const call = { name: 'spawn_agent', arguments: { prompt: fenced('say hi'), task_summary: 'Greet' } };
+    const call = { name: 'spawn_agent', arguments: { prompt: fenced('say hi'), task_summary: 'Hello' } };
     const result = await client.callTool(call);
     const { spawn_id } = result.structuredContent as { spawn_id: string };
     await squad.run(['retry', spawn_id]);
     const again = await newest();
     expect(prompt(again.id)).toBe(prompt(spawn_id));
     expect(prompt(again.id)).toMatch(/^# Project context: CLAUDE\.md[\s\S]*# Your Task\n\nDo it\./);
-    expect(again).toMatchObject({ roleId: null, title: 'Greet' });
+    expect(again).toMatchObject({ roleId: null, title: 'Hello' });
     rmSync(join(squad.workspace, 'CLAUDE.md'));
   });
 
-  test('is refused while the run is at work, for an unknown id, engine or time', async () => {
+  test('is refused while the run is running, for an unknown id, engine or time', async () => {
     const [id] = await detached('coder', fenced('await never-3'));
     expect(await squad.run(['retry', id!])).toMatchObject({
       code: 2,
@@ -506,7 +506,7 @@ describe('squad diff', () => {
     git('commit', '-qm', 'kept');
   });
 
-  test('says so when there is nothing, and when the run is still at work', async () => {
+  test('says so when there is nothing, and when the run is still running', async () => {
     const { id } = await over('coder', fenced('say nothing changed'));
     expect(await squad.run(['diff', id])).toEqual({
       code: 0,

@@ -25,7 +25,7 @@ async function detached(task: string, role = 'coder'): Promise<string> {
 }
 
 const running = (id: string) =>
-  until(`${id} is at work`, async () => (await squad.statusOf(id)) === 'running');
+  until(`${id} is running`, async () => (await squad.statusOf(id)) === 'running');
 
 describe('squad show', () => {
   test('tells everything about a run, its answer last', async () => {

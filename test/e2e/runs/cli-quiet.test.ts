@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-test('a stall is told on the screen before the run is stopped for it', async () => {
+test('a stall is reported on the screen before the run is stopped for it', async () => {
   const screen = Screen.open(squad, ['run', 'hasty', fenced('say on my way\nhang')], { columns: 72 });
   try {
     const { code } = await screen.ended();
@@ -54,7 +54,7 @@ test('a run that is held shows as dead in ls and show, and is still running', as
   expect((await squad.json<Listed>(['ls'])).runs.find(run => run.id === id)?.quiet).toBeNull();
 });
 
-test('money that runs low is told before it is gone', async () => {
+test('a low budget is reported before it is used up', async () => {
   const { stdout } = await squad.run(['run', 'cheap', fenced('usage 10 5 0 0.85\nsay nearly')]);
   expect(stdout).toMatch(/^\d\d:\d\d:\d\d {2}cheap {2}budget {5}\$0\.85 of \$1\.00 for the run$/m);
 });

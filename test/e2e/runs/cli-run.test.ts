@@ -226,7 +226,7 @@ describe('squad run', () => {
   test('goes on when the hub is restarted under it, and then ends', async () => {
     const child = squad.start(['run', 'coder', fenced('say up\nawait release\nsay done')]);
     const ran = ended(child);
-    await until('the agent is at work', async () => {
+    await until('the agent is running', async () => {
       const { runs } = await squad.json<{ runs: { status: string }[] }>(['ls', '--running']);
       return runs[0]?.status === 'running';
     });

@@ -26,7 +26,7 @@ async function begin(role: string, script: string, cwd?: string): Promise<string
 
 const go = (name: string) => squad.write(name, '');
 
-/** A `squad watch` at work: what it has written so far, and its end. */
+/** A running `squad watch`: what it has written so far, and its end. */
 function watching(...args: string[]): { child: ChildProcess; text(): string; over: Promise<Ran> } {
   const child = squad.start(['watch', ...args]);
   let text = '';
@@ -51,11 +51,11 @@ const linesOf = (text: string): Line[] =>
     .split('\n')
     .map(line => JSON.parse(line));
 
-test('it begins with what is at work here, tells what happens from now on, and leaves runs alone', async () => {
+test('it starts with the active runs, reports what happens from now on, and leaves runs alone', async () => {
   await begin('tester', 'say long gone');
-  await until('nothing is at work', async () => (await squad.json<Listed>(['ls', '-r'])).runs.length === 0);
+  await until('nothing is running', async () => (await squad.json<Listed>(['ls', '-r'])).runs.length === 0);
   const before = await begin('coder', 'say reading the plan\nawait one');
-  await until('it is at work', async () => (await squad.json<Listed>(['ls', '-r'])).runs[0]?.startedAt);
+  await until('it is running', async () => (await squad.json<Listed>(['ls', '-r'])).runs[0]?.startedAt);
   const watch = watching();
   await shows(watch, /Ctrl-C leaves/);
   await begin('stranger', 'say none of your business', other);
@@ -89,7 +89,7 @@ test('of every workspace it tells with --all', async () => {
   expect((await watch.over).code).toBe(130);
 });
 
-test('named runs are told of until they have ended, and the exit code says how they did', async () => {
+test('named runs are reported until they have ended, and the exit code is their outcome', async () => {
   const good = await begin('coder', 'await two\nsay good');
   const bad = await begin('tester', 'await two\nfail broken on purpose');
   const watch = watching(good, bad.replace('run_', '').slice(0, 8));
@@ -127,7 +127,7 @@ test('a hub that is killed meanwhile is found again; nothing is missed and nothi
   go('three');
   const { runs } = await squad.json<Listed>(['ls', '-n', '3']);
   await squad.run(['wait', ...runs.map(run => run.id)]);
-  await until('every end was told', () => watch.text().match(/"run\.ended"/g)?.length === 3);
+  await until('every end was reported', () => watch.text().match(/"run\.ended"/g)?.length === 3);
   watch.child.kill('SIGINT');
   const { code, stdout } = await watch.over;
   expect(code).toBe(130);
@@ -152,7 +152,7 @@ test('a hub that was stopped on purpose is not brought back by whoever only watc
   expect((await watch.over).code).toBe(130);
 });
 
-test('a newer hub does not wait for whoever watches, who goes on with it', async () => {
+test('a newer hub does not wait for `squad watch`, which continues on the new hub', async () => {
   const own = new TestSquad({ ENGINE_COMMAND: 'scripted' });
   const newer = newerBuild('99.0.0');
   try {
@@ -167,7 +167,7 @@ test('a newer hub does not wait for whoever watches, who goes on with it', async
     const hub = await own.json<{ version: string }>(['hub', 'start'], { bin: newer.bin });
     expect(hub.version).toBe('99.0.0');
     await own.run(['run', 'coder', fenced('say hello from the newer one')]);
-    await until('the end was told', () => text.includes('"run.ended"'));
+    await until('the end was reported', () => text.includes('"run.ended"'));
     child.kill('SIGINT');
     expect((await over).code).toBe(130);
     const numbers = linesOf(text)
@@ -226,7 +226,7 @@ test('--group keeps the lines of a run together, --only leaves other roles out',
   expect(one.stdout.split('\n\n')[0]).not.toMatch(/tester/);
 });
 
-test('`squad run` is told in the same ways', async () => {
+test('`squad run` accepts the same output options', async () => {
   const { code, stdout } = await squad.run(['run', '--quiet', 'coder', fenced('say fine')]);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^\nrole/);

@@ -22,7 +22,7 @@ describe('a run whose folder somebody wrote into while no hub was there', () => 
   ])('is lost when its plan.json %s; the hub starts and the other runs go on', async (_, content) => {
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'one', 'coder', 'two']);
     const [damaged, sound] = runIds as [string, string];
-    await until('both are at work', async () => {
+    await until('both are running', async () => {
       const { runs } = await squad.json<{ runs: { status: string }[] }>(['ls']);
       return runs.every(run => run.status === 'running');
     });

@@ -53,7 +53,7 @@ interface Shown {
 }
 const shown = (id: string) => squad.json<Shown>(['show', id]);
 const optionsOf = async (id: string) => (await shown(id)).run.options;
-/** The runs an agent was told it had started. */
+/** The runs that the agent's own output lists as started. */
 const startedIn = ({ result }: Result): string[] =>
   [...result.matchAll(/"spawn_id":"(run_\w+)"/g)].map(([, id]) => id!);
 const untilShown = (id: string, ...statuses: string[]) =>
@@ -150,7 +150,7 @@ describe('the end of a run that has started others', () => {
     const grandchild = spawnCall({ async: true, prompt: script('hang') });
     const child = spawnCall({ async: true, roleId: 'lead', prompt: script(grandchild, 'hang') });
     const { spawn_id } = await start('lead', [child, ...after], { async: true });
-    const below = await until('both are at work', async () => {
+    const below = await until('both are running', async () => {
       const { runs } = await squad.json<{ runs: { id: string; parentId: string | null; status: string }[] }>([
         'ls',
       ]);
@@ -180,7 +180,7 @@ describe('the end of a run that has started others', () => {
     expect(stdout).toContain('2 of these were started by the others');
   });
 
-  test('leaves them at work when it came by itself, and cancelling it then ends them', async () => {
+  test('leaves them running when it ended by itself, and cancelling it then ends them', async () => {
     const { lead, below } = await family('await done');
     squad.write('done', '');
     await untilShown(lead, 'completed');

@@ -169,7 +169,7 @@ describe('more runs than may work at once', () => {
       const started = await strictCall<Squad>(client, 'start_squad_members', {
         members: ['a', 'b', 'c'].map(task => ({ roleId: 'coder', task })),
       });
-      await until('the first is at work', () => order().length === 1);
+      await until('the first is running', () => order().length === 1);
       const { agents } = await strictCall<{ agents: { status: string; started_at: string | null }[] }>(
         client,
         'list_running',
@@ -183,13 +183,13 @@ describe('more runs than may work at once', () => {
           evidence: { exit_code: null, leftovers_killed: null },
         });
       squad.write('release-a', '');
-      await until('the second is at work', () => order().length === 2);
+      await until('the second is running', () => order().length === 2);
 
       // Cancelling one that waits takes it out of the line; raising the limit lets the next one in.
       const later = await strictCall<Squad>(client, 'start_squad_members', one('d'));
       await strictCall(client, 'cancel_run', { spawn_id: started.members[2]!.memberId });
       await squad.json(['config', 'set', 'limits.concurrency', '2']);
-      await until('the last is at work', () => order().length === 3);
+      await until('the last is running', () => order().length === 3);
       expect(order()).toEqual(['a', 'b', 'd']);
       squad.write('release-b', '');
       squad.write('release-d', '');

@@ -116,7 +116,7 @@ describe('a log message', () => {
     const other = await squad.client();
     const [heard, overheard] = [listen(starter), listen(other)];
     const { spawn_id } = await start(starter, 'report x', { task_summary: 'Named' });
-    await until('it was told', () => heard.log.length > 0);
+    await until('it was notified', () => heard.log.length > 0);
     expect(heard.log).toMatchObject([
       {
         level: 'info',
@@ -134,7 +134,7 @@ describe('a log message', () => {
     const heard = listen(client);
     await start(client, 'report a', { async: false });
     const told = await start(client, 'report b', { async: false, notify_on_complete: true });
-    await until('it was told', () => heard.log.length > 0);
+    await until('it was notified', () => heard.log.length > 0);
     expect(heard.log.map(({ data }) => data.spawn_id)).toEqual([told.spawn_id]);
   });
 
@@ -143,7 +143,9 @@ describe('a log message', () => {
     const heard = listen(client);
     await start(client, 'report a', { notify_on_complete: false });
     const told = await start(client, 'sleep 100ms\nreport b');
-    await until('the second was told', () => heard.log.some(({ data }) => data.spawn_id === told.spawn_id));
+    await until('the second was reported', () =>
+      heard.log.some(({ data }) => data.spawn_id === told.spawn_id),
+    );
     expect(heard.log).toHaveLength(1);
   });
 
@@ -161,7 +163,7 @@ describe('a log message', () => {
     };
     const [starter, other] = [await connect(), await connect()];
     const [heard, overheard] = [listen(starter), listen(other)];
-    await until('its listening stream is open and it is told', async () => {
+    await until('its listening stream is open and it is notified', async () => {
       await start(starter, 'report x', { engine: 'scripted' });
       return heard.log.length > 0;
     });

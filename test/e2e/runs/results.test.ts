@@ -88,7 +88,7 @@ describe('a long output', () => {
       .join('\n');
     const client = await squad.client({ env: { ENGINE_COMMAND: 'scripted' } });
     const started = await startAndWait(client, {
-      members: [{ roleId: 'coder', task: `x\n\`\`\`script\nsay at work\nreport\n${body}\n\`\`\`` }],
+      members: [{ roleId: 'coder', task: `x\n\`\`\`script\nsay working\nreport\n${body}\n\`\`\`` }],
     });
     expect(started.members[0]!.rawStdout).toMatch(/the end \ufffd\ufffd$/);
     expect(await wholeStream(client, started.members[0]!.memberId, 'result')).toBe(answer);

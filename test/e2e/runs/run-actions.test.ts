@@ -58,7 +58,7 @@ const cancel = (run: string) => askHub(squad, 'cancel_run', { spawn_id: run });
 
 /** Runs in every condition that matters to what can be done with them. */
 const CONDITIONS: Record<string, () => Promise<string>> = {
-  'at work': async () => {
+  running: async () => {
     const id = await start('coder', 'write a.txt', '| a', 'hang');
     await becomes(id, 'running');
     return id;
@@ -199,7 +199,7 @@ describe.each(Object.entries(CONDITIONS))('of a run %s', (condition, make) => {
 });
 
 const EXPECTED: Record<string, RunAction[]> = {
-  'at work': ['cancel', 'abandon', 'attach', 'export'],
+  running: ['cancel', 'abandon', 'attach', 'export'],
   'that asks the user': ['cancel', 'abandon', 'answer', 'attach', 'export'],
   'in review': ['cancel', 'abandon', 'approve', 'send_back', 'cancel_review', 'comment', 'attach', 'export'],
   'ended with work of its own': ['retry', 'reply', 'integrate', 'comment', 'export', 'remove_worktree'],
@@ -215,7 +215,7 @@ test('says before how many more a cancel would stop', async () => {
     members: [1, 2].map(() => ({ roleId: 'helper', task: `Wait.${script('hang')}` })),
   });
   const id = await start('lead', `call start_squad_members ${members}`, 'hang');
-  await until('both are at work', async () => {
+  await until('both are running', async () => {
     const { runs } = await squad.json<{ runs: { parentId: string; status: string }[] }>(['ls', '--running']);
     return runs.filter(run => run.parentId === id && run.status === 'running').length === 2;
   });

@@ -63,7 +63,7 @@ describe('a script', () => {
     });
   });
 
-  test('floods as much as it is told to, and its answer is still what it said', async () => {
+  test('floods as much as the script says, and its answer is still what it said', async () => {
     const member = await follow('flood 2MB\nsay quiet again');
     expect(member).toMatchObject({ status: 'completed', rawStdout: 'quiet again' });
     const { files } = await squad.json<{ files: { stdoutBytes: number } }>(['show', member.memberId]);
@@ -182,7 +182,7 @@ describe('a replay of a recorded run', () => {
     });
   });
 
-  test('of a recording that breaks off goes on with the script, and one that is missing fails', async () => {
+  test('of a recording that breaks off continues with the script, and a missing recording fails', async () => {
     squad.write('half.jsonl', 'plain words\n{"at":1,"type":"text","text":"said before"}\n');
     expect(await follow('replay half.jsonl\nsay and on')).toMatchObject({
       status: 'completed',

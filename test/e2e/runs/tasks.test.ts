@@ -99,7 +99,7 @@ describe('a client with tasks', () => {
     },
   );
 
-  test('is told in one line what goes on', async () => {
+  test('gets a one-line status', async () => {
     const client = await open();
     const { taskId } = await call(client, 'spawn_agent', {
       prompt: script('say Looking around.\nawait told'),
@@ -148,7 +148,7 @@ describe('a client with tasks', () => {
   });
 
   test.each(['run_0000000000', 'squad_0000000000', 'run_0000000000.results', 'nonsense'])(
-    'is told that there is no task %s',
+    'gets an error when there is no task %s',
     async taskId => {
       const client = await open();
       await expect(ask(client, 'tasks/get', { taskId })).rejects.toThrow(taskId);
@@ -277,7 +277,7 @@ describe('a client of 2025-11-25', () => {
     await client.close();
   });
 
-  test('is told which tools take a task, and gets none without asking', async () => {
+  test('can read which tools take a task, and gets none without asking', async () => {
     const client = await legacy();
     const { tools } = (await client.ask('tools/list')).result as {
       tools: { name: string; execution?: object }[];

@@ -65,7 +65,7 @@ describe.each([{ modern: false }, { modern: true }])(
       await client.close();
     });
 
-    test("answers before the client's own ceiling; get_result goes on with it to the end", async () => {
+    test("answers before the client's own ceiling; get_result continues it to the end", async () => {
       const [quick, slow] = [nextFile(), nextFile()];
       writeFileSync(quick, '');
       const client = await open({ MCP_TOOL_TIMEOUT: '3000' });
@@ -94,7 +94,7 @@ describe.each([{ modern: false }, { modern: true }])(
       const client = await open();
       const members = [{ roleId: 'coder', task: task(nextFile(), 'never') }];
       const call = client.call('start_squad_members', { members }, meta);
-      const id = await until('the run is at work', async () => (await runningIds())[0]);
+      const id = await until('the run is running', async () => (await runningIds())[0]);
       client.send({
         jsonrpc: '2.0',
         method: 'notifications/cancelled',
@@ -121,7 +121,7 @@ describe.each([{ modern: false }, { modern: true }])(
         { members: [{ roleId: 'coder', task: task(go, 'for whoever asks') }] },
         meta,
       );
-      const id = await until('the run is at work', async () => (await runningIds())[0]);
+      const id = await until('the run is running', async () => (await runningIds())[0]);
       client.child.kill('SIGKILL');
       await client.ended;
       const other = await squad.client({ modern });
@@ -144,7 +144,7 @@ function leads(): Record<string, string> {
 test('what is started inside a run is one level deeper, down to the limit and no further', async () => {
   const go = nextFile();
   const runId = async (env: Record<string, string>) => {
-    // Nobody waits for the end: only a run that is at work can be a parent.
+    // Nobody waits for the end: only a running run can be a parent.
     const client = await RawMcp.legacy(squad, { env: { ...leads(), MCP_TOOL_TIMEOUT: '50', ...env } });
     const told = await client.told<Squad & { error?: { code: string } }>(
       client.call('start_squad_members', { members: [{ roleId: 'lead', task: task(go, 'done') }] }),

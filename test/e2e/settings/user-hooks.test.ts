@@ -20,10 +20,10 @@ const textOf = (squad: TestSquad, name: string) => {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 };
 
-test('a command that is at work when the hub stops is ended with it, and what it started too', async () => {
+test('a command that is running when the hub stops is ended with the hub, with its child processes', async () => {
   await using squad = withHook('sleep 600 & echo $$ $! >pids.new; mv pids.new pids; wait');
   await squad.run(['run', 'coder', script('say x')]);
-  const pids = (await until('it is at work', () => textOf(squad, 'pids'))).trim().split(' ').map(Number);
+  const pids = (await until('it is running', () => textOf(squad, 'pids'))).trim().split(' ').map(Number);
   expect(pids.every(isAlive)).toBe(true);
   await squad.run(['hub', 'stop']);
   await until('both are gone', () => !pids.some(isAlive));
@@ -34,7 +34,7 @@ test('one that is nearly done is waited for', async () => {
     'echo x >begun; while [ ! -e stopping ]; do sleep 0.02; done; sleep 0.2; echo x >done',
   );
   await squad.run(['run', 'coder', script('say x')]);
-  await until('it is at work', () => textOf(squad, 'begun'));
+  await until('it is running', () => textOf(squad, 'begun'));
   const stopped = squad.run(['hub', 'stop']);
   squad.write('stopping', '');
   await stopped;
@@ -46,7 +46,7 @@ test('it hears of each end once, also of a run that was lost with its hub', asyn
   const pid = await squad.hubPid();
   const begin = async () => {
     const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', script('await go')]);
-    await until('it is at work', async () => (await squad.statusOf(runIds[0]!)) === 'running');
+    await until('it is running', async () => (await squad.statusOf(runIds[0]!)) === 'running');
     return runIds[0]!;
   };
   const [kept, lost] = [await begin(), await begin()];
@@ -55,7 +55,7 @@ test('it hears of each end once, also of a run that was lost with its hub', asyn
   rmSync(join(squad.home, 'runs', lost, 'turn-1', 'plan.json'));
   squad.write('go', '');
   await squad.run(['wait', kept, lost]);
-  const told = await until('both were told', () => {
+  const told = await until('both were reported', () => {
     const lines = textOf(squad, 'told').trim().split('\n');
     return lines.length >= 2 && lines;
   });
@@ -66,7 +66,7 @@ test('the command for questions has the question on its input, and nothing an ag
   await using squad = withHook('env >told.env; cat >told.new; mv told.new "told-$SQUAD_HOOK_ASK"', 'onAsk');
   await squad.run(['run', '-d', 'coder', `Choose\n${script('ask "Which one?" red blue')}`]);
   const { id, runId, squadId, deadlineAt } = await openItem(squad);
-  const told = await until('it is told', () => textOf(squad, `told-${id}`));
+  const told = await until('the hook has run', () => textOf(squad, `told-${id}`));
   expect(JSON.parse(told)).toMatchObject({
     ...{ ask_id: id, spawn_id: runId, squad_id: squadId, role_id: 'coder', title: 'Choose' },
     ...{ kind: 'question', question: 'Which one?', choices: ['red', 'blue'], deadline_at: deadlineAt },
@@ -83,7 +83,7 @@ test('it is run once for each question, also when the hub dies while one is open
   const pid = await squad.hubPid();
   await squad.run(['run', '-d', 'coder', script('ask Still there?')]);
   const { id, runId } = await openItem(squad);
-  await until('it is told', () => textOf(squad, 'told'));
+  await until('the hook has run', () => textOf(squad, 'told'));
   process.kill(pid, 'SIGKILL');
   await until('the hub is gone', () => !isAlive(pid));
   await until('it is open again', () => openItem(squad));

@@ -25,7 +25,7 @@ const SHIPPED = [
 ];
 
 describe('squad init', () => {
-  test('lays down the roles and a config, which then count, and never overwrites', {
+  test('creates the roles and a config, which take effect, and never overwrites', {
     tags: ['A11'],
   }, async () => {
     await using squad = new TestSquad();

@@ -8,7 +8,7 @@ import { TestSquad } from '../../support/squad.ts';
 
 const KEY = { ANTHROPIC_API_KEY: 'k' };
 
-test('squad init --subagent lays down files that are in order, says what comes next and never overwrites', {
+test('squad init --subagent creates valid files, prints the next step and never overwrites', {
   tags: ['E6'],
 }, async () => {
   await using squad = new TestSquad(KEY);

@@ -178,7 +178,7 @@ describe('a call', () => {
     await keeper.close();
   });
 
-  test('can be gone on with by the user: once more, or with more words', async () => {
+  test('can be continued by the user, with retry or reply', async () => {
     await said(client, client.call('helper', { prompt: `Again ${mock([{ text: 'first' }], 'again')}` }));
     const run = (await subagents.runs()).find(({ task }) => task.startsWith('Again'))!;
     const retried = await subagents.squad.run(['retry', run.id]);
@@ -248,7 +248,7 @@ describe('a call that comes to nothing is an error with a code, a reason, a next
       next: /call it again/,
     },
     {
-      what: 'a provider in trouble',
+      what: 'a failing provider',
       steps: [{ status: 500 }],
       code: 'ENGINE_FAILED',
       next: /squad conversation print run_/,

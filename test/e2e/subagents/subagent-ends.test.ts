@@ -19,7 +19,7 @@ const wrapperOf = (id: string): number =>
   Number(/\d+/.exec(readFileSync(join(subagents.squad.home, 'runs', id, 'turn-1', 'pid'), 'utf8'))![0]);
 
 /** A call in the middle of a turn: its server is there, and a shell and a child that the server started. */
-async function atWork(): Promise<{ client: RawMcp; id: number; pids: number[] }> {
+async function startRunning(): Promise<{ client: RawMcp; id: number; pids: number[] }> {
   const client = await subagents.client('worker');
   const id = client.call('worker', { prompt: mock([{ call: 'work' }, { text: 'done' }]) });
   const pids = await until('server, shell and child are there', () => {
@@ -39,7 +39,7 @@ test.each<{ how: string; end(client: RawMcp): void }>([
   '$how in the middle of a turn: when the server is gone, nothing of the subagent is left',
   { tags: ['E7'] },
   async ({ end }) => {
-    const { client, pids } = await atWork();
+    const { client, pids } = await startRunning();
     expect(pids.filter(isAlive)).toEqual(pids);
     end(client);
     const { code, stderr } = await client.ended;
@@ -49,7 +49,7 @@ test.each<{ how: string; end(client: RawMcp): void }>([
 );
 
 test('a client that vanishes takes its runs with it', { tags: ['E7'] }, async () => {
-  const { client, pids } = await atWork();
+  const { client, pids } = await startRunning();
   client.child.kill('SIGKILL');
   await client.ended;
   await allGone(pids);
@@ -57,7 +57,7 @@ test('a client that vanishes takes its runs with it', { tags: ['E7'] }, async ()
 });
 
 test('a call that is taken back leaves nothing, and its server is there for the next', async () => {
-  const { client, id, pids } = await atWork();
+  const { client, id, pids } = await startRunning();
   client.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
   await allGone(pids);
   expect(await said(client, client.call('worker', { prompt: mock([{ text: 'next' }]) }))).toMatchObject({
@@ -73,10 +73,10 @@ test('servers end with their run, when the answer is out', async () => {
   await client.close();
 });
 
-test('a hub that is killed: the call is told, what it had begun is stopped, and the next one works', {
+test('a hub that is killed: the call gets an error, what it had started is stopped, and the next call works', {
   tags: ['E7'],
 }, async () => {
-  const { client, id, pids } = await atWork();
+  const { client, id, pids } = await startRunning();
   const other = client.call('worker', { prompt: mock([{ hang: 'stream' }], 'hangs') });
   await subagents.model.waitForRequest(({ tag }) => tag === 'hangs');
   process.kill(await subagents.squad.hubPid(), 'SIGKILL');
@@ -138,7 +138,7 @@ test('a hub that is killed just before its client ends: the next one comes to st
 });
 
 test('a hub that is stopped answers first, and leaves nothing', { tags: ['E7'] }, async () => {
-  const { client, id, pids } = await atWork();
+  const { client, id, pids } = await startRunning();
   await subagents.squad.run(['hub', 'stop']);
   expect(await errorOf(client, id)).toMatchObject({
     code: 'CANCELLED',
@@ -148,7 +148,7 @@ test('a hub that is stopped answers first, and leaves nothing', { tags: ['E7'] }
   await client.close();
 });
 
-test('a file that went bad while its server was there is told to the client when the next hub reads it', async () => {
+test('a file that became invalid while its server was running is reported to the client when the next hub reads it', async () => {
   const client = await subagents.client('worker');
   expect(await said(client, client.call('worker', { prompt: mock([{ text: 'fine' }]) }))).toMatchObject({
     text: 'fine',

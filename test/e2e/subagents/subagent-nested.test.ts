@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mock } from '../../engines/model-server/script.ts';
-import { AgentAtWork } from '../../support/agent-at-work.ts';
+import { RunningAgent } from '../../support/running-agent.ts';
 import { BIN, until } from '../../support/squad.ts';
 import { nested, Subagents, said } from '../../support/subagents.ts';
 
@@ -83,7 +83,7 @@ test.each([
   ['that may start runs', '---\nspawn: true\n---\nYou lead.'],
 ])('inside a run %s no file starts a subagent', async (_, role) => {
   subagents.squad.write('agents/coder.md', role);
-  await using agent = await AgentAtWork.start(subagents.squad, 'coder');
+  await using agent = await RunningAgent.start(subagents.squad, 'coder');
   const { code, stdout, stderr } = await subagents.squad.run(['mcp', ...subagents.args('grandchild')], {
     env: { SQUAD_RUN_ID: agent.id },
   });

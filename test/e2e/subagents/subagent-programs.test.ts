@@ -93,7 +93,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     expect(came.size).toBe(6);
   });
 
-  test('is no part of what the model is told', () => {
+  test('is not sent to the model', () => {
     const asked = subagents.model.requests.filter(({ tag }) => tag === 'all');
     expect(asked).toHaveLength(2);
     expect(asked[1]!.toolResults).toEqual(['caught\nreturned: "ok"']);
@@ -122,7 +122,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     expect(stdout).toContain(`\` echo__count \` (\` ${id} \`) failed:`);
   });
 
-  test('is told as log messages, with the call that ran the program', { tags: ['E9'] }, () => {
+  test('is sent as log messages, with the call that ran the program', { tags: ['E9'] }, () => {
     const within = programIn(messages);
     const inside = logs.filter(({ data }) => data.within === within);
     const told = (event: string) => inside.filter(({ data }) => data.event === event);
@@ -138,7 +138,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     );
   });
 
-  test('counts and is told as what the run did, like any other call', async () => {
+  test('is counted and logged as part of the run, like any other call', async () => {
     const { run: shown } = await subagents.squad.json<{
       run: { evidence: { toolCalls: number; toolFailures: number } };
     }>(['show', run]);

@@ -60,7 +60,7 @@ test('what only the model’s provider and a server are to know is in nothing th
     log: log.stdout,
     ...filesIn(squad.home),
   };
-  // It was told of its environment, and that is what a server of it has.
+  // The model did get the environment of the server, with the secrets masked.
   expect(told.model).toContain('[secret MODEL_KEY]');
   expect(told.model).toContain(squad.home);
   for (const name of ['TEAM_TOKEN', 'GATE_PASS']) expect(told['hub.log']).toContain(`[secret ${name}]`);

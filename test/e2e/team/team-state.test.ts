@@ -155,7 +155,7 @@ describe('an agent', () => {
   }, async () => {
     const client = await squad.client();
     const lead = await start(client, 'scribe', ['await edited', record], { async: true });
-    const mine = `${DECISIONS}\n### Mine\nWhile it was at work.\n`;
+    const mine = `${DECISIONS}\n### Mine\nWhile it was running.\n`;
     squad.write('.squad/decisions.md', mine);
     squad.write('edited', '');
     const ended = await callTool<Result>(client, 'get_result', { spawn_id: lead.spawn_id, wait_seconds: 40 });
@@ -273,7 +273,7 @@ describe.each([
     await client.close();
   });
 
-  test('are told of when a person edits a file, and when a run begins and ends', {
+  test('are updated when a person edits a file, and when a run begins and ends', {
     tags: ['B9'],
   }, async () => {
     const client = await connect();
@@ -291,7 +291,7 @@ describe.each([
     if (modern) await client.listen({ resourceSubscriptions: watched });
     else for (const uri of watched) await client.subscribeResource({ uri });
     const file = join(squad.workspace, '.squad/decisions.md');
-    await until('the edit was told', () => {
+    await until('the edit was reported', () => {
       if (!heard.has('squad://decisions')) appendFileSync(file, '\n');
       return heard.has('squad://decisions');
     });
@@ -299,7 +299,7 @@ describe.each([
     const other = await squad.client();
     await start(other, 'coder', ['report done']);
     await until(
-      'the run was told',
+      'the run was reported',
       () => heard.has('squad://agents/coder/status') && heard.has('squad://metrics'),
     );
     const status = await page(client, 'squad://agents/coder/status');
@@ -326,7 +326,7 @@ describe('the resources of an agent', () => {
     expect((await agent.listResources()).resources.map(({ uri }) => uri)).toEqual(URIS);
     expect((await agent.listResourceTemplates()).resourceTemplates).toHaveLength(2);
     await until(
-      'the other is at work',
+      'the other is running',
       async () => (await page(agent, 'squad://agents/coder/status')).running === 1,
     );
     const pages = await Promise.all(

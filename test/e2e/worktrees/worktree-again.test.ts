@@ -32,7 +32,7 @@ const promptOf = (id: string, turn: number) =>
   readFileSync(join(squad.home, 'runs', id, `turn-${turn}`, 'prompt.md'), 'utf8');
 const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script('hang') })}`;
 
-/** A coder that waits for its review with no turn at work. */
+/** A coder that waits for its review while no turn is running. */
 async function waiting(...then: string[]): Promise<{ id: string; worktree: Worktree }> {
   const task = `Build it.${script('write a.txt', '| a', ask)}${scriptOf(2, ...then)}`;
   const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', 'coder', task]);

@@ -129,7 +129,7 @@ test('what Squad itself keeps up to date is nobody’s uncommitted work', async 
   rmSync(join(squad.workspace, 'mine.txt'));
 });
 
-test('one that was deleted by hand is told, and git is put in order', async () => {
+test('one that was deleted by hand is listed as missing, and prune removes it from git', async () => {
   const id = await done('write one.txt', '| 1', ...commit);
   const { path } = (await listed(id))!;
   rmSync(path, { recursive: true });
@@ -160,7 +160,7 @@ test('a run that is forgotten takes its work tree along, unless that has to stay
   expect(await listed(kept)).toMatchObject({ path: other.path, folder: 'there' });
 });
 
-test('what was saved of forgotten runs is told', async () => {
+test('saved changes of forgotten runs are printed', async () => {
   const id = await done('write left.txt', '| left');
   const ref = `refs/squad/saved/${id}`;
   const { stdout } = await squad.run(['prune', '--days', '0']);

@@ -184,7 +184,7 @@ describe('a run with a work tree of its own', () => {
     });
   });
 
-  test('is told that what is not committed is not in it', async () => {
+  test('warns that uncommitted changes are not in it', async () => {
     squad.write('README.md', '# Changed\n');
     const ran = await squad.run(['run', '-d', 'coder', `Look.${script('run cat README.md')}`]);
     expect(ran.stderr.replaceAll(/\s+/g, ' ')).toMatch(/1 .*not.*(work tree|worktree)/i);

@@ -5,7 +5,7 @@ export interface BareOptions {
   /** The CLI's own; not below $TMPDIR, where Codex's sandbox does not start. */
   home: string;
   cwd: string;
-  /** Goes on with this chat. */
+  /** The chat to resume. */
   chat?: string;
   mcp?: BareMcp;
   /** The answer's JSON schema, for the CLIs that take one. */

@@ -68,7 +68,7 @@ export interface NextStep {
 /** The prompt text for a directive. */
 export const mock = (steps: Step[], tag?: string) => `[[mock: ${JSON.stringify({ tag, steps })}]]`;
 
-/** The last directive counts; a model that was told nothing, or nothing more, says `ok`. */
+/** The last directive counts; a model without a directive, or at the end of its steps, says `ok`. */
 export function nextStep({ turns }: Conversation): NextStep {
   const found = turns.findLastIndex(({ by, text }) => by === 'user' && directivesIn(text).length > 0);
   if (found === -1) {

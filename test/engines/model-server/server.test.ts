@@ -119,7 +119,7 @@ describe.each(WAYS)('$name, $how', ({ name, stream }) => {
   });
 });
 
-test('parallel agents are told apart by their tag', async () => {
+test('parallel agents are distinguished by their tag', async () => {
   const ask = (tag: string, input: number) => {
     const prompt = mock([{ text: tag, usage: { input, output: 1 } }], tag);
     const body = JSON.stringify(CLIENTS.anthropic.body(prompt, true));

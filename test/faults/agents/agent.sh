@@ -36,7 +36,7 @@ orphans)
   ;;
 esac
 
-# Whoever holds it lets it go when they have seen what they wanted to see of it at work.
+# Keeps running until the test creates the file.
 [ "$kind" != held ] || while [ ! -e "$side/$tag.go" ]; do sleep 0.02; done
 note end
 exit "$code"

@@ -1,4 +1,4 @@
-/** What an agent is told when it calls. */
+/** The outcome of an agent's call. */
 export type Outcome =
   /** The server's own words. */
   | { kind: 'said'; text: string }

@@ -18,7 +18,7 @@ const CONFIG = join('.squad', 'mcp-config.json');
 /** A role that can be given more than the others. */
 export const EXPOSED = 'exposed';
 
-export interface AtWork {
+export interface RunningAgent {
   runId: string;
   edge: AgentEdge;
 }
@@ -92,8 +92,8 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
     return state;
   }
 
-  /** Agents of this role at work, every other one over HTTP. */
-  async agents(count: number, roleId = 'plain'): Promise<AtWork[]> {
+  /** Starts agents of this role, every other one over HTTP, and waits until they are running. */
+  async agents(count: number, roleId = 'plain'): Promise<RunningAgent[]> {
     const link = await this.hub();
     const members = Array.from({ length: count }, () => ({ roleId, task: 'wait' }));
     const { members: made } = await link.call<{ members: { memberId: string }[] }>(
@@ -102,7 +102,7 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
       { waitMs: 0 },
     );
     const ids = new Set(made.map(({ memberId }) => memberId));
-    await until('every agent at work', async () => {
+    await until('every agent is running', async () => {
       const { runs } = await link.call<{ runs: Listed[] }>('list_runs', { limit: 1000 });
       return runs.filter(({ id, status }) => ids.has(id) && status === 'running').length === count;
     });
@@ -156,7 +156,7 @@ export class GatewayHome extends FaultHome implements AsyncDisposable {
 
   private async overLines(identity: string): Promise<AgentEdge> {
     const edge = new LineEdge(this.relay(identity));
-    await edge.greet();
+    await edge.initialize();
     return edge;
   }
 }

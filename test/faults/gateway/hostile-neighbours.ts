@@ -7,7 +7,7 @@ import { hostileBlock } from '../../servers/start.ts';
 import { createRandom, roundSeed } from '../random.ts';
 import type { AgentEdge, Outcome } from './agent-edge.ts';
 import type { Played } from './crossed-calls.ts';
-import { type AtWork, EXPOSED, GatewayHome } from './gateway-home.ts';
+import { EXPOSED, GatewayHome, type RunningAgent } from './gateway-home.ts';
 
 const HONEST_AGENTS = 20;
 const AT_ONCE = 8;
@@ -16,7 +16,7 @@ const MAX_GROWTH_MB = 250;
 const TIMEOUT_MS = 1_000;
 /** Calls of every honest agent before the first hostile server. */
 const QUIET_CALLS = 100;
-/** Of the quiet p99; a goal that is told, not asserted. */
+/** Relative to the quiet p99; a goal that is reported, not asserted. */
 const MAX_P99_RATIO = 1.2;
 /** A hostile server is there for everybody, for one role, or once for each agent of that role. */
 const MODES = ['shared', 'role', 'per-agent'] as const;
@@ -92,7 +92,7 @@ function groupsOf<T>(list: T[], size: number): T[][] {
   );
 }
 
-/** Whatever it is told, it is told something. */
+/** Any answer counts, but no answer is a problem. */
 async function beVictim(edge: AgentEdge, tool: string, name: string, problems: string[]): Promise<Outcome> {
   const tools = await edge.tools();
   if (!tools?.includes('good__say')) problems.push(`beside ${name} the honest tools were not listed`);
@@ -109,7 +109,10 @@ interface HonestWork {
   problems: string[];
 }
 
-async function workHonestly({ runId, edge }: AtWork, { times, isOver, problems }: HonestWork): Promise<void> {
+async function workHonestly(
+  { runId, edge }: RunningAgent,
+  { times, isOver, problems }: HonestWork,
+): Promise<void> {
   for (let calls = 0; !isOver(calls); await delay(5)) {
     const nonce = `${runId}/${++calls}`;
     const startedAt = performance.now();

@@ -4,7 +4,7 @@ import { isAlive } from '../processes.ts';
 import { createRandom, roundSeed } from '../random.ts';
 import type { Outcome } from './agent-edge.ts';
 import { carriedOutTwice, type Played } from './crossed-calls.ts';
-import { type AtWork, GatewayHome } from './gateway-home.ts';
+import { GatewayHome, type RunningAgent } from './gateway-home.ts';
 
 const AGENTS = 8;
 const SERVERS = ['one', 'two', 'stays'];
@@ -24,7 +24,7 @@ export async function hubDeaths(program: string, seed: number, deaths: number): 
   let broken = 0;
   for (let death = 0; death < deaths; death++) {
     let isOver = false;
-    const nonces = (agent: AtWork) => `${agent.runId}/${++calls}`;
+    const nonces = (agent: RunningAgent) => `${agent.runId}/${++calls}`;
     const work = agents.map(async agent => {
       for (; !isOver; await delay(1)) {
         const nonce = nonces(agent);
@@ -68,7 +68,7 @@ function wrongIn(nonce: string, outcome: Outcome): string[] {
   return [];
 }
 
-async function allAnswered(agents: AtWork[], death: number, problems: string[]): Promise<void> {
+async function allAnswered(agents: RunningAgent[], death: number, problems: string[]): Promise<void> {
   await Promise.all(
     agents.flatMap(({ runId, edge }) =>
       SERVERS.map(async id => {
@@ -92,7 +92,7 @@ function serversTwice(home: GatewayHome): string[] {
   });
 }
 
-async function lostRuns(home: GatewayHome, agents: AtWork[]): Promise<string[]> {
+async function lostRuns(home: GatewayHome, agents: RunningAgent[]): Promise<string[]> {
   const link = await home.hub();
   const { runs } = await link.call<{ runs: { id: string; status: string }[] }>('list_runs', { limit: 1000 });
   link.close();

@@ -38,7 +38,7 @@ export class LineEdge implements AgentEdge {
     createInterface({ input: child.stdout! }).on('line', line => this.hear(JSON.parse(line) as Answer));
   }
 
-  async greet(): Promise<void> {
+  async initialize(): Promise<void> {
     const { answer } = this.ask('initialize', INITIALIZE);
     const { error } = await answer;
     if (error) throw new Error(error.message);

@@ -5,7 +5,7 @@ import { readLines, sendLine } from '../../servers/stdio-lines.ts';
 /**
  * `nonce-server.ts ID FOLDER [stays]`: says nonces again, and leaves in FOLDER what it really did: a line in `starts` for each time
  * it was started, one in `effects` for each call. It dies as a call asks it to, and at the next list when `ID.dies` is there.
- * With `stays` it ends neither with its input nor when it is told to.
+ * With `stays` it ends neither with its input nor on SIGTERM.
  */
 const [id = '', folder = '', stays] = process.argv.slice(2);
 const waiting = new Map<Message['id'], NodeJS.Timeout>();

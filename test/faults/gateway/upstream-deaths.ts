@@ -18,7 +18,7 @@ const DEATHS = ['dies-before', 'dies-after', 'dies-in-frame', 'killed', 'dies-in
 const TOLD = /is unavailable|failed in this call|was not ready/;
 /** After its last death a server may rest this long. */
 const BACK_MS = 40_000;
-/** From the death of a server to the last answer of its callers; a goal that is told, not asserted. */
+/** From the death of a server to the last answer of its callers; a goal that is reported, not asserted. */
 const MAX_TOLD_MS = 1_000;
 
 /** Servers die at every point of a call, again and again: callers are always told, nothing is done twice, neighbours stay. */
@@ -54,7 +54,7 @@ export async function upstreamDeaths(program: string, seed: number, amount: numb
   return {
     reached: deaths,
     isMet: most <= MAX_TOLD_MS,
-    told: `${deaths} deaths, ${said} calls answered, ${refused} told why not; after a death the last caller was told within ${most.toFixed(0)} ms (p99 ${p99.toFixed(0)} ms)`,
+    told: `${deaths} deaths, ${said} calls answered, ${refused} refused with a reason; after a death the last caller had its answer within ${most.toFixed(0)} ms (p99 ${p99.toFixed(0)} ms)`,
     problems,
   };
 }
@@ -106,7 +106,7 @@ async function dieOften({ home, id, edges, random }: Mortal, deaths: number, tal
   }
 }
 
-/** Callers that come meanwhile are told at once, too. */
+/** Calls in the meantime are answered at once, too. */
 async function isBack(
   id: string,
   call: (fate: Fate, delayMs: number) => Promise<Outcome>,

@@ -122,7 +122,7 @@ export const ANSWERS = {
     'answers with an error of the code that was asked for, otherwise -32603',
     'error',
     (message, stage) =>
-      stage.send(errorOf(message.id, argumentsOf(message).code ?? -32603, 'As you wish', { why: 'asked' })),
+      stage.send(errorOf(message.id, argumentsOf(message).code ?? -32603, 'As requested', { why: 'asked' })),
   ),
   'error-without-code': onCall('answers with an error that has no code', 'nothing', ({ id }, stage) =>
     stage.send({ jsonrpc: '2.0', id, error: { message: 'Something' } }),

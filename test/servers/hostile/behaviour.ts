@@ -28,7 +28,7 @@ type Handled = true;
 export interface Behaviour {
   /** In one line. */
   what: string;
-  /** Whether the greeting and the list of tools are answered before a ping that comes after them. */
+  /** Whether the handshake and the list of tools are answered before a ping that comes after them. */
   comesUp: boolean;
   /**
    * How one call of `echo` looks to a client that keeps to the protocol and to its bounds. `result`: the honest answer,
@@ -41,7 +41,7 @@ export interface Behaviour {
   on?: Record<string, (message: Message, stage: Stage) => Handled | undefined>;
   /** What it lists instead. */
   tools?(stage: Stage): Tool[];
-  /** Stays when its input ends and when it is told to go. */
+  /** Keeps running when its input ends and on SIGTERM. */
   stubborn?: boolean;
 }
 

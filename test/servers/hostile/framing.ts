@@ -25,7 +25,7 @@ const insteadOfAnAnswer = (
   },
 });
 
-/** Trouble in the frames that come instead of an answer to a call. */
+/** Bad frames that come instead of an answer to a call. */
 export const FRAMING = {
   'huge-frame': insteadOfAnAnswer('answers with one frame of 100 MB', (stage, id) => {
     stage.raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"`);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import type { Behaviour } from './behaviour.ts';
 
-/** Lives until it is killed, ignores what else it is told, and keeps nothing of ours open. */
+/** Lives until it is killed, ignores SIGTERM and SIGHUP, and keeps nothing of ours open. */
 const SURVIVOR = "process.on('SIGTERM',()=>{});process.on('SIGHUP',()=>{});setInterval(()=>{},60000)";
 
 function startChild(detached: boolean): void {
@@ -11,7 +11,7 @@ function startChild(detached: boolean): void {
   child.unref();
 }
 
-/** Trouble with its end. PIDS_FILE gets the number of every process it starts. */
+/** Servers that do not end properly. PIDS_FILE gets the pid of every process they start. */
 export const PROCESSES = {
   stubborn: {
     what: 'ignores SIGTERM and the end of its input',

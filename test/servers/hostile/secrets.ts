@@ -1,7 +1,7 @@
 import { errorOf, type Message, noticeOf, resultOf, text } from '../message.ts';
 import { type Behaviour, ECHO, type Stage } from './behaviour.ts';
 
-/** What it was told in confidence: the variable SECRET, and its arguments. */
+/** The secret that the server received: the variable SECRET. */
 const secret = () => process.env.SECRET ?? '';
 
 export const FORMS = {

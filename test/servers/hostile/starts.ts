@@ -3,7 +3,7 @@ import type { Behaviour } from './behaviour.ts';
 
 const never = { comesUp: false, call: 'nothing' } as const;
 
-/** Trouble before there is a connection. */
+/** Servers that fail before there is a connection. */
 export const STARTS = {
   'mute-initialize': { what: 'never answers initialize', ...never, on: { initialize: () => true } },
   'mute-list': { what: 'never answers tools/list', ...never, on: { 'tools/list': () => true } },
@@ -16,7 +16,7 @@ export const STARTS = {
     },
   },
   'dies-at-initialize': {
-    what: 'ends when it is greeted',
+    what: 'ends during the handshake',
     ...never,
     on: {
       initialize: (_message, stage) => {

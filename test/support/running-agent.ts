@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type TestSquad, until } from './squad.ts';
 
-/** A run that is at work until it is let go, and what its agent has to show for itself. */
-export class AgentAtWork implements AsyncDisposable {
+/** A run that stays running until it is released, with the credentials of its agent. */
+export class RunningAgent implements AsyncDisposable {
   readonly id: string;
   /** Names its identity to a relay. */
   readonly file: string;
@@ -21,7 +21,7 @@ export class AgentAtWork implements AsyncDisposable {
     this.token = (JSON.parse(readFileSync(this.file, 'utf8')) as { token: string }).token;
   }
 
-  static async start(squad: TestSquad, role: string, ...lines: string[]): Promise<AgentAtWork> {
+  static async start(squad: TestSquad, role: string, ...lines: string[]): Promise<RunningAgent> {
     const go = `go-${process.hrtime.bigint()}`;
     const task = ['Work.', '```script', ...lines, `await ${go}`, '```'].join('\n');
     const { runIds } = await squad.json<{ runIds: string[] }>([
@@ -33,8 +33,8 @@ export class AgentAtWork implements AsyncDisposable {
       task,
     ]);
     const id = runIds[0]!;
-    await until('it is at work', async () => (await shown(squad, id)).status === 'running');
-    return new AgentAtWork(squad, id, go);
+    await until('it is running', async () => (await shown(squad, id)).status === 'running');
+    return new RunningAgent(squad, id, go);
   }
 
   /** A client of its own, of either era, at the hub's port. */
