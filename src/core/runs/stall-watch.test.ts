@@ -11,7 +11,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
   const live = {
     run: { id: ID, parentId: null, options: { stallMs: null } },
     turn: { startedAt: 0 },
-    process: { vitals: async () => ({ alive: true, stopped: false }) },
+    process: { processStats: async () => ({ alive: true, stopped: false }) },
     ...{ waits: 0, lastSignAt: null },
     ...entry,
   } as unknown as LiveRun;
@@ -57,7 +57,9 @@ test.each([
     const live = {
       run: { id: ID, parentId: null, options: { stallMs: MINUTE } },
       turn: { startedAt: 0 },
-      process: { vitals: async () => ({ alive: true, stopped: false, processes: 1, cpuMs: 0, ioBytes: 0 }) },
+      process: {
+        processStats: async () => ({ alive: true, stopped: false, processes: 1, cpuMs: 0, ioBytes: 0 }),
+      },
       ...{ waits: 0, lastSignAt: null },
     } as unknown as LiveRun;
     const watch = new StallWatch({

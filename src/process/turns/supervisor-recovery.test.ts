@@ -120,9 +120,9 @@ describe('whether a turn has begun', () => {
     process.kill(pid, 'SIGKILL');
     await nextHub().find(turn, options);
     expect(await nextHub().hasBegun(turn)).toBe(true);
-    const torn = turns.turn('true');
-    writeFileSync(join(turns.folder(torn), 'pid'), '');
-    expect(await nextHub().hasBegun(torn)).toBe(true);
+    const interrupted = turns.turn('true');
+    writeFileSync(join(turns.folder(interrupted), 'pid'), '');
+    expect(await nextHub().hasBegun(interrupted)).toBe(true);
   });
 
   test('with a process of it alive that has not taken the folder yet, or whose folder was removed', async () => {
