@@ -293,7 +293,7 @@ describe('applying and taking back', () => {
   });
 
   describe('the index is what it was before', () => {
-    const former = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-'));
+    const previous = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-'));
     const stageAll = () => {
       at.write('x.log', 'ignored, and staged all the same\n');
       at.git('add', '-f', 'x.log');
@@ -314,7 +314,7 @@ describe('applying and taking back', () => {
       await at.branches.undo(at.worktree, move);
       expect([at.tip(), at.git('ls-files', '-s'), at.status()]).toEqual([at.base, staged, status]);
       expect(at.files((await prepare())!.to)).toContain('x.log');
-      expect(former()).toEqual([]);
+      expect(previous()).toEqual([]);
     });
 
     test('also after a death between index and branch, and with what was staged since', async () => {
@@ -341,12 +341,12 @@ describe('applying and taking back', () => {
         await at.branches.apply(at.worktree, move);
         moves.push(move);
       }
-      expect(former()).toHaveLength(2);
+      expect(previous()).toHaveLength(2);
       for (const move of moves.slice(1).reverse()) {
         await at.branches.undo(at.worktree, move);
         expect([at.tip(), at.git('ls-files', '-s')]).toEqual([move.from, staged]);
       }
-      expect(former()).toEqual([]);
+      expect(previous()).toEqual([]);
     });
 
     test('and nothing is kept of a move that could not be made', async () => {
@@ -356,7 +356,7 @@ describe('applying and taking back', () => {
       writeFileSync(lock, '');
       const staged = at.git('ls-files', '-s');
       await expect(at.branches.apply(at.worktree, move)).rejects.toMatchObject({ code: 'GIT_FAILED' });
-      expect([at.git('ls-files', '-s'), former()]).toEqual([staged, []]);
+      expect([at.git('ls-files', '-s'), previous()]).toEqual([staged, []]);
     });
   });
 

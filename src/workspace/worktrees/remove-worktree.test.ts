@@ -286,7 +286,7 @@ test('how its branch stands to the one it is meant for', async () => {
     tip: worktree.base,
     ahead: 0,
     isMerged: true,
-    trouble: null,
+    error: null,
   });
   const tip = commitIn(worktree);
   expect(await state()).toMatchObject({ tip, ahead: 1, isMerged: false });

@@ -147,14 +147,14 @@ test('made anew by hand: whatever is in it stays', async () => {
 });
 
 describe('git was cut off in it, and somebody has been there since', () => {
-  const torn = async () => {
+  const interrupted = async () => {
     const worktree = await fixture.made();
     for (const name of ['squad-ready', 'index']) rmSync(join(gitDirOf(worktree), name));
     return worktree;
   };
 
   test('what they did is saved before it is made anew', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     writeFileSync(join(worktree.path, 'theirs.txt'), 'theirs');
     expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
     expect(existsSync(join(worktree.path, 'theirs.txt'))).toBe(false);
@@ -162,7 +162,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
   });
 
   test('what cannot be saved is in the way', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     execFileSync('git', ['init', '-q', join(worktree.path, 'inner')]);
     await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({
       code: 'GIT_FAILED',
@@ -175,7 +175,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
   });
 
   test('nothing is saved of what git alone has put there', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     rmSync(join(worktree.path, 'a.txt'));
     expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toEqual({
       outcome: 'removed',
