@@ -204,7 +204,7 @@ test('if it never gets ready, whoever knocked is told why', async () => {
   ready = promise;
   const early = client(`${handshake()}\nquestion\n`);
   await until(() => clients.includes(1));
-  reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Mend it.'] }));
+  reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Repair it.'] }));
   await early.closed;
   expect(early.lines).toEqual([
     {
@@ -214,7 +214,7 @@ test('if it never gets ready, whoever knocked is told why', async () => {
         code: 'DATABASE_CORRUPT',
         kind: 'database',
         message: 'It is damaged',
-        suggestions: ['Mend it.'],
+        suggestions: ['Repair it.'],
       },
     },
   ]);
