@@ -211,7 +211,10 @@ test('a conversation is closed once the run is over and everything is stored', L
   await expect.poll(() => store.unclosedConversations(9)).toEqual([]);
 });
 
-test('what a hub did not live to store the next one reads from the output', { tags: ['E8'], ...LONG }, async () => {
+test('what a hub did not live to store the next one reads from the output', {
+  tags: ['E8'],
+  ...LONG,
+}, async () => {
   const { store, run, make, writes, written, end, ids } = await conversing();
   const first = make();
   first.take(run, ...writes());
@@ -225,7 +228,7 @@ test('what a hub did not live to store the next one reads from the output', { ta
   await expect.poll(() => store.unclosedConversations(9)).toEqual([]);
 });
 
-test('an output that is read once more is told of once', async () => {
+test('output that is read twice is reported once', async () => {
   const { run, make, writes, ids } = await conversing();
   const traces = make();
   const heard: string[] = [];

@@ -28,7 +28,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
   return { watch, entry: live };
 }
 
-test('a run that has not said a word is told to start slowly; one that spoke before this hub is silent', async () => {
+test('a run without any output is reported as slow_start; one with output before this hub is silent', async () => {
   const { watch: unheard } = watchOf({}, false);
   const { watch: spoke } = watchOf({ lastSignAt: MINUTE }, false);
   await vi.waitFor(() => expect(unheard.of(ID)?.state).toBe('slow_start'), { timeout: 5_000 });
