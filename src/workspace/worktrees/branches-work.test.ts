@@ -55,7 +55,7 @@ describe('everything that is not committed', () => {
     expect(at.tip()).toBe(at.base);
   });
 
-  test('is refused, with its names, when git was told to show none of it', async () => {
+  test('is refused, with its names, when git is set to hide all of it', async () => {
     at.write('a.txt', 'changed\n');
     at.git('update-index', '--assume-unchanged', 'a.txt');
     await expect(prepare()).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('everything that is not committed', () => {
     expect(await prepare()).not.toBeNull();
   });
 
-  test('is refused when git was told not to show a part of it', async () => {
+  test('is refused when git is set to hide a part of it', async () => {
     at.write('a.txt', 'changed\n');
     at.write('seen.txt', 'new\n');
     at.git('update-index', '--assume-unchanged', 'a.txt');
@@ -227,7 +227,7 @@ describe('what cannot be committed is named, and nothing is changed', () => {
     expect(at.git('count-objects', '-v')).toBe(before);
   });
 
-  test('many are cut, and none can forge a line', async () => {
+  test('many are cut, and none can fake a line', async () => {
     at.write('.gitattributes', '*.psd filter=lfs\n');
     for (let n = 0; n < 9; n++) at.write(`${n}\n.psd`, 'x');
     await refused('"0\\n.psd"', 'and 4 more');

@@ -269,7 +269,7 @@ test('a branch of that name that goes on from somewhere else is not taken over',
   await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({ code: 'BRANCH_EXISTS' });
 });
 
-test('a branch that is checked out elsewhere is told, with where', async () => {
+test('a branch that is checked out elsewhere is reported, with the place', async () => {
   const { repo } = fixture;
   const worktree = await fixture.made();
   repo.git('worktree', 'remove', worktree.path);
@@ -291,7 +291,7 @@ test('waits for a lock that somebody else lets go', async () => {
   expect(await making).toEqual({ made: true });
 });
 
-test('a repository that is gone is told', async () => {
+test('a missing repository is reported', async () => {
   const { worktree } = await fixture.plan();
   rmSync(fixture.repo.root, { recursive: true });
   await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({ code: 'NOT_A_REPOSITORY' });
