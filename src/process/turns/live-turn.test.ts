@@ -11,7 +11,7 @@ import { createSupervisor } from './supervisor.ts';
 const turns = new TurnsFixture();
 afterAll(() => turns.remove());
 
-test('after a stop nothing counts as left behind, and what could not be ended is told', async () => {
+test('after a stop nothing counts as left behind, and a process that could not be ended is reported', async () => {
   const child = spawn('/bin/sh', ['-c', 'setsid sleep 61 & echo $!; sleep 62; exit 0'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -36,7 +36,7 @@ for (const [name, table] of [
     await live.ended;
   });
 
-  test(`one that is held by a signal is told from one that waits, by ${name}`, async () => {
+  test(`one that is stopped by a signal is distinguished from one that waits, by ${name}`, async () => {
     const turn = turns.turn('echo $$; sleep 61');
     const live = await supervisor.start(turn, options);
     await turns.said(turn, '\n');
