@@ -8,7 +8,8 @@ const root = join(import.meta.dirname, '..');
 /** With the words to use instead. */
 const BANNED: [RegExp, string][] = [
   [/\bat work\b/i, 'running'],
-  [/\b(go|goes|going|gone|went) on with\b/i, 'continue, resume'],
+  // Descriptions of tools are pinned: "Chat to go on with", "go on with next_offset", "go on with get_result".
+  [/(?<!Chat to )\b(go|goes|going|gone|went) on with\b(?! (next_offset|get_result)\b)/i, 'continue, resume'],
   [/\b(is|are|was|were|be|been|being) told\b/i, 'is reported, notified, logged'],
   [/\btold (of|that|apart)\b/i, 'reported, notified, distinguished'],
   [/\bmend(s|ed|ing)?\b/i, 'fix, repair'],
@@ -16,14 +17,16 @@ const BANNED: [RegExp, string][] = [
   [/\b(lay|lays|laid) down\b/i, 'create, write'],
   // Samples name a prompt or a tool 'greet'.
   [/(?<!['`])\bgreet\b|\bgreet(s|ed|ing)\b/i, 'handshake'],
-  [/\btroubles?\b/i, 'error, problem'],
+  // `trouble` is a field of list_worktrees.
+  [/\btroubles?\b(?!: (z\.|error\b))/i, 'error, problem'],
   [/\bwish(es|ed)?\b/i, 'request'],
   [/\bdepartures?\b/i, 'disconnects'],
   [/\bfuses?\b/i, 'spawn limit, rate limit'],
   [/\bforges?\b/i, 'Git host; fake, for a verb'],
   [/\bvitals\b/i, 'process stats'],
   [/\btorn\b/i, 'interrupted'],
-  [/\bformer\b/i, 'previous'],
+  // `squad-former-` is a file name on disk.
+  [/(?<!squad-)\bformer\b/i, 'previous'],
   [/\b(MOST|LONGEST|MANY)_[A-Z]|PATIENCE|A_MOMENT/, 'MAX_X, X_TIMEOUT_MS'],
   [/\bwordsOf|[a-z]Words\b/, 'text, message, describe…'],
   [/\b(sight|lookAt|lookOf)|[a-z]Sight\b/, 'visibility; read, inspect; style'],

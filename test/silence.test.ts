@@ -18,12 +18,12 @@ async function watched(
   const turn = turns.turn(script);
   const live = await supervisor.start(turn, { keepLeftovers: false });
   const watch = new OutputSilence(Date.now(), STALL_MS);
-  await until(async () => (await live.vitals()).alive, 'the agent');
+  await until(async () => (await live.processStats()).alive, 'the agent');
   meanwhile(live.pid);
   const began = Date.now();
   let looks = 0;
   await until(async () => {
-    watch.addSample(await live.vitals(), Date.now());
+    watch.addSample(await live.processStats(), Date.now());
     looks++;
     return wanted.includes(watch.state(Date.now()).state) || Date.now() - began > 3 * STALL_MS;
   }, `${wanted}`);

@@ -95,7 +95,7 @@ export async function serveHub(
   log.write('info', `Hub ${version} started, pid ${process.pid}`);
   for (const warning of parts.warnings) log.write('warning', warning);
   const { counts, lostCalls } = await recovered.catch(async thrown => {
-    // Clients that connected meanwhile are told first.
+    // Clients that connected meanwhile are notified first.
     await new Promise(settle => setImmediate(settle));
     await server.close('stop');
     throw thrown;

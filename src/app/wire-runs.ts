@@ -46,7 +46,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, log, warn } = parts;
   const allSettings = () => settings.all();
   const path = env.PATH ?? '';
-  const executor = createSupervisor({ runsDir: parts.runsDir, onTrouble: message => warn(message) });
+  const executor = createSupervisor({ runsDir: parts.runsDir, onError: message => warn(message) });
   const engines = createEngines({ node: process.execPath, programs, home });
   keepPrivateGitIn(join(home, 'git'));
   const workTree = createWorkTree();

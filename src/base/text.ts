@@ -29,8 +29,8 @@ export function visibleText(text: string): string {
 /** The same on one line. */
 export const visibleLine = (text: string): string => visibleText(text).replace(/\s+/g, ' ').trim();
 
-/** The same for texts that look the same in a program that draws hidden characters alike. */
-export const lookOf = (text: string): string =>
+/** Equal for texts that look alike in a program that draws all hidden characters the same. */
+export const visualKey = (text: string): string =>
   text.replace(EVERY_HIDDEN, '\ufffd').replace(/\s+/g, ' ').trim();
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for

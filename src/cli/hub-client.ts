@@ -267,7 +267,7 @@ export class HubClient {
 
   /** Why the hub that was started for this client exited before it answered anything, if it said why. */
   private async startError(): Promise<SquadError | null> {
-    const error = this.isClosed ? null : await this.launched?.lastWords();
+    const error = this.isClosed ? null : await this.launched?.exitError();
     return error ? asHubError(error) : null;
   }
 

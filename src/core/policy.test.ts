@@ -293,7 +293,9 @@ test('a refusal says in which run, and what would help', () => {
     /names run run_0000000001, .*send_feedback.*\n.*`squad mcp --identity FILE`/,
   );
   expect(words(run(), 'create_pull_request')).toMatch(/`type: planning` or `type: coding` or `type: review`/);
-  expect(notAllowed(USER, 'send_feedback').message).toMatch(/send_feedback is for agents at work/);
+  expect(notAllowed(USER, 'send_feedback').message).toMatch(
+    /send_feedback can only be called by a running agent/,
+  );
   expect(words(run(), 'squad_decision_record')).toMatch(/`squad\/squad_decision_record` among `mcp`/);
   expect(words(run(), 'squad_decision_record')).not.toContain('spawn');
   expect(words(run({ spawn: true, isLive: false }), 'start_squad')).toMatch(/which has ended/);

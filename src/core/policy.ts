@@ -161,7 +161,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
     new SquadError('NOT_ALLOWED', message, { suggestions: [suggestion] });
   if (subject.kind === 'user')
     return refusal(
-      `${action} is for agents at work, about their own run`,
+      `${action} can only be called by a running agent, about its own run`,
       '`squad review` shows and steers reviews, `squad answer` answers agents; `squad help` has the rest.',
     );
   const { id, type } = subject;

@@ -115,7 +115,7 @@ describe.each(ids(CLIS.filter(({ id }) => id !== 'cursor')))('%s', (_id, engine)
 });
 
 describe.each(ids(CLIS))('%s', (_id, engine) => {
-  test('goes on with a chat by its id, and does not begin one that way', { tags: ['A3'] }, async () => {
+  test('resumes a chat by its id, and does not begin one that way', { tags: ['A3'] }, async () => {
     // Some keep a chat in a folder of Squad's, and look there first.
     const chatFolder = mkdtempSync(join(tmpdir(), 'squad-chat-'));
     onTestFinished(() => rmSync(chatFolder, { recursive: true }));

@@ -75,7 +75,7 @@ describe('Claude Code', () => {
       put('forks/one/.claude/settings.json', HOOKS);
     });
 
-    test("is refused, and told of the user's own folder, until that is trusted", () => {
+    test("is refused with a hint to the user's own folder, until that is trusted", () => {
       expect(startFork).toThrow(
         expect.objectContaining({
           code: 'NOT_ALLOWED',
@@ -177,7 +177,7 @@ describe('Qwen Code', () => {
       expect(startFork).toThrow(refused);
     });
 
-    test('is told that this folder is trusted, too, where the one of the user is', () => {
+    test("trusts this folder, too, if the user's own folder is trusted", () => {
       expect(JSON.parse(trustWithFork(folder(), env, fork())!)).toEqual({
         '/other': 'TRUST_FOLDER',
         [join(place, 'repo')]: 'TRUST_FOLDER',

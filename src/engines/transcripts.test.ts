@@ -78,7 +78,7 @@ describe.each(RECORDED)('%s', cli => {
     expect(await chatOf('chat-2')).toBe(await chatOf('chat'));
   });
 
-  test('a refused tool is told apart, or was never offered', async () => {
+  test('a refused tool ends as failed, or was never offered', async () => {
     const events = await read(cli, 'not-allowed', cases['not-allowed']!);
     const ended = events.filter(event => event.type === 'tool_end');
     expect(ended.every(({ ok }) => !ok)).toBe(true);

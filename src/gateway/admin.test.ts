@@ -78,7 +78,7 @@ test('inspection counts what the role file names, and shows rejected tools with 
   expect(fixture.warnings).toEqual([expect.stringMatching(/mail .* lists xy, which is rejected/)]);
 });
 
-test('a server that needs longer than a look waits is told to be on its way, not to have nothing', async () => {
+test('a server that starts slower than the query waits is reported as starting, not as empty', async () => {
   const files = new MemoryServer();
   const gate = Promise.withResolvers<void>();
   files.gate = gate.promise;

@@ -300,7 +300,7 @@ test('an error of the server goes through as it is; an error of a tool does as w
   expect(await fixture.gateway.status(null)).toMatchObject([{ health: 'up', failures: 0, calls: 2 }]);
 });
 
-test('with every server down the list is empty, the agent is told, and nothing throws', {
+test('with every server down the list is empty, the agent is notified, and nothing throws', {
   tags: ['B7'],
 }, async () => {
   const files = new MemoryServer();
@@ -489,7 +489,7 @@ test('a server is started with what programs need of the environment of the run 
   expect(firstText(await view.call('files__echo', {}, plainRequest()))).not.toContain('pass-of-proxy');
 });
 
-test('a run is told once of each server it could not use, and how', async () => {
+test('each server that a run could not use is reported once, with the reason', async () => {
   const [files, mail, web] = [new MemoryServer(), new MemoryServer(), new MemoryServer()];
   mail.fault = new UpstreamFault('start', 'The key the-secret-key is not good.');
   await using fixture = new GatewayFixture({

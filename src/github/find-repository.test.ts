@@ -68,7 +68,7 @@ describe('the repository on its host', () => {
     expect(refused.message).not.toContain('secret');
   });
 
-  test('in a folder without one is told', async () => {
+  test('in a folder without one is reported', async () => {
     await expect(
       findRepository(openGit, local.env.HOME, {
         token: 't',

@@ -81,7 +81,7 @@ describe('an issue', () => {
   });
 });
 
-describe('what GitHub refuses is told as it is', () => {
+describe('a refusal of GitHub is passed on', () => {
   test('a token that is not valid', async () => {
     await expect(open({}, fixture.access({ token: 'ghp_bad_token_here' }))).rejects.toMatchObject({
       code: 'GITHUB_REFUSED',
@@ -135,7 +135,7 @@ describe('what GitHub refuses is told as it is', () => {
     });
   });
 
-  test('a host in trouble is not asked twice', async () => {
+  test('a failing host is not asked twice', async () => {
     fixture.github.faults.push({ on: /POST .*pulls/, does: 'break' });
     await expect(open()).rejects.toMatchObject({
       code: 'GITHUB_UNREACHABLE',

@@ -237,7 +237,7 @@ describe('a browser that looks for the web UI where it is not', () => {
   test.each([
     ['at an address of the port', '127.0.0.1:PORT', 404],
     ['at the name of a hub that has ended', gone, 403],
-  ])('%s is told what to type, and to forget what it holds there', async (_where, host, status) => {
+  ])('%s gets the command to type, and clears its storage there', async (_where, host, status) => {
     const answer = await ask('GET /inbox HTTP/1.1', `Host: ${host}`, NAVIGATE);
     expect(answer.status).toBe(status);
     expect(answer.text).toMatch(/^content-type: text\/plain/im);

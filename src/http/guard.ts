@@ -70,7 +70,7 @@ export function tokenOf({ headersDistinct }: IncomingMessage): string | null {
   return more.length > 0 ? null : (/^Bearer +(\S+)$/i.exec(given ?? '')?.[1] ?? null);
 }
 
-/** Nobody knows this token, or none was shown. An agent whose run has ended is told the same. */
+/** The token is unknown or missing. An agent whose run has ended gets the same answer. */
 export const UNKNOWN: Refusal = {
   status: 401,
   code: 'TOKEN_WRONG',

@@ -42,7 +42,7 @@ test('a request with the token reaches MCP', { tags: ['D9'] }, async () => {
   });
 });
 
-test('an idle connection outlives what its client is told by so much that no request meets its end', async () => {
+test('an idle connection stays open longer than the announced keep-alive, so that no request meets its end', async () => {
   const heard: Socket[] = [];
   const listening = vi.spyOn(Server.prototype, 'listen');
   await withServer(async ({ port }) => {

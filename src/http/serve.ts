@@ -148,7 +148,7 @@ export interface HttpServer {
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const CHECK_EVERY_MS = 2_000;
-/** The client is told the first time and gets both, so that on a busy machine a request does not meet the closing of an idle connection. */
+/** Sent to clients as `keep-alive`. The server waits longer, so that no request arrives while an idle connection closes. */
 const IDLE_TIMEOUT_MS = 40_000;
 const IDLE_SPARE_MS = 10_000;
 const MAX_CONNECTIONS = 4_096;

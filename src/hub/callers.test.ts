@@ -39,7 +39,7 @@ const live = [
 ];
 const ended = run('ended');
 
-/** A hub with two runs at work; `around` is the run of the asking process. */
+/** A hub with two running runs; `around` is the run of the asking process. */
 function ports(
   around: string | null,
   runs: Run[] = live,
@@ -151,7 +151,7 @@ describe('who says handshake', () => {
     },
   );
 
-  test('is in the run of its process also while no run is at work', async () => {
+  test('is in the run of its process also while no run is running', async () => {
     const idle = { ...ports(live[0]!.id), liveRuns: () => [] };
     expect(await parentOf(handshake(), idle)).toBe(live[0]!.id);
   });

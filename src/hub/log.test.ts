@@ -53,7 +53,7 @@ test('a log that cannot be written is no reason to fall over', () => {
   expect(() => new Log(join(root, 'no', 'such', 'folder'), 'info').write('error', 'x')).not.toThrow();
 });
 
-test('a level that does not exist is told once, and means info', () => {
+test('an unknown level is reported once, and means info', () => {
   const file = join(root, 'nonsense');
   const log = new Log(file, 'nonsense');
   log.write('debug', 'too much');

@@ -132,7 +132,7 @@ test.each([
   expect(connections).toEqual([]);
 });
 
-test('one that leaves without a word is no trouble', async () => {
+test('a client that leaves without a handshake is no error', async () => {
   const { socket, closed } = client('');
   socket.end();
   await closed;
@@ -150,7 +150,7 @@ test('only a later version is asked to make way for', async () => {
   expect(newer).toEqual(['1.0.1']);
 });
 
-test('a hub that makes way at once takes nothing from the newer client, which is told so', async () => {
+test('a hub that makes way at once takes nothing from the newer client, and notifies it', async () => {
   makesWay = true;
   const { lines, closed } = client(`${handshake({ version: '2.0.0' })}\nfirst question\n`);
   await closed;
@@ -186,7 +186,7 @@ test('a client that reads nothing does not keep the hub from ending, and nothing
   socket.destroy();
 });
 
-test('nobody is greeted, and nothing is taken, before the hub is ready; then with what is to be heard first', async () => {
+test('no handshake is answered, and nothing is taken, before the hub is ready; then the answer has its warnings', async () => {
   const { promise, resolve } = Promise.withResolvers<string[]>();
   ready = promise;
   const early = client(`${handshake()}\nquestion\n`);
@@ -198,13 +198,13 @@ test('nobody is greeted, and nothing is taken, before the hub is ready; then wit
   early.socket.destroy();
 });
 
-test('if it never gets ready, whoever knocked is told why', async () => {
+test('if it never gets ready, a waiting client gets the reason', async () => {
   const { promise, reject } = Promise.withResolvers<string[]>();
   promise.catch(() => {}); // it may not have been asked for yet
   ready = promise;
   const early = client(`${handshake()}\nquestion\n`);
   await until(() => clients.includes(1));
-  reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Mend it.'] }));
+  reject(new SquadError('DATABASE_CORRUPT', 'It is damaged', { suggestions: ['Repair it.'] }));
   await early.closed;
   expect(early.lines).toEqual([
     {
@@ -214,7 +214,7 @@ test('if it never gets ready, whoever knocked is told why', async () => {
         code: 'DATABASE_CORRUPT',
         kind: 'database',
         message: 'It is damaged',
-        suggestions: ['Mend it.'],
+        suggestions: ['Repair it.'],
       },
     },
   ]);

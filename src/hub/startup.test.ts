@@ -13,9 +13,6 @@ test('a port is taken as it is, and none is nothing to warn of', () => {
   expect(asked(undefined)).toEqual({ port: null, warnings: [] });
 });
 
-test.each(['abc', '0', '65536', '-1', '3001.5', '1e3', ' 80'])(
-  '%j is no port and is told to the log',
-  text => {
-    expect(asked(text)).toEqual({ port: null, warnings: [expect.stringContaining(JSON.stringify(text))] });
-  },
-);
+test.each(['abc', '0', '65536', '-1', '3001.5', '1e3', ' 80'])('%j is no port and is logged', text => {
+  expect(asked(text)).toEqual({ port: null, warnings: [expect.stringContaining(JSON.stringify(text))] });
+});

@@ -17,7 +17,7 @@ export class WaitingCalls {
 
   /** The signal is aborted when the hub stops: answer now. */
   async while<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T> {
-    // A client that was told to ask again, and does so before the hub is gone, would otherwise get the same answer without end.
+    // Otherwise a client that retries as advised before the hub has exited would get the same answer again and again.
     if (this.stopping.signal.aborted) return wait(new AbortController().signal);
     this.waiting++;
     try {

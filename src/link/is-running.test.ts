@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { isRunning } from './hub-record.ts';
 
-test('a process at work runs; one that ended does not, even before anybody took note of it', async () => {
+test('a live process is running; one that ended is not, even before its parent reaped it', async () => {
   expect(isRunning(process.pid)).toBe(true);
   // The shell becomes `sleep`, which never asks after the child it was given: that one stays a zombie.
   const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], {

@@ -39,7 +39,7 @@ test('a hub is started away from the folder and the environment of whoever needs
   expect(started.env).not.toHaveProperty('NODE_OPTIONS');
 });
 
-test('why a hub could not start is told in its own words and code', async () => {
+test('a hub that could not start is reported with its own message and code', async () => {
   const shape = { code: 'DATABASE_CORRUPT', message: 'It is damaged', suggestions: ['Move it.'] };
   await expect(
     start(
@@ -48,14 +48,14 @@ test('why a hub could not start is told in its own words and code', async () => 
   ).rejects.toMatchObject(shape);
 });
 
-test('a hub that dies of something else is told with all it said', async () => {
+test('a hub that dies of something else is reported with its whole stderr', async () => {
   await expect(start('console.error("no such thing"); process.exit(3)')).rejects.toMatchObject({
     code: 'HUB_UNREACHABLE',
     message: 'The hub ended with code 3: no such thing',
   });
 });
 
-test('a program that is not there is told, not waited for', async () => {
+test('a missing program is reported, not waited for', async () => {
   const gone = { node: join(root, 'no-node'), script: 'x' };
   await expect(connectOrStart({ home: join(root, 'home'), env: {}, program: gone })).rejects.toMatchObject({
     code: 'HUB_UNREACHABLE',

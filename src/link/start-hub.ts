@@ -63,7 +63,7 @@ export interface ConnectOptions {
 
 export interface LaunchedHub {
   /** Why the hub ended, if it printed an error; null while it runs and when it printed nothing. */
-  lastWords(): Promise<Error | null>;
+  exitError(): Promise<Error | null>;
 }
 
 /** Connects to the hub of this home and starts it if necessary. */
@@ -149,7 +149,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
       (child.stderr as Socket | null)?.unref();
       child.unref();
     },
-    async lastWords() {
+    async exitError() {
       // Not unref'd: this program has to stay until the error was read.
       const tooLate = setTimeout(closed.resolve, EXIT_TIMEOUT_MS);
       await closed.promise;

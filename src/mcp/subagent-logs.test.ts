@@ -40,7 +40,7 @@ test('a tool that fails is a warning: the model may know what to do', () => {
   ]);
 });
 
-test('a call of a program is told as any other, with the call that ran the program', () => {
+test('a call of a program is logged like any other, with the call that ran the program', () => {
   const call = { id: 'p.1', name: 'x', within: 'p' };
   expect(
     logs(
@@ -56,7 +56,7 @@ test('a call of a program is told as any other, with the call that ran the progr
   ]);
 });
 
-test('what the caller said itself it is not told', () => {
+test('messages of the caller are not logged', () => {
   expect(logs('user', { type: 'text', text: 'Do it.' })).toEqual([]);
   expect(logs('system', { type: 'text', text: 'You are.' })).toEqual([]);
 });
@@ -64,13 +64,13 @@ test('what the caller said itself it is not told', () => {
 test.each([
   ['text', 'x'.repeat(9_000)],
   ['a value', { rows: Array.from({ length: 3_000 }, (_, i) => i) }],
-])('of %s that is long the beginning is told, and that there is more', (_, output) => {
+])('of %s that is long the beginning is logged, and that there is more', (_, output) => {
   const [log] = logs('tool', { type: 'tool_result', id: '1', name: 'x', output, isError: false });
   expect(log!.data.truncated).toBe(true);
   expect(JSON.stringify(log).length).toBeLessThan(6_000);
 });
 
-test('what was stored is told with its place, and what was not with why', () => {
+test('a stored message is logged with its place, a failed one with the reason', () => {
   const saved = { messageId: 'msg_2', role: 'assistant' as const, parentId: 'msg_1' };
   expect(subagentLogs(runId, { kind: 'saved', ...saved })).toEqual([
     { level: 'info', data: { event: 'message_saved', runId, ...saved } },

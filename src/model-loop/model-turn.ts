@@ -121,7 +121,7 @@ export async function modelTurn(question: ModelRequest): Promise<ModelTurn> {
   return { text, message, calls, usage };
 }
 
-/** The SDK leaves out settings that a model does not support. The user is told once. */
+/** The SDK leaves out settings that a model does not support. The user is warned once. */
 function warn(warnings: readonly Warning[], { warned, emit }: ModelRequest): void {
   for (const warning of warnings) {
     const text =

@@ -91,7 +91,7 @@ test('an agent has these reads and nothing else of the store', async () => {
   ]);
 });
 
-test('an agent is told what its own runs have spent, not what others have', async () => {
+test('an agent sees what its own runs have spent, not what others have', async () => {
   const { store, planner, coder, stranger } = await twoTasks();
   const usage = { input: 0, output: 0, cached: 0, costIsEstimated: false };
   const spend = (run: Run, costUsd: number): Run => ({ ...run, usage: { ...usage, costUsd } });

@@ -78,7 +78,7 @@ const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 1
 const CALL = { id: 1, method: 'tools/call' };
 const LIST = { id: 2, method: 'tools/list' };
 
-test('a hub that closes without a greeting took nothing: the next one is given everything, calls included', async () => {
+test('a hub that closes without a handshake took nothing: the next hub gets everything, calls included', async () => {
   const closing = await hubAt(home, { answers: 'a closed door' });
   client = connect();
   client.say(CALL, LIST);
@@ -103,7 +103,7 @@ test('what a hub had not taken when it parted is given to the next one', async (
   expect(client.answers()).toMatchObject([{ id: 1, result: {} }]);
 });
 
-test('what a hub was at work on when it stopped is answered with HUB_RESTARTED', async () => {
+test('calls that were running when a hub stopped are answered with HUB_RESTARTED', async () => {
   const first = await hubAt(home);
   client = connect();
   client.say(CALL, LIST);
@@ -186,8 +186,8 @@ test('the rest of a line too long to keep is not taken for a line by the next hu
   expect(second.asked).toMatchObject([LIST]);
 });
 
-/** Greets whoever comes, and is dead a moment later. */
-const GREETS_AND_DIES = (count: string, words: string) => `
+/** Answers each handshake, then exits at once. */
+const HANDSHAKE_THEN_EXIT = (count: string, words: string) => `
   require('node:fs').appendFileSync(${JSON.stringify(count)}, 'x');
   require('node:fs').rmSync(process.env.SQUAD_HOME + '/hub.sock', { force: true });
   require('node:net').createServer(socket => socket.once('data', () => {
@@ -206,21 +206,24 @@ test.each([
     words: '',
     told: { code: 'HUB_UNREACHABLE', suggestions: [expect.stringContaining('squad hub log')] },
   },
-])('a hub that greets and dies at once is given up after a few, with $told.code', async ({ words, told }) => {
-  const count = join(root, 'count');
-  client = connect(GREETS_AND_DIES(count, words));
-  client.say(LIST);
-  await until(() => client.answers().length === 1);
-  expect(client.answers()).toMatchObject([{ id: 2, error: { data: told } }]);
-  const launches = readFileSync(count, 'utf8').length;
-  expect(launches).toBeLessThanOrEqual(6);
+])(
+  'a hub that exits right after each handshake is given up after a few starts, with $told.code',
+  async ({ words, told }) => {
+    const count = join(root, 'count');
+    client = connect(HANDSHAKE_THEN_EXIT(count, words));
+    client.say(LIST);
+    await until(() => client.answers().length === 1);
+    expect(client.answers()).toMatchObject([{ id: 2, error: { data: told } }]);
+    const launches = readFileSync(count, 'utf8').length;
+    expect(launches).toBeLessThanOrEqual(6);
 
-  const hub = await hubAt(home);
-  client.say({ id: 3, method: 'tools/list' });
-  await until(() => hub.asked.length === 1);
-  hub.answer(3);
-  await until(() => client.answers().length === 2);
-});
+    const hub = await hubAt(home);
+    client.say({ id: 3, method: 'tools/list' });
+    await until(() => hub.asked.length === 1);
+    hub.answer(3);
+    await until(() => client.answers().length === 2);
+  },
+);
 
 test('a hub that does not answer the handshake is not waited for without end: the answer names its pid and the way out', async () => {
   const mute = await hubAt(home, { answers: 'nothing' });

@@ -168,7 +168,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
     failedConnects = hasAnswered || bye ? 0 : failedConnects + 1;
     if (refusal) refuse(refusal);
     else if (failedConnects > MAX_FAILED_CONNECTS)
-      refuse(((await launched?.lastWords()) as (Error & RelayError) | null | undefined) ?? CLOSED);
+      refuse(((await launched?.exitError()) as (Error & RelayError) | null | undefined) ?? CLOSED);
     else if (isAccepted && !bye?.idle) {
       traffic.hubLost();
       // The next hub knows which runs lost calls started. A hub that was stopped on purpose is not replaced only for that.

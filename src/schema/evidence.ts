@@ -32,7 +32,7 @@ export const Evidence = z.object({
 });
 export type Evidence = z.infer<typeof Evidence>;
 
-/** A file that differed from HEAD when the run started, or that git was told to ignore changes of. */
+/** A file that differed from HEAD when the run started, or whose changes git is set to ignore. */
 const DirtyFile = z.object({
   /** Relative to the repository's root, as latin1: a name need not be UTF-8. */
   path: z.string(),

@@ -8,7 +8,7 @@ const words = (body: object) =>
     money: usd => `${usd} dollars`,
   });
 
-describe('eventWords', () => {
+describe('describeEvent', () => {
   it('says what matters of an event, with figures as whoever shows it writes them', () => {
     const error = { code: 'ENGINE_FAILED', message: 'broke' };
     const ended = { type: 'run.ended', usage: null, leftovers: [], durationMs: 2000 };

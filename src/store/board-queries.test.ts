@@ -48,7 +48,7 @@ describe('runs that have ended', () => {
     const failed = ended({ status: 'error' });
     const retry = aRun(squad, { lineageId: failed.lineageId, createdAt: failed.endedAt! });
     const left = ended({ status: 'error', createdAt: NOW - 3 * HOUR_MS });
-    // Started by it while it was at work: that is no second try.
+    // Started by it while it was running: that is no retry.
     const helper = ended({ lineageId: left.lineageId, createdAt: left.endedAt! - 1 });
     const { store, part } = await storeWith(failed, retry, left, helper);
     expect(await part('failed')).toEqual([left.id]);

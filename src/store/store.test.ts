@@ -203,7 +203,7 @@ describe('asking for runs', () => {
     expect(runIds(await store.liveRuns())).toEqual(ids);
   });
 
-  test('live ones that were asked to stop are told apart from others and from ended ones', async () => {
+  test('live ones that were asked to stop are distinguished from others and from ended ones', async () => {
     const store = await openForTest(tempFile());
     const squad = aSquad();
     const [queued, asked, earlier, over] = [

@@ -98,7 +98,7 @@ describe('a change the database refuses', () => {
     expect(told).toEqual(await store.events({ limit: 9 }));
   });
 
-  test('is told in its turn, not before the changes it waited with', async () => {
+  test('is reported in its turn, not before the changes it waited with', async () => {
     const store = await openForTest(tempFile());
     const squad = aSquad();
     const order: string[] = [];

@@ -76,7 +76,7 @@ test('a running run is opened in a terminal window, which is no part of the run'
   const page = await pages.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
-  await dialog.getByText(/^Opens a window of xterm on your screen, which shows it at work/).waitFor();
+  await dialog.getByText(/^Opens a window of xterm on your screen, which shows it running/).waitFor();
   await dialog.getByText(`squad attach ${run}`, { exact: true }).waitFor();
   expect(existsSync(told('argv'))).toBe(false);
   await dialog.getByRole('button', { name: 'Open terminal' }).click();

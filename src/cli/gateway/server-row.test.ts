@@ -24,7 +24,7 @@ test('one that is being checked is not up, is retried now, and has its fault', (
   ]);
 });
 
-test('a fault that is over is told with when it was, and not in the colour of one that is not', () => {
+test('a past fault is shown with its age, and not in the colour of a current fault', () => {
   expect(row({ lastFault: late, failures: 1 }).at(-1)).toBe('1m05s ago: no answer within 60 s');
   const { red, dim } = createStyle(true);
   expect(row({ lastFault: late }, true).at(-1)).toBe(dim('1m05s ago: no answer within 60 s'));

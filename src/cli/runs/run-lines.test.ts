@@ -111,7 +111,7 @@ test('a silent run is reported with details, and its next activity too', () => {
   const narrow = tell(id(1), { type: 'run.quiet', state: 'stalled', text: 'word '.repeat(50) }, 0, 60) ?? '';
   expect(displayWidth(narrow)).toBe(60);
   expect(narrow).toMatch(/quiet {6}stalled: word .*…$/);
-  expect(tell(id(1), { type: 'run.quiet', state: null, text: 'At work.' })).toBe(
+  expect(tell(id(1), { type: 'run.quiet', state: null, text: 'Running.' })).toBe(
     '12:04:01  qa  awake      active again',
   );
 });

@@ -42,9 +42,9 @@ function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }
     ];
   }
 
-  function details({ path, branch, why, folder, trouble }: ListedWorktree): string[] {
+  function details({ path, branch, why, folder, trouble: error }: ListedWorktree): string[] {
     const state = folder === 'missing' ? ' (missing)' : '';
-    const reasons = [why, ...(trouble && !why.includes(trouble) ? [trouble] : [])];
+    const reasons = [why, ...(error && !why.includes(error) ? [error] : [])];
     return [
       `branch ${visibleLine(branch)}`,
       `${visibleLine(path)}${state}`,

@@ -228,7 +228,7 @@ test('what a hub did not live to store the next one reads from the output', {
   await expect.poll(() => store.unclosedConversations(9)).toEqual([]);
 });
 
-test('an output that is read once more is told of once', async () => {
+test('output that is read twice is reported once', async () => {
   const { run, make, writes, ids } = await conversing();
   const traces = make();
   const heard: string[] = [];

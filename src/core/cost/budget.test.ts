@@ -13,7 +13,7 @@ describe('what was spent', () => {
     expect(review([spent(0.8)])).toEqual({ warn: [spent(0.8)], over: null });
     expect(review([spent(1)])).toEqual({ warn: [spent(1)], over: spent(1) });
   });
-  test('is told with the limit, its value and how to raise it', () => {
+  test('is reported with the limit, its value and how to raise it', () => {
     expect(overBudget({ spentUsd: 1.204, budgetUsd: 1, scope: 'squad' })).toMatch(
       /\$1\.20 of a budget of \$1\.00.*budget\.squad_usd/,
     );

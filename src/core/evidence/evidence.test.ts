@@ -94,7 +94,7 @@ test('names twenty files and counts all', () => {
   expect(filesChanged?.files).toHaveLength(20);
 });
 
-test('a late baseline and a shared folder are told, and weigh less', () => {
+test('a late baseline and a shared folder are noted, and weaken the verdict', () => {
   const nothing = { ...seen.changes!, files: [], commits: { count: 0, newest: [] } };
   const late = evidenceOf({ ...seen, startedAt: 99, changes: nothing });
   expect(late).toMatchObject({ verdict: 'claimed', note: expect.stringContaining('baseline taken late') });

@@ -16,7 +16,7 @@ describe('a call to a server that is out of order', () => {
     expect(unavailableText(state({ others: [files] }))).toBe(
       'The server github is unavailable: it ended with code 1. It is tried again in 8 s; calling it before is no use. ' +
         'Still there for your role: files (files__read, files__write). ' +
-        'Go on with your own tools where they are enough, and say in your report what could not be done without this.',
+        'Continue with your own tools where they are enough, and say in your report what could not be done without this.',
     );
   });
 
@@ -58,7 +58,7 @@ describe('a call to a server that is out of order', () => {
 });
 
 describe('before it begins', () => {
-  test('an agent is told of each server that is out of order, once what it has beside them', () => {
+  test('an agent reads of each unavailable server, and once which tools it still has', () => {
     const text = startNotice([
       state({ others: [files] }),
       state({ server: 'db', fault: 'DB_URL is not set', retryInMs: null }),
@@ -69,7 +69,7 @@ describe('before it begins', () => {
         '- github: it ended with code 1; it is tried again in 8 s.',
         '- db: DB_URL is not set; it is not tried again until its configuration changes.',
         'Their tools appear when they are back. Still there for your role: files (files__read, files__write). ' +
-          'Go on with your own tools where they are enough, and say in your report what could not be done without this.',
+          'Continue with your own tools where they are enough, and say in your report what could not be done without this.',
       ].join('\n'),
     );
   });

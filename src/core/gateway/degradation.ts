@@ -64,7 +64,7 @@ function alternatives({ others, ownTools }: UnavailableServer): string[] {
       ? [`Still there for your role: ${listed.join(', ')}${more > 0 ? ` and ${more} more servers` : ''}.`]
       : []),
     ownTools
-      ? 'Go on with your own tools where they are enough, and say in your report what could not be done without this.'
+      ? 'Continue with your own tools where they are enough, and say in your report what could not be done without this.'
       : 'Do what can be done without it, and say in your report what could not.',
   ];
 }

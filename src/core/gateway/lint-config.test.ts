@@ -144,9 +144,9 @@ describe('references', () => {
     const config = { servers, shared: ['files'] };
     expect(lint(config)).toEqual([]);
     expect(lint(config, { roleFiles: [] })).toMatchObject([{ at: 'servers.github', level: 'warning' }]);
-    const wish = { id: 'coder', file: 'roles/coder.md', mcp: ['github/read'], isTrusted: true };
-    expect(lint(config, { roleFiles: [wish] })).toEqual([]);
-    expect(lint(config, { roleFiles: [{ ...wish, isTrusted: false }] })).toMatchObject([
+    const role = { id: 'coder', file: 'roles/coder.md', mcp: ['github/read'], isTrusted: true };
+    expect(lint(config, { roleFiles: [role] })).toEqual([]);
+    expect(lint(config, { roleFiles: [{ ...role, isTrusted: false }] })).toMatchObject([
       { message: 'Only roles/coder.md gives the server github to a role, and that file is not trusted' },
     ]);
   });

@@ -14,7 +14,7 @@ test('a role file may name servers, their tools, tools nobody has seen yet, and 
   expect(lint(['files', 'files/read', 'mem', 'mem/anything', 'squad/squad_decision_record'])).toEqual([]);
 });
 
-test('what it names and is not there is told with what may have been meant', () => {
+test('an unknown server or tool is reported with a suggestion', () => {
   expect(lint(['fils', 'files/dye', 'constructor'])).toEqual([
     { file: 'coder.md', message: 'There is no server "fils"', suggestion: 'Did you mean "files"?' },
     { file: 'coder.md', message: 'There is no tool "dye" in files', suggestion: 'Did you mean "die"?' },

@@ -10,7 +10,7 @@ const short = (pins: ReturnType<typeof first>) =>
   pins.map(({ name, state, definition, seenAt }) => [name, state, definition.description, seenAt]);
 
 describe('pins', () => {
-  test('approve everything at first sight', () => {
+  test('approve everything when a server is first seen', () => {
     expect(short(first())).toEqual([
       ['read', 'approved', 'As it was.', 100],
       ['write', 'approved', 'As it was.', 100],

@@ -44,7 +44,7 @@ describe('a name that agents know', () => {
     expect(exposedName('a', 'x'.repeat(48))).toBe(`a__${'x'.repeat(48)}`);
   });
 
-  // Written down: a name that is another after an update would break what agents were told before.
+  // Literal names: a name that an update changes would break prompts and chats that contain it.
   test('has a hash where it is too long or has other characters, the same for ever', () => {
     expect(exposedName('a', 'x'.repeat(49))).toBe(`a__${'x'.repeat(39)}_8e6fcfad`);
     expect(exposedName('files', 'lire.été')).toBe('files__lire_t__e15b442e');

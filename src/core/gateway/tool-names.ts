@@ -83,7 +83,7 @@ const namesOf = (server: string, tool: string): string[] => [
 
 /**
  * Whether a list that gives tools names this one. If the server has a tool whose own name looks like another tool's name with the
- * id before it, the entry means the former only: an entry must not give two tools. `known`: all tools of the server, if known.
+ * id before it, the entry means only that tool: an entry must not give two tools. `known`: all tools of the server, if known.
  */
 export function names(
   list: ReadonlySet<string>,

@@ -74,7 +74,7 @@ test.each<[string, Parameters<typeof answerText>[0], string, string]>([
     '{"count":3,"mail":"ada@example.org","code":"ab1"}',
   ],
   [
-    'what cannot be told in time',
+    'a pattern that cannot be checked in time',
     { ...words, fields: [field('x', { pattern: '^(a+)+$' })] },
     `${'a'.repeat(60)}!`,
     `{"x":"${'a'.repeat(60)}!"}`,

@@ -1,4 +1,4 @@
-import { lookOf, oneLine, visibleText } from '../../base/text.ts';
+import { oneLine, visibleText, visualKey } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, type InboxKind, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
@@ -105,7 +105,7 @@ function checkChoices(choices: readonly string[]): void {
   const count = choices.length;
   if (count > MAX_CHOICES)
     throw invalid(`There are ${count} choices; at most ${MAX_CHOICES} are allowed`, 'Ask without choices.');
-  if (count === 1 || new Set(choices.map(choice => lookOf(choice).toLowerCase())).size < count)
+  if (count === 1 || new Set(choices.map(choice => visualKey(choice).toLowerCase())).size < count)
     throw invalid('Give at least two choices, all different', 'Leave choices out for a free-text answer.');
 }
 

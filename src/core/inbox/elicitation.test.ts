@@ -133,7 +133,7 @@ describe('nobody is asked', () => {
   });
 });
 
-describe('the server is told', () => {
+describe('the server gets', () => {
   const item = (more: Partial<InboxItem>) =>
     ({ state: 'answered', answer: null, fields: [], ...more }) as InboxItem;
   const fields = formOf(asking({ name: { type: 'string' } }))!.fields;

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json.ts';
-import { lookOf } from '../../base/text.ts';
+import { visualKey } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
@@ -75,7 +75,7 @@ function canBeShown({ name, title, description, choices }: InboxField): boolean 
     isText(description ?? '', MAX_LENGTH.description) &&
     choices.length <= MAX.choices &&
     choices.every(choice => isText(choice, MAX_LENGTH.choice)) &&
-    new Set(choices.map(lookOf)).size === choices.length
+    new Set(choices.map(visualKey)).size === choices.length
   );
 }
 

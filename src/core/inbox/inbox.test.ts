@@ -128,7 +128,7 @@ test('a run that nobody started asks the user, whomever it wanted', async () => 
   expect(await inbox.ask({ run: { ...child, reviewOf: lead.id }, ...ask })).toMatchObject({ owner: 'user' });
 });
 
-test('the next hub goes on with what is open, and ends what nobody waits for any more', async () => {
+test('the next hub keeps open questions, and closes those that nobody waits for any more', async () => {
   const { inbox, open, live, time } = await setUp();
   const ask = { run: child, kind: 'question' as const };
   const kept = await inbox.ask({ ...ask, question: 'Kept?' });
@@ -204,7 +204,7 @@ describe('a hub that dies with an answer on its way', () => {
     expect(await open().ask(ask)).toMatchObject({ state: 'open' });
   });
 
-  test('a run that ended well has heard what it was told', async () => {
+  test('a run that ended well has heard its answers', async () => {
     const { inbox, store, end } = await setUp();
     const { id } = await inbox.ask(ask);
     inbox.deliver(await inbox.answer(id, 'this', BY));

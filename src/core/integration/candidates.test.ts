@@ -81,7 +81,7 @@ describe('whose branches are merged', () => {
     expect(idsOf(chooseCandidates([atLimit], named(atLimit)))).toEqual([atLimit.id]);
   });
 
-  test('never one that is at work, whose tree a reply is at work in, that reviewed, or that has no tree', () => {
+  test('never a running run, one whose tree a running reply uses, a reviewer, or one without a tree', () => {
     const first = run();
     const reply = run({ worktree: first.worktree, status: 'running', createdAt: 2 });
     const others = [run({ status: 'waiting_review' }), run({ reviewOf: first.id }), run({ worktree: null })];
@@ -111,7 +111,7 @@ describe('whose branches are merged', () => {
   });
 });
 
-test('several targets or repositories must be told apart by the caller', () => {
+test('among several targets or repositories the caller must choose', () => {
   const on = (given: object) => {
     const one = run();
     return { run: one, worktree: { ...one.worktree!, ...given } };

@@ -39,7 +39,7 @@ export interface LiveTurn {
   /** Sends TERM, then KILL after the grace period, to every process of the turn. Idempotent. */
   stop(graceMs: number): void;
   /** Reads the process table, which is slow: only for turns without recent output. */
-  vitals(): Promise<ProcessStats>;
+  processStats(): Promise<ProcessStats>;
 }
 
 /** State of a turn's processes at one moment, without the wrapper. */

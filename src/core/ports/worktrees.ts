@@ -55,7 +55,7 @@ export interface WorktreeState {
   /** Why its removal would save so much data that the user has to decide, and what to do about it. */
   large: string | null;
   /** Why something is unknown. */
-  trouble: string | null;
+  error: string | null;
 }
 
 /** What is left of a work tree that may be gone. */

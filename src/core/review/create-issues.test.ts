@@ -31,7 +31,7 @@ describe('issues', () => {
     expect(events).toHaveLength(3);
   });
 
-  test('of which one is refused: what is there is told, and asking again goes on from there', {
+  test('of which one is refused: created issues are reported, and a retry continues after them', {
     tags: ['D4'],
   }, async () => {
     const { fixture, run } = await planner();

@@ -77,7 +77,7 @@ function next({ outcome }: Review, rounds: Rounds): string {
   const open =
     outcome === 'approved'
       ? 'You can open a pull request with `create_pull_request`, or finish here with a report of what you did.'
-      : 'Go on with your task in the same work tree.';
+      : 'Continue your task in the same work tree.';
   if (left === 0)
     return `${open} There are no reviews left for this task: finish it, or propose it with \`create_pull_request\`.`;
   const more = `${left} more ${left === 1 ? 'review is' : 'reviews are'} left for this task`;
@@ -120,7 +120,7 @@ export function reviewerPrompt(ask: ReviewerAsk): string {
 ${'`REVIEW_FEEDBACK.md`'} there is what an earlier review said; it is not part of the work.`,
     `When you have made up your mind, end the review with exactly one call:
 
-- ${'`send_feedback`'} with feedback_type needs_work, suggestions, clarification or approved. Your words are put on its branch and it goes on with them; you are stopped right after the call.
+- ${'`send_feedback`'} with feedback_type needs_work, suggestions, clarification or approved. Your feedback is committed to its branch and it continues with your feedback; you are stopped right after the call.
 - ${'`create_pull_request`'} when the work is good as it is. This ends the task.
 
 A review that ends without either counts as failed, and what you found is lost.`,

@@ -229,7 +229,7 @@ describe('a pull request is refused before anything is done', () => {
     const fixture = await ProposalFixture.open();
     const coder = await fixture.loop.coder();
     fixture.loop.inTree(coder, 'clean', '-fdq');
-    fixture.loop.write(coder, FEEDBACK_FILE, 'Mend it.\n');
+    fixture.loop.write(coder, FEEDBACK_FILE, 'Fix it.\n');
     await expect(fixture.ask(coder)).rejects.toMatchObject({ code: 'NOTHING_TO_PROPOSE' });
     expect(fixture.hasFeedbackFile(coder)).toBe(true);
     expect(fixture.remoteTip(coder)).toBeNull();
@@ -245,7 +245,7 @@ describe('a pull request that fails half-way', () => {
     fixture.host.protect();
     await expect(fixture.ask(coder)).rejects.toMatchObject({ code: 'PUSH_REJECTED' });
     expect(fixture.tip(coder)).toBe(before);
-    expect(fixture.loop.read(coder, FEEDBACK_FILE)).toBe('Mend it.\n');
+    expect(fixture.loop.read(coder, FEEDBACK_FILE)).toBe('Fix it.\n');
     expect(fixture.loop.inTree(coder, 'status', '--porcelain')).toBe('');
     expect(await fixture.loop.store.intents()).toEqual([]);
   });

@@ -257,7 +257,7 @@ describe('a review without feedback', () => {
     ['fail', 'error'],
     ['time_out', 'timeout'],
     ['cancel', 'cancelled'],
-  ] as const)('whose reviewer ends by %s is %s, and the coder is told', async (step, outcome) => {
+  ] as const)('whose reviewer ends by %s is %s, and the coder is notified', async (step, outcome) => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -282,7 +282,7 @@ describe('a review without feedback', () => {
     expect(squad.runner.current(coder.id)?.turn).toBe(2);
   });
 
-  test('that a person ends is told to the coder', async () => {
+  test('that a person ends is reported to the coder', async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -345,7 +345,7 @@ describe('the end of a loop', () => {
     expect(removed).toMatchObject([{ body: { savedRef: saved, branchIsGone: false } }]);
   });
 
-  test('of a reviewer that could not propose is told with why it could not', async () => {
+  test('of a reviewer that could not propose is reported with the reason', async () => {
     const squad = await LoopFixture.open();
     const coder = await squad.coder();
     const { reviewer } = await squad.loop.request(coder, NO_WORDS);
@@ -379,7 +379,7 @@ describe('the end of a loop', () => {
   });
 });
 
-test('a work tree of a task that was given up stays while somebody else is at work in it', async () => {
+test('a work tree of an abandoned task stays while another agent runs in it', async () => {
   const squad = await LoopFixture.open();
   const coder = await squad.coder();
   const guest = await squad.coder({ worktree: coder.worktree });

@@ -103,7 +103,7 @@ export class ReviewLoop {
     });
   }
 
-  /** Abandons the task. Resolves when all its runs were told to stop. */
+  /** Abandons the task. Resolves when all its runs were asked to stop. */
   async abandon({ lineageId, status }: Run, why: string): Promise<void> {
     await this.change(lineageId, () => abandonLineage(lineageId, why, this.ports));
     // For a run that has not ended its end does that.

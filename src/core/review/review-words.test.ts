@@ -61,8 +61,8 @@ describe('the feedback file', () => {
   });
 });
 
-describe('what the coder is told', () => {
-  test('is the verdict, the words as a quotation, and what it may do with the rounds that are left', () => {
+describe('the prompt of the coder', () => {
+  test('has the verdict, the feedback as a quotation, and what the coder may do with the rounds that are left', () => {
     const text = coderPrompt(review, rounds);
     expect(text).toContain(`The verdict of reviewer ${review.reviewerId} is needs_work (priority: high # x)`);
     expect(text).toContain('2 more reviews are left');
@@ -103,7 +103,7 @@ describe('what the coder is told', () => {
   });
 });
 
-test('a reviewer is told the task, the branch, how to see the work and how to end, with the coder’s words marked', () => {
+test('the prompt of a reviewer has the task, the branch, how to see the work and how to end, with the coder’s text quoted', () => {
   const worktree = { branch: 'squad/coder/x', base: 'b'.repeat(40) };
   const text = reviewerPrompt({
     ...{ coderId: run.id, task: HOSTILE, worktree, round: 2, rounds: 3 },

@@ -29,10 +29,10 @@ test('a role that only has the name, or a fault, does not review', () => {
 
 test('what is missing is said: the role, its type, or trust in its file', () => {
   const untrusted = role('zed', { meta: {}, ungranted: ['type'] });
-  const trouble = (code: string, words: string) =>
+  const refusal = (code: string, words: string) =>
     expect.objectContaining({ code, suggestions: [expect.stringContaining(words)] });
-  expect(() => reviewerRole([coder], 'zed')).toThrow(trouble('ROLE_UNKNOWN', 'squad roles'));
-  expect(() => reviewerRole([coder], 'coder')).toThrow(trouble('ROLE_INVALID', '`type: review`'));
-  expect(() => reviewerRole([untrusted], 'zed')).toThrow(trouble('ROLE_INVALID', '`squad trust`'));
-  expect(() => reviewerRole([untrusted], undefined)).toThrow(trouble('ROLE_UNKNOWN', '`squad trust`'));
+  expect(() => reviewerRole([coder], 'zed')).toThrow(refusal('ROLE_UNKNOWN', 'squad roles'));
+  expect(() => reviewerRole([coder], 'coder')).toThrow(refusal('ROLE_INVALID', '`type: review`'));
+  expect(() => reviewerRole([untrusted], 'zed')).toThrow(refusal('ROLE_INVALID', '`squad trust`'));
+  expect(() => reviewerRole([untrusted], undefined)).toThrow(refusal('ROLE_UNKNOWN', '`squad trust`'));
 });

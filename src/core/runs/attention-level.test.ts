@@ -13,7 +13,7 @@ const need = (
 };
 
 describe('what a run needs', () => {
-  it('is told by its status', () => {
+  it('follows from its status', () => {
     expect(Object.fromEntries(RunStatus.options.map(status => [status, need(status)]))).toEqual({
       queued: 'queued',
       running: 'running',
@@ -28,7 +28,7 @@ describe('what a run needs', () => {
     });
   });
 
-  it('is an answer first, whether it waits for a place, is at work or in review', () => {
+  it('is an answer first, whether it is queued, running or in review', () => {
     for (const status of ['queued', 'running', 'waiting_review'] as const)
       expect(need(status, { asksUser: true })).toBe('needs_you');
     expect(need('error', { asksUser: true })).toBe('failed');

@@ -7,10 +7,10 @@ const limits = HubSettings.parse({});
 const NOW = 1_000_000;
 
 test('as many runs a minute as allowed, and not one more', { tags: ['F3'] }, () => {
-  const fuse = new SpawnLimit();
-  fuse.admit({ count: 29, depth: 0 }, limits, NOW);
-  fuse.admit({ count: 1, depth: 0 }, limits, NOW + 1000);
-  expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW + 2000)).toThrow(
+  const limit = new SpawnLimit();
+  limit.admit({ count: 29, depth: 0 }, limits, NOW);
+  limit.admit({ count: 1, depth: 0 }, limits, NOW + 1000);
+  expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW + 2000)).toThrow(
     expect.objectContaining({
       code: 'SPAWN_RATE_LIMIT',
       message: expect.stringContaining('limits.spawns_per_minute is 30'),
@@ -19,23 +19,23 @@ test('as many runs a minute as allowed, and not one more', { tags: ['F3'] }, () 
 });
 
 test('a refused call counts for nothing, and a minute later there is room again', () => {
-  const fuse = new SpawnLimit();
-  expect(() => fuse.admit({ count: 31, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
-  fuse.admit({ count: 30, depth: 0 }, limits, NOW);
-  expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW + 59_999)).toThrow();
-  fuse.admit({ count: 30, depth: 0 }, limits, NOW + 60_000);
+  const limit = new SpawnLimit();
+  expect(() => limit.admit({ count: 31, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
+  limit.admit({ count: 30, depth: 0 }, limits, NOW);
+  expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW + 59_999)).toThrow();
+  limit.admit({ count: 30, depth: 0 }, limits, NOW + 60_000);
 });
 
 test('starts that an earlier hub let through count until they are a minute old', () => {
-  const fuse = new SpawnLimit();
-  fuse.recall(Array.from({ length: 30 }, () => NOW - 30_000));
-  expect(() => fuse.admit({ count: 1, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
-  fuse.admit({ count: 30, depth: 0 }, limits, NOW + 30_000);
+  const limit = new SpawnLimit();
+  limit.recall(Array.from({ length: 30 }, () => NOW - 30_000));
+  expect(() => limit.admit({ count: 1, depth: 0 }, limits, NOW)).toThrow('31 in a minute');
+  limit.admit({ count: 30, depth: 0 }, limits, NOW + 30_000);
 });
 
 test('a refusal says how to raise the limit', () => {
-  const fuse = new SpawnLimit();
-  expect(() => fuse.admit({ count: 40, depth: 0 }, limits, NOW)).toThrow(
+  const limit = new SpawnLimit();
+  expect(() => limit.admit({ count: 40, depth: 0 }, limits, NOW)).toThrow(
     expect.objectContaining({
       suggestions: [expect.stringContaining('squad config set limits.spawns_per_minute 40')],
     }),
@@ -43,20 +43,20 @@ test('a refusal says how to raise the limit', () => {
 });
 
 test('runs may start runs two levels deep, no deeper', { tags: ['F3'] }, () => {
-  const fuse = new SpawnLimit();
-  fuse.admit({ count: 1, depth: 2 }, limits, NOW);
-  expect(() => fuse.admit({ count: 1, depth: 3 }, limits, NOW)).toThrow(
+  const limit = new SpawnLimit();
+  limit.admit({ count: 1, depth: 2 }, limits, NOW);
+  expect(() => limit.admit({ count: 1, depth: 3 }, limits, NOW)).toThrow(
     expect.objectContaining({ code: 'DEPTH_LIMIT' }),
   );
 });
 
 test('a refusal names the runs that asked, the first one first', () => {
-  const fuse = new SpawnLimit();
+  const limit = new SpawnLimit();
   const callers = [
     { id: 'run_2', roleId: 'coder' },
     { id: 'run_1', roleId: 'lead' },
   ] as Run[];
   const lineage = '; asked for by lead run_1 → coder run_2';
-  expect(() => fuse.check({ count: 31, depth: 0, callers }, limits, NOW)).toThrow(`is 30${lineage}`);
-  expect(() => fuse.check({ count: 1, depth: 3, callers }, limits, NOW)).toThrow(`is 2${lineage}`);
+  expect(() => limit.check({ count: 31, depth: 0, callers }, limits, NOW)).toThrow(`is 30${lineage}`);
+  expect(() => limit.check({ count: 1, depth: 3, callers }, limits, NOW)).toThrow(`is 2${lineage}`);
 });

@@ -251,6 +251,6 @@ export class LiveRun {
   /** Releases timers and files. The process keeps running. */
   release(): void {
     this.stopTimer();
-    this.drain().catch(() => {}); // whoever needs what is left has read it, and was told
+    this.drain().catch(() => {}); // callers that need the rest call drain() themselves and see its error
   }
 }

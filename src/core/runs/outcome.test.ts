@@ -109,7 +109,7 @@ describe('the API failed and the engine was waiting to ask it again', () => {
   });
 });
 
-describe('a wish to stop', () => {
+describe('a stop request', () => {
   const end = exit(0, { endedAt: DEADLINE });
 
   test('is in force when it came before the end, or when nobody saw the end', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { shownArguments } from './plan-file.ts';
 
-const given = { prompt: 'You code.\n\nMend the parser', task: 'Mend the parser', endpoint: null };
+const given = { prompt: 'You code.\n\nFix the parser', task: 'Fix the parser', endpoint: null };
 const shown = (argv: [string, ...string[]], env: Record<string, string> = {}) =>
   shownArguments({ argv, env }, given);
 

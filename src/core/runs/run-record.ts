@@ -46,7 +46,7 @@ const ALL_ROWS = 1_000;
 
 /**
  * The same store, which also writes a record into the run's folder after each commit about the run. The record follows the
- * commit, so a folder without a record belongs to a run whose start nobody was told about.
+ * commit, so a folder without a record belongs to a run whose start was never reported.
  */
 export function keepRecords<S extends Store>(
   store: S,

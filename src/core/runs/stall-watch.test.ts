@@ -11,7 +11,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
   const live = {
     run: { id: ID, parentId: null, options: { stallMs: null } },
     turn: { startedAt: 0 },
-    process: { vitals: async () => ({ alive: true, stopped: false }) },
+    process: { processStats: async () => ({ alive: true, stopped: false }) },
     ...{ waits: 0, lastSignAt: null },
     ...entry,
   } as unknown as LiveRun;
@@ -28,7 +28,7 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
   return { watch, entry: live };
 }
 
-test('a run that has not said a word is told to start slowly; one that spoke before this hub is silent', async () => {
+test('a run without any output is reported as slow_start; one with output before this hub is silent', async () => {
   const { watch: unheard } = watchOf({}, false);
   const { watch: spoke } = watchOf({ lastSignAt: MINUTE }, false);
   await vi.waitFor(() => expect(unheard.of(ID)?.state).toBe('slow_start'), { timeout: 5_000 });
@@ -57,7 +57,9 @@ test.each([
     const live = {
       run: { id: ID, parentId: null, options: { stallMs: MINUTE } },
       turn: { startedAt: 0 },
-      process: { vitals: async () => ({ alive: true, stopped: false, processes: 1, cpuMs: 0, ioBytes: 0 }) },
+      process: {
+        processStats: async () => ({ alive: true, stopped: false, processes: 1, cpuMs: 0, ioBytes: 0 }),
+      },
       ...{ waits: 0, lastSignAt: null },
     } as unknown as LiveRun;
     const watch = new StallWatch({

@@ -210,7 +210,7 @@ export class StallWatch {
     const now = clock.monotonic();
     if (now - quietSince >= silenceBeforeCheckMs(stallMs) && now - watched.checkedAt >= checkEvery) {
       watched.checkedAt = now;
-      const stats = await process!.vitals();
+      const stats = await process!.processStats();
       // A sign of life that came meanwhile outranks the sample.
       if (entry.lastSignAt === lastSignAt) watched.silence.addSample(stats, clock.monotonic());
     }

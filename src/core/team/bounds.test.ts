@@ -25,13 +25,13 @@ describe.each(Object.entries(ENDS))('lines that end with %s', (_, end) => {
 });
 
 describe('what was cut off before', () => {
-  it('goes on with the next heading that can begin an entry', () => {
+  it('continues at the next heading that can begin an entry', () => {
     const text = 'ord\n#### Part\n\n#no heading\n### Next\nx\n';
     expect(fromHeading({ text, isCut: true }).text).toBe('### Next\nx\n');
     expect(fromHeading({ text, isCut: false }).text).toBe(text);
   });
 
-  it('goes on with the next line where there is no heading', () => {
+  it('continues at the next line where there is no heading', () => {
     expect(fromHeading({ text: 'ord\n- item\n', isCut: true }).text).toBe('- item\n');
     expect(fromHeading({ text: 'one long line', isCut: true }).text).toBe('');
   });

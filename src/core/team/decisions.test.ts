@@ -169,7 +169,7 @@ describe('a file of the inbox', () => {
     ]);
   });
 
-  it('without a heading has its first line for a title, and empty it is only told of', () => {
+  it('without a heading has its first line as title; an empty one is only noted', () => {
     expect(titles(inbox('Just do it.\nAt once.'))).toEqual(['Just do it.']);
     expect(inbox(' \n')).toEqual({ decisions: [], notes: ['decisions/inbox/eve-2026-02-03-x.md is empty.'] });
   });

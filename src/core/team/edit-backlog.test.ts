@@ -70,8 +70,8 @@ describe('an item is added', () => {
     expect(edited(FILE, { action: 'add', title: 'x', under: 'later' })).toBe(
       FILE.replace('## Later\n\n', '## Later\n\n- [ ] x\n\n').replace(/\n\n$/, '\n\n'),
     );
-    expect(edited('## A\nWords.\n\n## B\n- [ ] b\n', { action: 'add', title: 'x', under: 'A' })).toBe(
-      '## A\nWords.\n\n- [ ] x\n\n## B\n- [ ] b\n',
+    expect(edited('## A\nText.\n\n## B\n- [ ] b\n', { action: 'add', title: 'x', under: 'A' })).toBe(
+      '## A\nText.\n\n- [ ] x\n\n## B\n- [ ] b\n',
     );
     expect(code(FILE, { action: 'add', title: 'x', under: 'Never' })).toBe('BACKLOG_ITEM_UNKNOWN');
   });

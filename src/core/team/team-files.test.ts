@@ -15,7 +15,7 @@ describe('the log', () => {
     expect(addToLog(fresh, ['- two', '- three'])).toEqual({ append: '- two\n- three\n' });
   });
 
-  it('mends a line that was only half written', () => {
+  it('ends a line that was only half written', () => {
     expect(addToLog(`${fresh}- tw`, ['- three'])).toEqual({ append: '\n- three\n' });
   });
 

@@ -34,7 +34,7 @@ export function judgeWorktree(judged: Judged): WorktreeVerdict {
 function inUse({ runs, state, saveLarge = false }: Judged): string | null {
   const live = runs.find(({ status }) => !isEnd(status));
   if (live) return `${live.id} ${LIVE[live.status] ?? 'is running in it'}`;
-  if (state.folder === 'foreign') return state.trouble ?? 'something else is there';
+  if (state.folder === 'foreign') return state.error ?? 'something else is there';
   const [first] = state.processes;
   if (first) return `a process is running in it: ${first.command} (${first.pid})`;
   return state.held ?? (saveLarge ? null : state.large);
@@ -46,11 +46,11 @@ const LIVE: Partial<Record<Run['status'], string>> = {
 };
 
 function unnamed({ worktree, state, runs }: Judged): WorktreeVerdict {
-  const { ahead, isMerged, uncommitted, trouble } = state;
+  const { ahead, isMerged, uncommitted, error } = state;
   const { baseBranch } = worktree;
   const name = runs[0]?.id ?? 'RUN';
   if (uncommitted === null || ahead === null)
-    return keep(`its content is unknown (${trouble ?? 'its branch is gone'})`);
+    return keep(`its content is unknown (${error ?? 'its branch is gone'})`);
   if (uncommitted > 0)
     return keep(
       `${counted(uncommitted, 'file')} not committed: squad diff ${shellWord(name)} shows ${uncommitted === 1 ? 'it' : 'them'}, squad worktrees prune ${shellWord(name)} saves ${uncommitted === 1 ? 'it' : 'them'} under a ref`,

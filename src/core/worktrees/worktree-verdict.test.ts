@@ -14,7 +14,7 @@ const worktree = {
 };
 const clean: WorktreeState = {
   ...{ folder: 'there', tip: 'abc', ahead: 0, isMerged: true, uncommitted: 0 },
-  ...{ processes: [], held: null, large: null, trouble: null },
+  ...{ processes: [], held: null, large: null, error: null },
 };
 const judge = (
   state: Partial<WorktreeState>,
@@ -43,7 +43,7 @@ test('what somebody did stays until it is named', () => {
     { ahead: 2, isMerged: null },
     { uncommitted: 2 },
     { ahead: 3, uncommitted: 1 },
-    { uncommitted: null, trouble: 'git failed' },
+    { uncommitted: null, error: 'git failed' },
     { tip: null, ahead: null, isMerged: null },
   ];
   for (const state of work) {
@@ -74,7 +74,7 @@ test('what is in use stays even when it is named', () => {
   expect(judge({ processes: [{ pid: 7, command: 'vim' }] }, named).why).toBe(
     'a process is running in it: vim (7)',
   );
-  expect(judge({ folder: 'foreign', trouble: 'a link is there' }, named).why).toBe('a link is there');
+  expect(judge({ folder: 'foreign', error: 'a link is there' }, named).why).toBe('a link is there');
 });
 
 test('what cannot be removed as it is says so, not how to remove it', () => {

@@ -141,7 +141,7 @@ test('its own words about a failed request are not the agent speaking', () => {
   expect(read({ ...line, message: { ...line.message, model: '<synthetic>' } })).toEqual([]);
 });
 
-test('a refused tool, a retry and a server that is down are told', () => {
+test('a refused tool, a retry and an unavailable server are reported', () => {
   const events = read(
     {
       type: 'system',
@@ -209,7 +209,7 @@ describe('an answer that is not whole is noted for the result', () => {
     expect(read({ ...result, stop_reason: 'end_turn' })).not.toContainEqual(noted('output limit'));
   });
 
-  test('not for what a sub-agent was told, nor for what a person says', () => {
+  test('not for messages to a sub-agent, nor for messages of a person', () => {
     expect(read(told('Output token limit hit.', { parent_tool_use_id: 't' }))).toEqual([]);
     expect(read(told('Output token limit hit.', { isSynthetic: false }))).toEqual([]);
   });

@@ -24,7 +24,7 @@ async function build(options: Partial<RunOptions> = {}, changes: Partial<TurnInp
   return { ...(await codexCommand(input, { program: '/bin/codex' })), written };
 }
 
-test('the whole command of a turn that goes on with a chat', async () => {
+test('the whole command of a turn that resumes a chat', async () => {
   const { argv, env, written } = await build(
     { effort: 'high', outputSchema: { type: 'object' } },
     { chatId: CHAT, continues: true, model: 'gpt-x', endpoint: ENDPOINT },

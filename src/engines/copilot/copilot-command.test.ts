@@ -57,7 +57,7 @@ describe('the command of Copilot CLI', () => {
     expect(await envOf(good)).toEqual(good);
   });
 
-  it('opens a chat under the id given and goes on with it', async () => {
+  it('opens a chat under the given id and resumes it', async () => {
     using place = new TurnPlace();
     expect(await argvOf(place.input({ chatId: CHAT }))).toContain(`--session-id ${CHAT}`);
     expect(await argvOf(place.input({ chatId: CHAT, continues: true }))).toContain(`--resume=${CHAT}`);

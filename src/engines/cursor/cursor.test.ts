@@ -40,7 +40,7 @@ describe('a turn of Cursor Agent', () => {
     expect(usage).toBeUndefined();
   });
 
-  it('goes on with a chat', async () => {
+  it('resumes a chat', async () => {
     using place = new TurnPlace();
     const { events } = await turn(place.input({ chatId: 'abc', continues: true }), 'Hello');
     expect(events[0]).toEqual({ type: 'chat', id: 'abc' });

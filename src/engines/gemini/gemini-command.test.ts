@@ -34,7 +34,7 @@ describe('the command of Gemini CLI', () => {
     expect(JSON.stringify([argv, env])).not.toContain(ENDPOINT.token);
   });
 
-  it('opens a chat under the id given, and goes on with it only where it is', async () => {
+  it('opens a chat under the given id, and resumes only a chat that exists', async () => {
     using place = new TurnPlace();
     const first = place.input({ chatId: CHAT });
     await expect(geminiCommand({ ...first, continues: true }, CLI)).rejects.toMatchObject({

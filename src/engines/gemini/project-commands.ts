@@ -9,8 +9,8 @@ import { usersFolder } from './gemini-settings.ts';
 const RUNS_COMMANDS = /"(?:discoveryCommand|callCommand|hooks)"\s*:/;
 
 /**
- * Headless, Gemini CLI must be told to trust the folder, and then uses settings that came with the repository. The user decides
- * whether it may, in Gemini CLI itself.
+ * Headless, Gemini CLI needs a setting that trusts the folder, and then uses settings that came with the repository. The user
+ * decides in Gemini CLI itself whether it may.
  */
 export function refuseProjectCommands(cwd: string, env: Record<string, string>, fork: Fork = null): void {
   const file = join(cwd, '.gemini', 'settings.json');

@@ -107,7 +107,7 @@ describe('a subagent', () => {
   });
 });
 
-test('a chat that is there is gone on with, without the files of its beginning; another is refused', async () => {
+test('an existing chat is resumed, without the files of its beginning; an unknown chat is refused', async () => {
   const chatFolder = mkdtempSync(join(tmpdir(), 'squad-chat-'));
   onTestFinished(() => rmSync(chatFolder, { recursive: true }));
   const engine = createNativeEngine(PROGRAM, { subagent: nativeSubagent(), inputs: ['a.png'] });

@@ -69,7 +69,7 @@ describe('the command of opencode', () => {
     await expect(opencodeCommand(broken, CLI)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it('goes on with a chat, and gives no title then', async () => {
+  it('resumes a chat, and then sets no title', async () => {
     using place = new TurnPlace();
     const { argv } = await opencodeCommand(place.input({ chatId: 'ses_1', continues: true }), CLI);
     expect(argv.join(' ')).toContain('--session ses_1');

@@ -78,7 +78,7 @@ function usersContent(content: string | undefined): object {
     return typeof value === 'object' && value !== null ? value : {};
   } catch (cause) {
     throw new SquadError('CONFIG_INVALID', 'OPENCODE_CONFIG_CONTENT is not valid JSON', {
-      suggestions: ['Mend it, or take it out of the environment of the client.'],
+      suggestions: ['Fix the value, or unset the variable in the environment of the client.'],
       cause,
     });
   }

@@ -6,7 +6,7 @@ import { CHAT } from '../testing/contract.ts';
 import { readTurn } from '../testing/transcript.ts';
 import { qwenReader } from './qwen-reader.ts';
 
-test('giving up on an answer that does not fit its schema is told as that', () => {
+test('giving up on an answer that does not match its schema is reported as that', () => {
   const words = 'Model produced plain text instead of calling the tool as required by --json-schema.';
   const line = JSON.stringify({
     type: 'result',

@@ -2,7 +2,7 @@ import { checkText } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { runTemplate } from './compile.ts';
 import type { Interpolated, TemplateValues, VariableName } from './variables.ts';
-import { splitWords, type Word } from './words.ts';
+import { splitCommandLine, type Word } from './words.ts';
 
 export interface RenderedCommand {
   argv: [string, ...string[]];
@@ -13,7 +13,7 @@ export interface RenderedCommand {
 /** Renders a template to an argument list. A value is always one argument or part of one, whatever it contains. */
 export function renderCommand(template: string, values: TemplateValues): RenderedCommand {
   const { pieces, uses } = runTemplate(template, values);
-  const [command, ...rest] = splitWords(pieces);
+  const [command, ...rest] = splitCommandLine(pieces);
   if (!command)
     throw new SquadError('TEMPLATE_INVALID', 'The template gives an empty command line.', {
       suggestions: ['Begin it with the program to start, for example: cursor-agent --print "<%= prompt %>"'],

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { SquadError } from '../../schema/error.ts';
 import type { Interpolated } from './variables.ts';
-import { splitWords } from './words.ts';
+import { splitCommandLine } from './words.ts';
 
 const value = (text: string): Interpolated => ({ text, tag: '<%= prompt %>', reads: new Set(['prompt']) });
 
-function refusal(...pieces: Parameters<typeof splitWords>[0]): SquadError {
+function refusal(...pieces: Parameters<typeof splitCommandLine>[0]): SquadError {
   try {
-    splitWords(pieces);
+    splitCommandLine(pieces);
   } catch (thrown) {
     if (thrown instanceof SquadError) return thrown;
     throw thrown;
@@ -15,7 +15,7 @@ function refusal(...pieces: Parameters<typeof splitWords>[0]): SquadError {
   throw new Error('nothing was refused');
 }
 
-describe('splitWords', () => {
+describe('splitCommandLine', () => {
   it.each([
     ['', []],
     [' \t\n ', []],
@@ -40,12 +40,12 @@ describe('splitWords', () => {
     ['./a=b --c=d', ['./a=b', '--c=d']],
     ['żółć 🎉 *.ts [x] {a,b} !', ['żółć', '🎉', '*.ts', '[x]', '{a,b}', '!']],
   ])('splits %j as a shell would', (text, expected) => {
-    expect(splitWords([text])).toEqual(expected.map(word => [word]));
+    expect(splitCommandLine([text])).toEqual(expected.map(word => [word]));
   });
 
   it('keeps a value whole, alone, in quotes and inside a word', () => {
     const v = value(`a b'"\n|`);
-    expect(splitWords(['x ', v, ' "', v, `" '`, v, `' --k=`, v, '!'])).toEqual([
+    expect(splitCommandLine(['x ', v, ' "', v, `" '`, v, `' --k=`, v, '!'])).toEqual([
       ['x'],
       [v],
       ['', v],
@@ -56,7 +56,7 @@ describe('splitWords', () => {
 
   it('takes a backslash before a value in double quotes as itself', () => {
     const v = value('x');
-    expect(splitWords(['a "\\', v, '"'])).toEqual([['a'], ['\\', v]]);
+    expect(splitCommandLine(['a "\\', v, '"'])).toEqual([['a'], ['\\', v]]);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import type { Interpolated, Piece } from './variables.ts';
 export type Word = Piece[];
 
 /** Splits text by a shell's rules for words and quotes. There is no shell, so syntax that needs one is an error. */
-export function splitWords(pieces: readonly Piece[]): Word[] {
+export function splitCommandLine(pieces: readonly Piece[]): Word[] {
   const cells = layOut(pieces);
   const words: Word[] = [];
   let word: Word | null = null;

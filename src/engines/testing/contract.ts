@@ -63,7 +63,7 @@ export function rehearsal(changes: Partial<TurnInput> = {}): Rehearsal {
     model: null,
     chatId: null,
     continues: false,
-    // As root, Claude Code wants to be told that this is a sandbox before it lets an agent do anything.
+    // As root, Claude Code lets an agent do nothing unless this variable says that it runs in a sandbox.
     env: { PATH: '/usr/bin:/bin', HOME: '/home/u', IS_SANDBOX: '1' },
     options: PLAIN_OPTIONS,
     timeoutMs: 60_000,

@@ -93,7 +93,7 @@ test('nothing of them is pinned', async () => {
   expect([...fixture.pins.keys()].filter(key => key.includes('"own"'))).toEqual([]);
 });
 
-test('what one of them is told in confidence, and what their agent is, none of them tells', async () => {
+test('none of them reveals a secret of another one, or of their agent', async () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: variables of a server are written like this
   const { fixture, run } = setUp({ own: server(), other: server({ env: { TOKEN: '${ITS_SECRET}' } }) });
   await using _ = fixture;

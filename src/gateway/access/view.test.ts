@@ -437,7 +437,7 @@ test('a call that waited for its turn does not go out when the audit cannot be w
   expect(asked).toBe(8);
 });
 
-test('a call that finds no free place in time is told so, and that is no fault of the server', async () => {
+test('a call that gets no free slot in time is answered with that, and it is no fault of the server', async () => {
   const { files, fixture, view } = await setUp({ timeout: 10_000 });
   await view.tools();
   const answered = Promise.withResolvers<Json>();
@@ -525,7 +525,7 @@ test('a call under way has a line after a quarter of a second, and another at it
   expect(fixture.audit.map(({ outcome }) => outcome)).toEqual(['ok', 'asked', 'ok']);
 });
 
-test('the same denial over and over is told at once and then once a second, and the counts add up', async () => {
+test('a repeated denial is logged at once and then once a second, and the counts add up', async () => {
   const { fixture, view } = await setUp();
   await view.tools();
   const ask = async (times: number, name: string) => {
@@ -549,7 +549,7 @@ test('the same denial over and over is told at once and then once a second, and 
   expect(fixture.denied.filter(name => name === 'files__none')).toHaveLength(503);
 });
 
-test('very many names that are denied at once are told together, each of them counted', async () => {
+test('very many names that are denied at once are logged together, and each is counted', async () => {
   const { fixture, view } = await setUp();
   await view.tools();
   for (let at = 0; at < 1_000; at++) await view.call(`files__none-${at}`, {}, plainRequest());

@@ -99,7 +99,7 @@ describe('the log', () => {
 });
 
 describe('on disk for good', () => {
-  /** Time that passes when it is told to. */
+  /** A clock that the test advances. */
   function stoppedTime() {
     const waits = new Map<() => void, number>();
     return {
@@ -357,7 +357,7 @@ describe('a disk that fails', () => {
 });
 
 describe('what a killed hub left', () => {
-  test.each([1, 40, 200])('a line of which %i bytes were written is cut off and told of', async bytes => {
+  test.each([1, 40, 200])('a line of which %i bytes were written is cut off and reported', async bytes => {
     const folder = auditFolder();
     await writeLog(folder, numbered(1, 3));
     const line = linesIn(folder)[2]!;
@@ -374,7 +374,7 @@ describe('what a killed hub left', () => {
     expect(await log.verify()).toMatchObject({ problem: null, entries: 5 });
   });
 
-  test('is told of although the disk fails at any change of the repair', async () => {
+  test('is reported although the disk fails at any change of the repair', async () => {
     for (let bad = 0; bad < 5; bad++) {
       const folder = auditFolder();
       await writeLog(folder, numbered(1, 3));
@@ -462,7 +462,7 @@ describe('a log that somebody changed meanwhile', { tags: ['forging-of-logs-and-
     expect((await verifyAudit(folder)).problem).toMatchObject({ what: 'reordered', line: 7 });
   });
 
-  test.each(Object.keys(cases))('%s: the hub at work neither hides it nor stops', async name => {
+  test.each(Object.keys(cases))('%s: the running hub neither hides it nor stops', async name => {
     const folder = auditFolder();
     const log = openLog(folder);
     for (const each of numbered(1, 5)) log.append(anEntry(each));

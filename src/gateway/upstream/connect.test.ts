@@ -84,7 +84,7 @@ test('one that says nothing is given up in time', async () => {
   expect(isAlive(Number(/wrote: (\d+)/.exec(fault.message)?.[1]))).toBe(false);
 });
 
-test('one that is given up from outside is told by why, with its own words', async () => {
+test('one that is aborted from outside fails with the reason and its last stderr line', async () => {
   const late = new UpstreamFault('timeout', 'it was not ready within 0.5 s');
   const { server } = local('sh', '-c', 'echo waiting for the database >&2; cat >/dev/null');
   const giveUp = new AbortController();
@@ -97,7 +97,7 @@ test('one that is given up from outside is told by why, with its own words', asy
   });
 });
 
-test('of one that ends later, the log is there when its end is told', async () => {
+test('of one that ends later, the log is there when its end is reported', async () => {
   const script = `"${process.execPath}" "${fixture('sdk-stdio-server.ts')}" legacy; echo no more memory >&2; exit 4`;
   const link = await connect(local('sh', '-c', script));
   const [child] = readFileSync(`/proc/${link.pid}/task/${link.pid}/children`, 'utf8').trim().split(' ');

@@ -6,7 +6,7 @@ import { settled } from '../testing/virtual-time.ts';
 
 const ROUTES =
   'It is being tried again now. Still there for your role: mail (mail__echo). ' +
-  'Go on with your own tools where they are enough, and say in your report what could not be done without this.';
+  'Continue with your own tools where they are enough, and say in your report what could not be done without this.';
 
 async function setUp() {
   const [files, mail] = [new MemoryServer(), new MemoryServer()];
@@ -40,7 +40,7 @@ test('an agent whose call ran out of time reads what failed, that it is tried ag
   expect(fixture.audit.at(-1)).toMatchObject({ server: 'files', outcome: 'timeout' });
 });
 
-test('while it is being checked every run is told so, the lists stay, and its status has the fault', async () => {
+test('while it is being checked every run is notified, the lists stay, and its status has the fault', async () => {
   const { fixture, one, other, call, status, pinged } = await setUp();
   await using _ = fixture;
   await call();
@@ -69,7 +69,7 @@ test('while it is being checked every run is told so, the lists stay, and its st
   ]);
 });
 
-test('one that answers no probe is gone from the lists, and each run is told', async () => {
+test('one that answers no probe is gone from the lists, and each run is notified', async () => {
   const { fixture, one, call, status, pinged } = await setUp();
   await using _ = fixture;
   await call();

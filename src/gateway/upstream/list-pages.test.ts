@@ -32,7 +32,7 @@ test('a server that goes on for ever, in a circle or with ever more, is cut off'
   expect(await pages(() => ({ things: Array(9_000).fill(1), nextCursor: `${page++}` }))).toHaveLength(10_000);
 });
 
-test('what is no list is none, and a server that answers that it cannot is told apart from one that has nothing', async () => {
+test('an invalid list is empty, and a server without the method is distinguished from one with an empty list', async () => {
   expect(await pages(() => ({ things: 'many' }))).toEqual([]);
   const refused = pages(async () => {
     throw refusal(-32601, 'no such method');

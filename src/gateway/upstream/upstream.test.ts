@@ -410,7 +410,7 @@ test('a request whose connection broke leaves the others under way alone, and no
   expect(await slow).toEqual({ done: true });
 });
 
-test('one that is greeted in vain is explained by its own words, whether it took too long or ended', async () => {
+test('a server that never gets ready is reported with its last stderr line, whether it took too long or ended', async () => {
   const words = { stderrTail: () => 'no DATABASE_URL' };
   const never = setUp();
   const open = async (server: MemoryServer) =>

@@ -48,7 +48,7 @@ describe('what runs have cost', () => {
     expect(spentTodayUsd).toBe(1);
   });
 
-  test('is told by role and by squad, the dearest first and the unknown last', async () => {
+  test('is listed by role and by squad, the most expensive first and the unknown last', async () => {
     const run = (roleId: string | null, usage: Usage | null) =>
       hub.run({ status: 'completed', roleId, usage, title: `By ${roleId}` });
     await hub.put(
@@ -70,7 +70,7 @@ describe('what runs have cost', () => {
     expect(squads[0]!.title).toMatch(/^By /);
   });
 
-  test('of calls of a subagent is told under its name, apart from a role that is called the same', async () => {
+  test('of calls of a subagent is listed under its name, apart from a role of the same name', async () => {
     const { options } = hub.run({ status: 'completed' });
     const run = (roleId: string | null, subagent: string | null, usd: number) =>
       hub.run({ status: 'completed', roleId, options: { ...options, subagent }, usage: used(usd) });
@@ -104,7 +104,7 @@ describe('what runs have cost', () => {
     expect(unpriced).toEqual({ runs: 3, models: ['new-1', 'new-2'] });
   });
 
-  test('has what runs at work have used by now, and only of the workspace asked for', async () => {
+  test('includes what running runs have used so far, and only of the requested workspace', async () => {
     hub.settings['budget.day_usd'] = 10;
     const live = hub.run({ status: 'running', usage: used(0.5) });
     await hub.put(live, hub.run({ status: 'completed', usage: used(1), workspace: '/elsewhere' }));

@@ -11,7 +11,7 @@ export const sendFeedback = operation({
   tool: {
     title: 'Send feedback',
     description:
-      'End your review: your words are committed to the branch you reviewed and its author goes on with them. Call it once; you are stopped right after.',
+      'End your review: your feedback is committed to the branch you reviewed, and its author continues with it. Call it once; you are stopped right after.',
     readOnly: false,
     forAgents: true,
     toolset: 'team',

@@ -57,7 +57,7 @@ describe('the board', () => {
     expect(await board()).toMatchObject({ counts: { needs_you: 2 }, asking: 1 });
   });
 
-  test('shows who asks the run that started it as at work: that is nobody the user has to see to', async () => {
+  test('shows a run that asks its parent run as running: the user does not have to answer', async () => {
     const [lead, helper] = [hub.run({ status: 'running' }), hub.run({ status: 'running' })];
     await hub.put(lead, helper);
     hub.asking(helper, lead.id);
@@ -109,7 +109,7 @@ describe('the board', () => {
     await expect(board({ squad: 'squad_zzzzzzzzzz' })).rejects.toThrow(/no squad/);
   });
 
-  test('says what today has cost as far as anybody knows, with those at work', async () => {
+  test('shows the known cost of today, including running runs', async () => {
     expect(await board()).toMatchObject({ spentTodayUsd: null, unreportedToday: 0, budgetDayUsd: null });
     const usage = { input: null, output: null, cached: null, costUsd: 0.5, costIsEstimated: false };
     const live = hub.run({ status: 'running' });
@@ -167,7 +167,7 @@ describe('paging through the board', () => {
       seen.push(...idsOf(page));
       cursor = page.next;
       pages++;
-      // Those at work end and those that wait start, some of them before they were shown and some after.
+      // Running runs end and queued ones start, some before they were shown and some after.
       for (const run of live.filter((_, i) => i % 41 === pages % 41))
         await hub.change(
           run,

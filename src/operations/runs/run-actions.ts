@@ -93,31 +93,31 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     },
     reply: {
       label: 'Reply',
-      effect: 'Starts a new run that goes on with this chat and begins with your words.',
+      effect: 'Starts a new run that resumes this chat with your message.',
       command: `squad reply ${shellWord(id)} "…"`,
       check: () => starts(replyTo(call, run, '…')),
     },
     abandon: {
       label: 'Give up',
-      effect: 'Stops everybody at work on this task and removes their work trees; branches stay.',
+      effect: 'Stops all agents that work on this task and removes their work trees; branches stay.',
       command: `${review} --abandon`,
       check: async () => ({ effect: abandonEffect(atWorkOn(services, coder).length) }),
     },
     approve: {
       label: 'Approve',
-      effect: `Ends the review that is under way, stops the reviewer and tells ${coder.id} that its work is approved.`,
+      effect: `Ends the current review, stops the reviewer and tells ${coder.id} that its work is approved.`,
       command: `${review} --feedback "…" --type approved`,
       check: open,
     },
     send_back: {
       label: 'Send back',
-      effect: `Ends the review that is under way, stops the reviewer and has ${coder.id} go on with your words.`,
+      effect: `Ends the current review, stops the reviewer and sends your feedback to ${coder.id}, which continues.`,
       command: `${review} --feedback "…"`,
       check: open,
     },
     cancel_review: {
       label: 'End the review',
-      effect: `Stops the reviewer; ${coder.id} is told and goes on.`,
+      effect: `Stops the reviewer; ${coder.id} is notified and continues.`,
       command: `${review} --cancel`,
       check: open,
     },
@@ -134,7 +134,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
       check: async () => {
         const { way, runId } = await commentTarget(call, run);
         if (way === 'feedback')
-          return { effect: `Ends the review that is under way: ${runId} goes on with your comments.` };
+          return { effect: `Ends the current review; ${runId} continues with your comments.` };
         await starts(replyTo(call, coder, '…'));
         return { effect: `Starts a new run on the chat of ${runId} that begins with your comments.` };
       },
@@ -143,7 +143,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
       label: 'Open in a terminal',
       effect: isOver
         ? "Opens its agent's own interactive mode on the chat."
-        : 'Shows it at work in its tmux session, or its log; it goes on.',
+        : 'Shows it running in its tmux session, or its log; it keeps running.',
       command: attachCommandOf(run),
       check: async () => {
         if (isOver) await interactiveCommand(call, run);
@@ -153,7 +153,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     },
     answer: {
       label: 'Answer',
-      effect: 'Gives your answer to the agent, which goes on with it.',
+      effect: 'Sends your answer to the agent, which then continues.',
       command: `squad inbox`,
       check: async () => checkAnswer(services, run),
     },
@@ -178,7 +178,7 @@ const attachEffect = (program: string, isOver: boolean): string =>
   `Opens a window of ${basename(program)} on your screen, ${
     isOver
       ? "with its agent's own interactive mode on the chat."
-      : 'which shows it at work in its tmux session, or its log; it goes on.'
+      : 'which shows it running in its tmux session, or its log; it keeps running.'
   }`;
 
 async function checkCancel({ store, runner }: UserServices, run: Run) {
@@ -191,8 +191,8 @@ async function checkCancel({ store, runner }: UserServices, run: Run) {
 }
 
 function abandonEffect(count: number): string {
-  const those = count === 1 ? 'the agent' : `all ${count} agents`;
-  return `Stops ${those} at work on this task and removes their work trees; branches stay, and what is not committed is kept under a ref.`;
+  const those = count === 1 ? 'the agent that works' : `all ${count} agents that work`;
+  return `Stops ${those} on this task and removes their work trees; branches stay, and uncommitted changes are saved under a ref.`;
 }
 
 function checkAnswer(services: UserServices, { id }: Run) {
@@ -200,7 +200,7 @@ function checkAnswer(services: UserServices, { id }: Run) {
   if (!first) throw new SquadError('INVALID_INPUT', `Run ${id} has no open question`);
   const more = others.length === 0 ? '' : ` ${others.length} more wait.`;
   return {
-    effect: `Gives your answer to the agent, which goes on with it.${more}`,
+    effect: `Sends your answer to the agent, which then continues.${more}`,
     command: `squad answer ${shellWord(first.id)} "…"`,
   };
 }

@@ -19,7 +19,7 @@ const squad = aSquad();
 const NASTY = '\u0001"\\😀';
 let folder: string;
 let services: UserServices;
-/** The run that is at work, if one is. */
+/** The running run, if there is one. */
 let asking: Run | null = null;
 
 beforeEach(async () => {

@@ -28,7 +28,7 @@ function sentence({ body }: Event): string {
     case 'run.activity':
       return body.kind === 'tool' ? `tool: ${body.text}` : body.text;
     case 'run.quiet':
-      return body.state === null ? 'at work again' : `${body.state}: ${body.text}`;
+      return body.state === null ? 'active again' : `${body.state}: ${body.text}`;
     case 'run.stopping':
       return `being stopped: ${body.reason}`;
     default:

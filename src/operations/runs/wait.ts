@@ -71,7 +71,7 @@ export function waitingCall(
   return `Call get_result ${JSON.stringify({ ...id, wait_seconds })} to go on waiting.`;
 }
 
-/** Under this key the inbox remembers which questions a waiting caller has been told. */
+/** Under this key the inbox remembers which questions a waiting caller was notified of. */
 export const TOLD_USER = 'user';
 
 /**

@@ -67,10 +67,12 @@ async function listed(
     worktrees.state(worktree),
     disk ? worktrees.bytes(worktree) : null,
   ]);
+  const { error, ...shown } = state;
   return {
     ...worktree,
     runs: runs.map(run => ({ id: run.id, name: runName(run), status: shownStatus(run) })),
-    ...state,
+    ...shown,
+    trouble: error,
     bytes,
     ...judgeWorktree({ worktree, runs, state, isNamed: false }),
   };

@@ -30,7 +30,7 @@ describe('the files of a run', () => {
     expect(await files.read(turn, 'other')).toBeNull();
   });
 
-  test('when a turn last wrote is told by what it wrote, not by files that are empty', async () => {
+  test('the last write of a turn is the time of its last output, not of empty files', async () => {
     const turn = newTurn();
     await files.prepare(turn, 'do it');
     expect(await files.wroteAt(turn)).toBeNull();

@@ -32,7 +32,7 @@ test('one that hands its window over and ends has opened it', async () => {
   await expect(openWindow({ argv: sh('exit 0'), cwd, env, settleMs: 60_000 })).resolves.toBeUndefined();
 });
 
-test('one that fails at once, or cannot be started, is told', async () => {
+test('one that fails at once, or cannot be started, is reported', async () => {
   await expect(openWindow({ argv: sh('exit 3'), cwd, env, settleMs: 60_000 })).rejects.toThrow(
     '/bin/sh ended at once (exit 3)',
   );

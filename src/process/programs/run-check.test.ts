@@ -39,7 +39,7 @@ test('is ended at its limit, and as soon as nobody waits any more', async () => 
   expect(await sh('exec sleep 300', { signal: gone })).toMatchObject({ outcome: 'failed', exitCode: null });
 });
 
-test('a program that is not there is told, and no output file stays', async () => {
+test('a missing program is reported, and no output file stays', async () => {
   const missing = await sh('', { argv: ['/nowhere/at/all'] });
   expect(missing).toMatchObject({
     outcome: 'not_started',

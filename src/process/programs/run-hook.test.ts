@@ -23,7 +23,7 @@ test('gets its arguments as they are, the facts on standard input and its enviro
   expect(readFileSync(join(cwd, 'out'), 'utf8')).toBe('one two|$HOME|yes|{"a":1}');
 });
 
-test('a failure is told with its own words', async () => {
+test('a failure is reported with its stderr', async () => {
   expect(await hook('echo broken >&2; exit 3')).toBe('exit 3: broken');
   expect(
     await runHook({ argv: ['/nonesuch'], cwd, env: {}, stdin: '', limitMs: 1000, signal: NEVER }),

@@ -19,9 +19,9 @@ const sh = (script: string, more: Partial<ProgramRun> = {}) =>
   });
 
 test('gives back what was said, byte for byte, and the exit code', async () => {
-  const end = await sh(`printf 'a\\377\\0b'; echo trouble >&2; exit 3`);
+  const end = await sh(`printf 'a\\377\\0b'; echo failure >&2; exit 3`);
   expect([...end.stdout]).toEqual([97, 255, 0, 98]);
-  expect(end).toMatchObject({ code: 3, stderr: 'trouble\n', cut: null });
+  expect(end).toMatchObject({ code: 3, stderr: 'failure\n', cut: null });
 });
 
 test('passes on no variable of this process', async () => {

@@ -104,7 +104,7 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
   };
 }
 
-/** Undefined when it cannot be told yet: a process that is just changing its program shows an empty environment. */
+/** Undefined while it is unknown: a process that is just changing its program shows an empty environment. */
 function readTag(pid: number): Tag | null | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`);

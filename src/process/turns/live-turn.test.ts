@@ -11,7 +11,7 @@ import { createSupervisor } from './supervisor.ts';
 const turns = new TurnsFixture();
 afterAll(() => turns.remove());
 
-test('after a stop nothing counts as left behind, and what could not be ended is told', async () => {
+test('after a stop nothing counts as left behind, and a process that could not be ended is reported', async () => {
   const child = spawn('/bin/sh', ['-c', 'setsid sleep 61 & echo $!; sleep 62; exit 0'], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -20,7 +20,7 @@ test('after a stop nothing counts as left behind, and what could not be ended is
   const spared = Number(String((await once(child.stdout, 'data'))[0]));
   const table = createProcessTable();
   const turn = turns.turn('true');
-  const troubles: string[] = [];
+  const errors: string[] = [];
   const live = watchTurn({
     // Stands in for another user's process: it is never signalled.
     table: { ...table, alive: info => info.pid !== spared && table.alive(info) },
@@ -29,12 +29,12 @@ test('after a stop nothing counts as left behind, and what could not be ended is
     pid: child.pid!,
     keepLeftovers: false,
     wrapperEnd,
-    onTrouble: said => troubles.push(said),
+    onError: said => errors.push(said),
     giveUpMs: 300,
   });
   live.stop(0);
   expect(await live.ended).toMatchObject({ leftovers: [] });
-  expect(troubles).toEqual([`Could not end process ${spared} (sleep 61) of turn 1 of ${turn.runId}`]);
+  expect(errors).toEqual([`Could not end process ${spared} (sleep 61) of turn 1 of ${turn.runId}`]);
   process.kill(spared, 'SIGKILL');
 });
 
@@ -51,7 +51,7 @@ test('a stop that comes when the agent has ended by itself, but nobody has notic
     pid,
     keepLeftovers: false,
     wrapperEnd: noticed.promise,
-    onTrouble: () => {},
+    onError: () => {},
   });
   live.stop(0);
   noticed.resolve(null);

@@ -1,6 +1,6 @@
 import { killTree, type Leftover, type Swept, sweep } from '../table/kill-tree.ts';
 import type { ProcessTable } from '../table/process-table.ts';
-import { readProcessStats, type Vitals } from './process-stats.ts';
+import { type ProcessStats, readProcessStats } from './process-stats.ts';
 import { hasExitRecord, markGone, readExitRecord, readSpawnError, type TurnKey } from './turn-record.ts';
 import { createTurnTree, type TurnTree } from './turn-tree.ts';
 
@@ -10,7 +10,7 @@ export interface TurnEnd {
   spawnError: string | null;
   /**
    * What the turn left behind when it ended by itself, and Squad ended. Empty after a stop, which ends the tree as a
-   * whole. What could not be ended is not in here: `onTrouble` hears of it.
+   * whole. Processes that could not be ended are not in here: they are reported to `onError`.
    */
   leftovers: Leftover[];
   endedAt: number;
@@ -21,7 +21,7 @@ export interface LiveTurn {
   pid: number;
   ended: Promise<TurnEnd>;
   stop(graceMs: number): void;
-  vitals(): Promise<Vitals>;
+  processStats(): Promise<ProcessStats>;
 }
 
 const SWEEP_GRACE_MS = 500;
@@ -36,7 +36,7 @@ export interface WatchedTurn {
   /** Settles when the wrapper is no more, with the exit code if its parent saw one. */
   wrapperEnd: Promise<number | null>;
   /** Something nobody waits for, but somebody should read. */
-  onTrouble(message: string): void;
+  onError(message: string): void;
   giveUpMs?: number;
 }
 
@@ -70,7 +70,7 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
           () => NOTHING,
         );
     },
-    vitals: () => readProcessStats(table, tree),
+    processStats: () => readProcessStats(table, tree),
   };
 }
 
@@ -96,9 +96,9 @@ async function endLeftovers(
   return keepLeftovers ? NOTHING : sweep(table, tree, SWEEP_GRACE_MS, giveUpMs);
 }
 
-function tellSurvivors({ turn, onTrouble }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {
+function tellSurvivors({ turn, onError }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {
   for (const { pid, command } of survivors)
-    onTrouble(`Could not end process ${pid} (${command}) of turn ${turn.number} of ${turn.runId}`);
+    onError(`Could not end process ${pid} (${command}) of turn ${turn.number} of ${turn.runId}`);
 }
 
 /** The record is read again after the tree is gone: it may have been written at the last moment. */

@@ -18,10 +18,10 @@ for (const [name, table] of [
     const turn = turns.turn('echo ready; exec sleep 61');
     const live = await supervisor.start(turn, options);
     await turns.said(turn, 'ready');
-    await until(async () => (await live.vitals()).processes === 1, 'the agent alone');
-    const first = await live.vitals();
+    await until(async () => (await live.processStats()).processes === 1, 'the agent alone');
+    const first = await live.processStats();
     expect(first).toMatchObject({ alive: true, stopped: false, processes: 1 });
-    expect(await live.vitals()).toEqual(first);
+    expect(await live.processStats()).toEqual(first);
     live.stop(0);
     await live.ended;
   });
@@ -29,20 +29,20 @@ for (const [name, table] of [
   test(`what a child uses counts as the agent's, by ${name}`, async () => {
     const turn = turns.turn('(while :; do :; done) & wait');
     const live = await supervisor.start(turn, options);
-    await until(async () => (await live.vitals()).processes === 2, 'the child');
-    const before = (await live.vitals()).cpuMs;
-    await until(async () => (await live.vitals()).cpuMs > before, 'time used by the child');
+    await until(async () => (await live.processStats()).processes === 2, 'the child');
+    const before = (await live.processStats()).cpuMs;
+    await until(async () => (await live.processStats()).cpuMs > before, 'time used by the child');
     live.stop(0);
     await live.ended;
   });
 
-  test(`one that is held by a signal is told from one that waits, by ${name}`, async () => {
+  test(`one that is stopped by a signal is distinguished from one that waits, by ${name}`, async () => {
     const turn = turns.turn('echo $$; sleep 61');
     const live = await supervisor.start(turn, options);
     await turns.said(turn, '\n');
     process.kill(Number(turns.read(turn, 'stdout')), 'SIGSTOP');
-    await until(async () => (await live.vitals()).stopped, 'the stop');
-    expect(await live.vitals()).toMatchObject({ alive: true, stopped: true });
+    await until(async () => (await live.processStats()).stopped, 'the stop');
+    expect(await live.processStats()).toMatchObject({ alive: true, stopped: true });
     live.stop(0);
     await live.ended;
   });
@@ -53,8 +53,8 @@ for (const [name, table] of [
     await turns.said(turn, '\n');
     process.kill(live.pid, 'SIGSTOP');
     process.kill(Number(turns.read(turn, 'stdout')), 'SIGKILL');
-    await until(async () => !(await live.vitals()).alive, 'the death');
-    expect(await live.vitals()).toMatchObject({ alive: false, processes: 0 });
+    await until(async () => !(await live.processStats()).alive, 'the death');
+    expect(await live.processStats()).toMatchObject({ alive: false, processes: 0 });
     process.kill(live.pid, 'SIGCONT');
     expect(await live.ended).toMatchObject({ exitCode: 137 });
   });
@@ -65,7 +65,7 @@ test('bytes read and written are counted where /proc tells them', async () => {
   const turn = turns.turn('head -c 3000000 /dev/zero >/dev/null; echo ready; exec sleep 61');
   const live = await supervisor.start(turn, options);
   await turns.said(turn, 'ready');
-  expect((await live.vitals()).ioBytes).toBeGreaterThan(6_000_000 - 1);
+  expect((await live.processStats()).ioBytes).toBeGreaterThan(6_000_000 - 1);
   live.stop(0);
   await live.ended;
 });
@@ -74,7 +74,7 @@ test('a turn that is over has no processes', async () => {
   const supervisor = createSupervisor({ runsDir: turns.runsDir });
   const live = await supervisor.start(turns.turn('true'), options);
   await live.ended;
-  expect(await live.vitals()).toEqual({
+  expect(await live.processStats()).toEqual({
     alive: false,
     stopped: false,
     cpuMs: 0,

@@ -2,8 +2,8 @@ import type { ProcessInfo } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import type { TurnTree } from './turn-tree.ts';
 
-/** Structurally the core's `Vitals`. */
-export interface Vitals {
+/** Structurally the core's `ProcessStats`. */
+export interface ProcessStats {
   alive: boolean;
   stopped: boolean;
   cpuMs: number;
@@ -12,7 +12,7 @@ export interface Vitals {
 }
 
 /** What the agent and everything it started do just now. The wrapper and its watchdog do nothing but wait, and are left out. */
-export async function readProcessStats(table: ProcessTable, tree: TurnTree): Promise<Vitals> {
+export async function readProcessStats(table: ProcessTable, tree: TurnTree): Promise<ProcessStats> {
   const { wrapper, others } = await tree.members();
   const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();
   const working = others.filter(each => !waiting.has(each));

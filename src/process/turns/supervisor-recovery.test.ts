@@ -113,16 +113,16 @@ describe('whether a turn has begun', () => {
     expect(await nextHub().hasBegun(turn)).toBe(false);
   });
 
-  test('with its folder taken: by an agent at work, one that ended, and a wrapper that died before it wrote its pid', async () => {
+  test('with its folder taken: by a running agent, one that ended, and a wrapper that died before it wrote its pid', async () => {
     const turn = turns.turn('echo ready; sleep 60');
     const pid = await startedByOneThatDied(turn);
     expect(await nextHub().hasBegun(turn)).toBe(true);
     process.kill(pid, 'SIGKILL');
     await nextHub().find(turn, options);
     expect(await nextHub().hasBegun(turn)).toBe(true);
-    const torn = turns.turn('true');
-    writeFileSync(join(turns.folder(torn), 'pid'), '');
-    expect(await nextHub().hasBegun(torn)).toBe(true);
+    const interrupted = turns.turn('true');
+    writeFileSync(join(turns.folder(interrupted), 'pid'), '');
+    expect(await nextHub().hasBegun(interrupted)).toBe(true);
   });
 
   test('with a process of it alive that has not taken the folder yet, or whose folder was removed', async () => {
@@ -146,7 +146,7 @@ describe('what a folder says', () => {
     expect(await nextHub().find(turn, options)).toEqual({ state: 'never_started' });
   });
 
-  test('a folder that was removed while its agent is at work: gone, and the agent is ended', async () => {
+  test('a folder that was removed while its agent is running: gone, and the agent is ended', async () => {
     const turn = turns.turn('setsid sleep 61 & echo ready; sleep 60');
     await startedByOneThatDied(turn);
     rmSync(turns.folder(turn), { recursive: true });

@@ -131,7 +131,7 @@ describe('at a normal end', () => {
     process.kill(pidSaid(turn), 'SIGKILL');
   });
 
-  test('two turns of one run are told apart', async () => {
+  test('two turns of one run are distinguished', async () => {
     const first = turns.turn('sleep 61 & echo "pid $!"; exit 0');
     await (await supervisor.start(first, { keepLeftovers: true })).ended;
     const second = { ...turns.turn('exit 0'), runId: first.runId, number: 2 };

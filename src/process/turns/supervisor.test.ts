@@ -189,13 +189,13 @@ describe('an agent that removes its own folder', () => {
     ['is not taken for one that was never started', 'exit 0', 0],
     ['may end like a program that cannot be run', 'exit 127', 127],
   ])('%s', async (_, last, exitCode) => {
-    const troubles: string[] = [];
-    const watched = createSupervisor({ runsDir: turns.runsDir, onTrouble: said => troubles.push(said) });
+    const errors: string[] = [];
+    const watched = createSupervisor({ runsDir: turns.runsDir, onError: said => errors.push(said) });
     const turn = turns.turn(`rm -rf "$1"; ${last}`);
     turn.command.argv.push('sh', turns.folder(turn));
     const end = await (await watched.start(turn, options)).ended;
     expect(end).toMatchObject({ exitCode, spawnError: null });
-    expect(troubles).toEqual([`The folder of turn 1 of ${turn.runId} is gone, and with it what was written`]);
+    expect(errors).toEqual([`The folder of turn 1 of ${turn.runId} is gone, and with it what was written`]);
   });
 
   test('and is then killed has no exit code, and was started all the same', async () => {

@@ -37,7 +37,7 @@ export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
   /** Something that must not stop a turn went wrong. */
-  onTrouble?(message: string): void;
+  onError?(message: string): void;
 }
 
 const WATCH_MS = 100;
@@ -46,7 +46,7 @@ const WRAPPER_TIMEOUT_MS = 2000;
 const POLL_MS = 10;
 
 export function createSupervisor(given: SupervisorOptions): Supervisor {
-  const { runsDir, table = createProcessTable(), onTrouble = () => {} } = given;
+  const { runsDir, table = createProcessTable(), onError = () => {} } = given;
   const everyTick = createTicker(WATCH_MS);
 
   async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
@@ -54,7 +54,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     const child = await spawnWrapper(turn, folder);
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();
-    const watched = { table, turn, folder, pid: child.pid, ...options, onTrouble };
+    const watched = { table, turn, folder, pid: child.pid, ...options, onError };
     let live = watchTurn({ ...watched, wrapperEnd: wrapperEnd.promise });
     let stopBy = Number.POSITIVE_INFINITY;
 
@@ -63,8 +63,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       if (owner !== child.pid && !hasRun(code, owner)) return endOfOther();
       wrapperEnd.resolve(code);
       const end = await live.ended;
-      if (!existsSync(folder))
-        onTrouble(`The folder of ${nameOf(turn)} is gone, and with it what was written`);
+      if (!existsSync(folder)) onError(`The folder of ${nameOf(turn)} is gone, and with it what was written`);
       return end;
     }
 
@@ -88,7 +87,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
         stopBy = Math.min(stopBy, performance.now() + graceMs);
         live.stop(graceMs);
       },
-      vitals: () => live.vitals(),
+      processStats: () => live.processStats(),
     };
   }
 
@@ -108,10 +107,10 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     if (wrapper && hasExitRecord(folder)) await gone(wrapper, WRAPPER_TIMEOUT_MS);
     else if (wrapper) {
       const wrapperEnd = endOf(wrapper, folder);
-      const live = watchTurn({ table, turn, folder, pid, ...options, onTrouble, wrapperEnd });
+      const live = watchTurn({ table, turn, folder, pid, ...options, onError, wrapperEnd });
       return { state: 'live', turn: live, startedAt };
     }
-    const end = await finishTurn({ table, turn, folder, pid, ...options, onTrouble });
+    const end = await finishTurn({ table, turn, folder, pid, ...options, onError });
     return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
   }
 

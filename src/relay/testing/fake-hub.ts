@@ -11,7 +11,7 @@ export interface Heard {
 }
 
 /** What a handshake gets. */
-type Answers = 'a greeting' | 'a closed door' | 'a refusal' | 'nothing';
+type Answers = 'a handshake' | 'a closed door' | 'a refusal' | 'nothing';
 
 interface HubGiven {
   answers?: Answers;
@@ -31,7 +31,7 @@ export class FakeHub {
   /** Clients that have said their last word. */
   halfClosed = 0;
 
-  private constructor(home: string, { answers = 'a greeting', staysOpen = false }: HubGiven) {
+  private constructor(home: string, { answers = 'a handshake', staysOpen = false }: HubGiven) {
     this.path = socketPath(home);
     this.answers = answers;
     this.staysOpen = staysOpen;
@@ -86,7 +86,7 @@ export class FakeHub {
         const error = { code: 'CONFIG_INVALID', kind: 'usage', message: 'No.' };
         socket.end(`${JSON.stringify({ squad: 1, ok: false, error })}\n`);
       }
-      if (this.answers === 'a greeting')
+      if (this.answers === 'a handshake')
         socket.write(`${JSON.stringify({ squad: 1, ok: true, version: '1.0.0', pid: 1 })}\n`);
     });
     socket.on('end', () => {

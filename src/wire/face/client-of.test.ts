@@ -102,7 +102,7 @@ describe.each(['HTTP', 'a socket'])('the client behind a call over %s', edge => 
     expect(await came(client)).toEqual({ failed: -32055 });
   });
 
-  it('is told when the question is taken back', async () => {
+  it('is notified when the question is withdrawn', async () => {
     const stop = new AbortController();
     let isAsked = false;
     let isTakenBack = false;

@@ -28,7 +28,7 @@ import {
 } from './protocol-errors.ts';
 import { readableResult, renderedResult, toolsOfEra } from './tool-result.ts';
 
-/** What a face offers, in the words a client is told at the start. */
+/** What a face offers, as sent to the client in the handshake. */
 function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
   const { tools, resources, prompts } = face;
   return {
@@ -160,7 +160,7 @@ interface Envelope {
   [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
 
-/** Besides the client's own wish to cancel. */
+/** Besides a cancel request of the client. */
 interface Ends {
   /** Aborts calls without silencing their answers: the client can still read, it only says nothing more. */
   inputEnded?: AbortSignal;

@@ -46,7 +46,7 @@ describe.each(Object.keys(rigs))('over %s', transport => {
     pollIntervalMs: 3000,
   };
 
-  it('a client with tasks is answered with one, and told that we have them', async () => {
+  it('a client with tasks gets a task as answer, and the capability in the handshake', async () => {
     const client = await (await serve(new Map())).client('modern', WITH_TASKS);
     expect(client.getServerCapabilities()?.extensions).toEqual({ [TASKS]: {} });
     const raw = await rawAnswer(client, () => run(client, 'run_1'));

@@ -43,7 +43,7 @@ export interface Call extends Peer {
    * above. Never waited for, and lost on a client that does not read.
    */
   log(message: LogMessage): void;
-  /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when it is told something. */
+  /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when a notification is sent to it. */
   audience: Audience;
   /** The SDK's own context, for what this interface does not cover. */
   raw: ServerContext;
@@ -113,7 +113,7 @@ export interface Face {
     get(taskId: string, call: Call): Promise<TaskState | null>;
     /** As it is once it is over, however long that takes. */
     wait(taskId: string, call: Call): Promise<TaskState | null>;
-    /** Settles when the wish is taken, which may be before the work stops; fine for a task that is over. False: no such task. */
+    /** Settles when the request is accepted, which may be before the work stops; fine for a task that is over. False: no such task. */
     cancel(taskId: string, call: Call): Promise<boolean>;
     /** Answers to what `input_required` asked, as they came; keys nobody asked for are ignored. False: no such task. */
     answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;

@@ -9,7 +9,7 @@ export interface Access {
   owner: string;
   /** Aborted when it is over, with the error to answer with. */
   cutOff: AbortSignal;
-  /** Serves the owner's modern requests, so that they and the streams that listen can be told things and ended together. */
+  /** Serves the owner's modern requests, so that they and the listening streams can be notified and ended together. */
   modern: McpHttpHandler;
   /** Those of the owner's requests that are being answered past the SDK. */
   calls: Set<HttpCall>;

@@ -55,7 +55,7 @@ describe.each<[Era, string]>([
     expect(far.past).toHaveLength(1);
   });
 
-  it('cancels one call and goes on with the others', async () => {
+  it('cancels one call and continues the others', async () => {
     const client = await connect(edge, era);
     const stop = new AbortController();
     const hold = (key: string, signal?: AbortSignal) =>

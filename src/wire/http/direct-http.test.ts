@@ -157,7 +157,7 @@ describe.each<Era>(['legacy', 'modern'])('a forwarded call of a %s client over H
     expect(await answer(await kept)).toMatchObject({ result: { content: [{ text: 'held kept' }] } });
   });
 
-  it('is told so in a stream that is open already', async () => {
+  it('gets an error in a stream that is open already', async () => {
     await start({ owner: () => 'ann', openStreamMs: 5 });
     const response = await call(era, 'far__hold', 'a');
     await rig.handler.endSessions('ann');
@@ -217,7 +217,7 @@ describe('in a legacy session', () => {
     expect(await answer(await word)).toMatchObject({ result: { content: [{ text: 'held other id' }] } });
   });
 
-  it("a call is nobody else's: another owner is told that there is no such session", async () => {
+  it('a call belongs to its owner: another owner gets the answer that there is no such session', async () => {
     await start({ owner: request => String(request.headers['x-user']) });
     const session = await openSession({ 'x-user': 'ann' });
     const foreign = await call('legacy', 'far__echo', 'a', {

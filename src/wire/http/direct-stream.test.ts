@@ -90,7 +90,7 @@ describe.each<[Era, 'direct' | 'sdk']>([
     ]);
   });
 
-  it('is told to stop when the client ends its input, and may still answer', async () => {
+  it('is asked to stop when the client ends its input, and may still answer', async () => {
     const { socket, lines } = await start(era, isDirect);
     socket.write(hold(era, 1, 'one'));
     await holds(1);

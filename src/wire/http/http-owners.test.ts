@@ -27,7 +27,7 @@ const ann = { 'x-user': 'ann' };
 const bob = { 'x-user': 'bob' };
 
 describe.each<Era>(['legacy', 'modern'])('when the access of an owner ends, a %s client of its', era => {
-  it('has its calls aborted and is told so, and nobody else', async () => {
+  it('has its calls aborted with an error, and nobody else has', async () => {
     await start();
     const [mine, other] = [await rig.client(era, ann), await rig.client(era, bob)];
     const lost = mine.callTool({ name: 'hold' });
@@ -44,7 +44,7 @@ describe.each<Era>(['legacy', 'modern'])('when the access of an owner ends, a %s
     await until(() => rig.handler.inFlight() === 0, 'nothing is in flight');
   });
 
-  it('is told so in a stream that is open already', async () => {
+  it('gets an error in a stream that is open already', async () => {
     await start();
     const client = await rig.client(era, ann);
     const seen: unknown[] = [];

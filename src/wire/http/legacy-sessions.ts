@@ -34,7 +34,7 @@ const MAX_HANDSHAKE = 1_500;
 const ID = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\.([\w-]+))?$/;
 
 /**
- * The id of a legacy session carries the client's handshake, so that a hub that never saw the session can go on with it: most
+ * The id of a legacy session carries the client's handshake, so that a hub that never saw the session can continue it: most
  * clients do not shake hands again when their session is gone. It proves nothing and grants nothing: the token does.
  */
 function newSessionId({ params }: InitializeRequest): string {
@@ -91,7 +91,7 @@ export class LegacySessions {
   /** Least recently used first. */
   readonly #sessions = new Map<string, Session>();
   readonly #reopening = new Map<string, Promise<void>>();
-  /** Without what follows the first part of an id: their clients are told that they are gone. */
+  /** Only the first part of each id. Their clients get the answer that the session is gone. */
   readonly #ended = new Set<string>();
 
   constructor(options: LegacySessionOptions) {

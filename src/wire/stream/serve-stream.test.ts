@@ -183,7 +183,7 @@ describe('a client of the current revision that gets its version wrong', () => {
   });
   const other = { ..._meta, 'io.modelcontextprotocol/protocolVersion': '2031-01-01' };
 
-  it('is told what is missing when it opens without one, and may go on', async () => {
+  it('gets an error when it opens without one, and may continue', async () => {
     await start();
     const { socket, lines } = await rig.raw();
     send(socket, request('without', 'server/discover'));
@@ -198,7 +198,7 @@ describe('a client of the current revision that gets its version wrong', () => {
     ]);
   });
 
-  it('is told which there are when it says another in the middle', async () => {
+  it('gets the supported versions when it sends another one later', async () => {
     await start();
     const { socket, lines } = await rig.raw();
     send(socket, request('right', 'tools/list', _meta));
@@ -212,7 +212,7 @@ describe('a client of the current revision that gets its version wrong', () => {
     ]);
   });
 
-  it('is none once it has greeted as one of the older ones', async () => {
+  it('is a legacy client after a legacy handshake', async () => {
     await start();
     const { socket, lines } = await rig.raw();
     send(socket, hello);

@@ -45,7 +45,7 @@ export interface StreamOptions {
   output: Writable;
   build(info: { era: Era }): Face;
   maxLineBytes?: number;
-  /** After the client ends its input, calls are told to stop and have this long to answer; then the connection closes. */
+  /** After the client ends its input, calls are asked to stop and have this long to answer; then the connection closes. */
   drainMs?: number;
   /** What the connection stays open for when all of them have answered, within the same time. */
   untilGone?(): Promise<void>;

@@ -53,7 +53,7 @@ describe.each([
 ] as const)('over %s, with a server that knows only %s', (transport, era) => {
   const open = over[transport]!;
 
-  test('it is greeted in its own way, and everything it has can be used', { tags: ['R6'] }, async () => {
+  test('its own handshake is used, and everything it has can be used', { tags: ['R6'] }, async () => {
     const { link, heard } = await open(era);
     expect(link).toMatchObject({ era, server: { name: 'sample', version: '1.2.3' } });
     expect(link.capabilities).toMatchObject({ tools: { listChanged: true }, prompts: {}, resources: {} });

@@ -38,7 +38,7 @@ export interface LinkOptions {
    * is there to answer it, and nothing otherwise.
    */
   capabilities?: Json;
-  /** For the greeting as a whole. */
+  /** For the whole handshake. */
   startTimeoutMs: number;
   signal?: AbortSignal;
   /** The most one message may be. */

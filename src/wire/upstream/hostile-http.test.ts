@@ -26,7 +26,7 @@ const json = (response: ServerResponse, body: unknown, headers: Record<string, s
   response.end(JSON.stringify(body));
 };
 
-/** A legacy server that greets, and answers every other POST as the test says. */
+/** A legacy server that answers the handshake, and every other POST as the test says. */
 async function given(onCall: (asked: Asked) => void, session = false): Promise<TestServer> {
   const server = await serve(async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end();
@@ -72,16 +72,12 @@ const faultOf = (promise: Promise<unknown>): Promise<UpstreamFault> =>
   );
 
 describe('who may not come in', () => {
-  test.each([401, 403])(
-    'is told so at once, by HTTP %i, and asks only once',
-    { tags: ['R25'] },
-    async status => {
-      const server = await serve((_request, response) => void response.writeHead(status).end('no'));
-      closing.push(server.close);
-      expect(await faultOf(open(server.url))).toMatchObject({ kind: 'unauthorized' });
-      expect(server.asked).toHaveLength(1);
-    },
-  );
+  test.each([401, 403])('fails at once with HTTP %i, and asks only once', { tags: ['R25'] }, async status => {
+    const server = await serve((_request, response) => void response.writeHead(status).end('no'));
+    closing.push(server.close);
+    expect(await faultOf(open(server.url))).toMatchObject({ kind: 'unauthorized' });
+    expect(server.asked).toHaveLength(1);
+  });
 
   test('any more is out: the link is over', async () => {
     const server = await given(({ response }) => void response.writeHead(401).end());
@@ -398,7 +394,7 @@ test('a server that is gone ends the link', async () => {
   expect(await link.closed).toMatchObject({ kind: 'transport' });
 });
 
-test('a header that cannot be sent is told by its name, not by its value', async () => {
+test('a header that cannot be sent is reported by its name, not by its value', async () => {
   const fault = await faultOf(open('http://127.0.0.1:1/mcp', { headers: { 'x-key': 'secret\nvalue' } }));
   expect(fault).toMatchObject({ kind: 'start', message: expect.stringContaining('x-key') });
   expect(fault.message).not.toContain('secret');

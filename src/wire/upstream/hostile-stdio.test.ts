@@ -75,14 +75,14 @@ describe('the end of a process', () => {
     expect(await unanswered).toMatchObject({ kind: 'exit' });
   });
 
-  test('by a signal is told as such', async () => {
+  test('by a signal is reported as such', async () => {
     const { rig, link } = await hostile('silent');
     const fault = faultOf(call(link));
     rig.child.kill('SIGKILL');
     expect(await fault).toMatchObject({ kind: 'exit', message: expect.stringContaining('SIGKILL') });
   });
 
-  test('before the greeting fails the opening', async () => {
+  test('before the handshake fails the opening', async () => {
     const rig = startFixture('no-such-file.ts');
     rigs.push(rig);
     expect(await faultOf(linkTo(rig, listener().events))).toMatchObject({ kind: 'exit' });
@@ -90,7 +90,7 @@ describe('the end of a process', () => {
 });
 
 describe('silence', () => {
-  test('ends in a timeout, the server is told, and the link lives on', async () => {
+  test('ends in a timeout, the server is notified, and the link stays open', async () => {
     const { rig, link } = await hostile('silent');
     expect(await faultOf(call(link, 200))).toMatchObject({ kind: 'timeout' });
     await until(() => rig.log().includes('"notifications/cancelled"'), 'the server hears of it');

@@ -36,12 +36,12 @@ interface MirroredParameter {
 class ModernHeaders {
   readonly #mirrored = new Map<string, MirroredParameter[]>();
 
-  /** Looks for wishes in a list of tools on its way to whoever asked. */
+  /** Reads from a list of tools which arguments the server wants in headers. */
   learn(result: Json): void {
     if (!Array.isArray(result.tools)) return;
     for (const tool of result.tools) {
       if (!isObject(tool) || typeof tool.name !== 'string') continue;
-      const found = wishes(tool.inputSchema, [], 0);
+      const found = mirroredParameters(tool.inputSchema, [], 0);
       if (found.length > 0) this.#mirrored.set(tool.name, found);
       else this.#mirrored.delete(tool.name);
     }
@@ -66,7 +66,7 @@ class ModernHeaders {
 
 const MAX_DEPTH = 16;
 
-function wishes(schema: unknown, path: string[], depth: number): MirroredParameter[] {
+function mirroredParameters(schema: unknown, path: string[], depth: number): MirroredParameter[] {
   if (!isObject(schema) || depth > MAX_DEPTH) return [];
   const header = schema['x-mcp-header'];
   const own =
@@ -74,7 +74,7 @@ function wishes(schema: unknown, path: string[], depth: number): MirroredParamet
       ? [{ path, header }]
       : [];
   const inner = isObject(schema.properties) ? Object.entries(schema.properties) : [];
-  return [...own, ...inner.flatMap(([key, child]) => wishes(child, [...path, key], depth + 1))];
+  return [...own, ...inner.flatMap(([key, child]) => mirroredParameters(child, [...path, key], depth + 1))];
 }
 
 /** Plain where it can be, else in the one form a header has for any text. */

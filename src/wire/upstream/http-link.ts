@@ -45,18 +45,18 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
     }
     const channel = new HttpChannel(shared);
     mux.attach(channel);
-    const greeting = await negotiate(mux, options);
-    if (greeting.era === 'modern') void subscribe(mux, greeting.capabilities, events, over.signal);
+    const handshake = await negotiate(mux, options);
+    if (handshake.era === 'modern') void subscribe(mux, handshake.capabilities, events, over.signal);
     else {
-      session.protocolVersion = greeting.protocolVersion;
+      session.protocolVersion = handshake.protocolVersion;
       const position: StreamPosition = { lastEventId: null, retryMs: null };
       void reconnectStream(
         () => channel.listen(position),
-        () => notifyAllListsChanged(greeting.capabilities, events),
+        () => notifyAllListsChanged(handshake.capabilities, events),
         over.signal,
       );
     }
-    return toLink(mux, greeting, close);
+    return toLink(mux, handshake, close);
   } catch (error) {
     const fault = networkFault(error, session.url.host);
     await close();

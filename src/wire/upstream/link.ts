@@ -13,7 +13,7 @@ export interface LinkRequest {
   signal?: AbortSignal;
   /** Asks for progress; each notice begins the timeout anew, up to half an hour in all. */
   onProgress?(update: Progress): void;
-  /** What the client behind this request can be asked for by way of its answer. Only modern servers are told. */
+  /** What the client behind this request can be asked for by way of its answer. Sent to modern servers only. */
   capabilities?: Json;
 }
 
@@ -35,7 +35,7 @@ export interface UpstreamLink {
 /** What the server says without being asked. */
 export interface LinkEvents {
   onNotification(method: string, params: Json): void;
-  /** Rejects, or is absent: the server is told that there is no such method. */
+  /** If it rejects or is absent, the server gets the error that there is no such method. */
   onRequest?(method: string, params: Json, signal: AbortSignal): Promise<Json>;
   /** An answer to nobody's question, a second answer, a late one: thrown away. */
   onStray(): void;
@@ -84,11 +84,11 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** How messages get to a server. What comes back, and what went wrong, is told to the multiplexer. */
+/** Sends messages to a server. Answers and errors are reported to the multiplexer. */
 export interface Channel {
   /** Never rejects. Where it is known, settles when the server has taken the message. */
   send(message: Json): void | Promise<void>;
-  /** Nobody waits for this request any more: the server is told in the way of the transport. */
+  /** Nobody waits for this request any more: the server is notified in the way of the transport. */
   cancel(id: number, reason: string): void;
 }
 

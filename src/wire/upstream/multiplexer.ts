@@ -322,13 +322,13 @@ export const handshakeRefused = (fault: UpstreamFault): UpstreamFault =>
 
 export function toLink(
   mux: Multiplexer,
-  greeting: UpstreamHandshake,
+  handshake: UpstreamHandshake,
   close: () => Promise<void>,
 ): UpstreamLink {
   return {
-    era: greeting.era,
-    server: greeting.server,
-    capabilities: greeting.capabilities,
+    era: handshake.era,
+    server: handshake.server,
+    capabilities: handshake.capabilities,
     request: (method, params, request) => mux.request(method, params, request),
     inFlight: () => mux.inFlight,
     closed: mux.closed,

@@ -176,9 +176,9 @@ export async function openStdioLink(options: StdioLinkOptions): Promise<Upstream
   }
 
   try {
-    const greeting = await greet(mux, options);
-    if (greeting.era === 'modern') void subscribe(mux, greeting.capabilities, events, over.signal);
-    return toLink(mux, greeting, close);
+    const handshake = await negotiate(mux, options);
+    if (handshake.era === 'modern') void subscribe(mux, handshake.capabilities, events, over.signal);
+    return toLink(mux, handshake, close);
   } catch (fault) {
     await close();
     throw fault;
@@ -186,7 +186,7 @@ export async function openStdioLink(options: StdioLinkOptions): Promise<Upstream
 }
 
 /** Nearly every server knows `initialize`, modern ones too. Only a server that does not gets the modern handshake. */
-async function greet(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
+async function negotiate(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   try {
     return await handshakeLegacy(mux, options);
   } catch (fault) {

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("the user's own prices count over the shipped ones, as soon as the file is there, and a broken file is told", () => {
+test("the user's own prices override the shipped ones as soon as the file exists, and a broken file is reported", () => {
   const file = join(folder, 'prices.json');
   const warnings: string[] = [];
   const prices = createPrices(file, message => warnings.push(message));

@@ -131,7 +131,7 @@ test('more names than one call can take are shown all', async () => {
   expect(text.match(/^\+y\d+$/gm)).toHaveLength(1000);
 });
 
-test('a file that git cannot read is told, and new ones are shown all the same', async () => {
+test('a file that git cannot read is reported, and new files are still shown', async () => {
   const { text } = await diffOf(() => {
     repo.delete('a.txt');
     execFileSync('mkfifo', [repo.path('a.txt')]);

@@ -278,7 +278,7 @@ describe('files', () => {
     ]);
   });
 
-  test('ten thousand dirty files are told apart', async () => {
+  test('ten thousand dirty files are distinguished', async () => {
     const repo = started();
     for (let n = 0; n < 10_000; n++) repo.write(`many/${n % 50}/${n}.txt`, `${n}`);
     const changes = await changedBy(repo, () => {
@@ -376,7 +376,7 @@ describe('commits', () => {
     expect(away.notes).toContain("the work tree is on other, not on the run's branch own");
   });
 
-  test('older ones that a switch of branch brings in do not, and the switch is told', async () => {
+  test('older ones that a switch of branch brings in do not, and the switch is reported', async () => {
     const repo = started();
     repo.git('checkout', '-q', '-b', 'side');
     repo.write('side.txt', 'x\n');
@@ -389,7 +389,7 @@ describe('commits', () => {
     expect(changes.notes).toEqual(['switched from main to side']);
   });
 
-  test('a rewritten one counts as made, and the rewriting is told', async () => {
+  test('a rewritten one counts as made, and the rewrite is reported', async () => {
     const repo = started();
     const first = repo.git('rev-parse', 'HEAD').slice(0, 8);
     const changes = await changedBy(repo, () => {
@@ -440,7 +440,7 @@ describe('commits', () => {
   });
 });
 
-describe('work that git was told not to show', () => {
+describe('work that git is set to hide', () => {
   const seen: Record<string, [string[], (repo: Repository) => void]> = {
     'a change behind assume-unchanged': [
       ['M a.txt'],

@@ -208,7 +208,7 @@ export function parseJsonTree(
   const tree = parseTree(text, errors, { disallowComments: !isRelaxed, allowTrailingComma: isRelaxed });
   const [error] = errors;
   if (text.trim() === '') return { problems: [{ offset: 0, message: 'the file is empty' }] };
-  if (error || !tree) return { problems: [{ offset: error?.offset ?? 0, message: inWords(error) }] };
+  if (error || !tree) return { problems: [{ offset: error?.offset ?? 0, message: parseErrorText(error) }] };
   const [problem, ...more] = keyProblems(tree);
   return problem ? { problems: [problem, ...more.slice(0, MAX_PROBLEMS - 1)] } : { tree };
 }
@@ -257,7 +257,7 @@ function keyProblems(node: Node): JsonProblem[] {
 }
 
 /** `CommaExpected` → `comma expected`. */
-function inWords(error: ParseError | undefined): string {
+function parseErrorText(error: ParseError | undefined): string {
   if (!error) return 'value expected';
   return printParseErrorCode(error.error)
     .replace(/([a-z])([A-Z])/g, '$1 $2')

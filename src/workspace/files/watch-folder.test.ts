@@ -33,7 +33,7 @@ const start = () => {
 };
 const hasTold = (name: string) => told.some(changed => changed === null || changed.has(name));
 
-/** Changes until it is told: a watch begins a moment after it was asked for. */
+/** Repeats the change until it is reported: a watch begins a moment after it was asked for. */
 async function untilTold(name: string, change: (round: number) => void): Promise<void> {
   for (let round = 0; round < 300 && !hasTold(name); round++) {
     change(round);

@@ -104,7 +104,7 @@ interface NameWatchOptions {
   name: string;
   onChange(): void;
   /** The folder cannot be watched. Called once. */
-  onTrouble(reason: string): void;
+  onError(reason: string): void;
 }
 
 /** Watches one name in the folder at a path; the folder may be created later, removed, or replaced. */
@@ -155,7 +155,7 @@ export class NameWatch {
   #report(thrown: unknown): void {
     if (this.#isReported) return;
     this.#isReported = true;
-    this.#options.onTrouble(thrown instanceof Error ? thrown.message : String(thrown));
+    this.#options.onError(thrown instanceof Error ? thrown.message : String(thrown));
   }
 }
 

@@ -100,7 +100,7 @@ describe('what is in force', () => {
     expect((await configs.of(workspace)).state).toBe('trusted');
   });
 
-  it('says with its place what refers to nothing, and goes on with the rest', async () => {
+  it('reports each dangling reference with its place, and uses the rest', async () => {
     await putTrusted(
       '{\n  "servers": { "one": { "command": "one", "tools": ["*"] } },\n  "shared": ["one", "tow"]\n}',
     );

@@ -157,7 +157,7 @@ export function createMcpConfigs({ home, warn }: McpConfigsOptions): McpConfigs 
         folder,
         name,
         onChange: () => soon(entry),
-        onTrouble: reason =>
+        onError: reason =>
           warn(`${folder} cannot be watched (${reason}): changes of ${file} count when the next run starts.`),
       });
     const entry: Entry = {

@@ -172,7 +172,7 @@ describe('what does no harm counts', () => {
     expect(await asked('config', 'user.name')).toBe('Two\n');
   });
 
-  test('a broken configuration is told in words', async () => {
+  test('a broken configuration is reported', async () => {
     appendFileSync(repo.path('.git/config'), '[broken\n');
     expect((await look()).why).toMatch(/bad config/);
   });

@@ -95,7 +95,7 @@ describe('a lock that was left behind is taken over', () => {
 });
 
 describe('a lock is left alone', () => {
-  test('of a process at work', async () => {
+  test('of a running process', async () => {
     const { gitDir, lock } = locked(`squad ${process.ppid} ${await startTimeOf(process.ppid)}\n`);
     await expect(take(gitDir, gitDir)).rejects.toMatchObject(busy);
     expect(existsSync(lock)).toBe(true);
@@ -111,7 +111,7 @@ describe('a lock is left alone', () => {
     expect(readFileSync(lock, 'latin1')).toBe(content);
   });
 
-  test.runIf(isLinux)('that is empty while a git is at work there', async () => {
+  test.runIf(isLinux)('that is empty while a git is running there', async () => {
     const { gitDir, lock } = locked('', 60_000);
     execFileSync('git', ['init', '-q'], { cwd: gitDir });
     const git = spawn('git', ['cat-file', '--batch'], { cwd: gitDir, stdio: ['pipe', 'pipe', 'ignore'] });

@@ -40,7 +40,7 @@ describe('the usual files', () => {
     expect(await names()).toEqual(['docs/prd.md', 'PLAN.md', 'docs/ARCHITECTURE.md']);
   });
 
-  it('are told of when they cannot be read', async () => {
+  it('are reported when they cannot be read', async () => {
     await put('PRD.md', Buffer.from([0x61, 0xff]));
     await put('PLAN.md', 'a\0b');
     await put('CLAUDE.md', 'x'.repeat(1024 * 1024 + 1));

@@ -259,7 +259,7 @@ test('without tmux there are no sessions, and nothing is said about it', async (
   expect(warnings).toEqual([]);
 });
 
-test('a tmux server that was killed meanwhile is no trouble, and the next session starts one', async () => {
+test('a tmux server that was killed meanwhile is no error, and the next session starts a new one', async () => {
   const here = sessions();
   const one = run();
   await here.open(one);
@@ -273,7 +273,7 @@ test('a tmux server that was killed meanwhile is no trouble, and the next sessio
 test.each([
   ['refuses', "echo 'no sockets today' >&2; exit 1", 'no sockets today'],
   ['hangs', 'exec tail -f /dev/null', 'time'],
-])('where tmux %s, that is told, and the run has no session', async (_does, lines, said) => {
+])('where tmux %s, that is reported, and the run has no session', async (_does, lines, said) => {
   writeFileSync(join(folder, 'tmux'), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
   const here = sessions({ env: { ...env, PATH: `${folder}:${env.PATH}` } });
   expect(await here.open(run())).toBeNull();

@@ -277,7 +277,7 @@ describe('what a role grants from a folder that the user named', () => {
   });
 });
 
-test('a role that cannot be used is told once for each fault, however often roles are listed', {
+test('an unusable role is reported once for each fault, however often roles are listed', {
   tags: ['A1'],
 }, async () => {
   const file = await put('work/agents/bad.md', '---\nname: [\n---\n');

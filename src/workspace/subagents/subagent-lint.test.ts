@@ -146,7 +146,7 @@ describe('a file with far too much wrong in it', () => {
   const keys = (count: number) => Array.from({ length: count }, (_, at) => `\n    strange${at}: 1`).join('');
   const model = '\n  - ref: opus\n    id: x\n    type: anthropic';
 
-  test('is told of what comes first, and how much more there is', async () => {
+  test('is reported with the first findings, and the number of further ones', async () => {
     write({ models: `${model}${keys(4_000)}` });
     const found = await lintSubagent(file, ENV);
     expect(found).toHaveLength(101);

@@ -8,14 +8,14 @@ import { dropHomeTeamFolders, homeTeamFolder } from './team-file.ts';
 import { TeamLog } from './team-log.ts';
 
 let workspace: string;
-let troubles: string[];
+let errors: string[];
 let asked: number;
 let state: TeamState;
 let log: TeamLog;
 beforeEach(async () => {
   workspace = join(await realpath(await mkdtemp(join(tmpdir(), 'squad-team-'))), 'workspace');
   await mkdir(join(workspace, '.squad'), { recursive: true });
-  troubles = [];
+  errors = [];
   asked = 0;
   state = { at: 0, active: [], recent: [] };
   log = newLog();
@@ -30,7 +30,7 @@ const newLog = () =>
       asked++;
       return state;
     },
-    onError: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
+    onError: (file, reason) => errors.push(`${file.slice(workspace.length + 1)}: ${reason}`),
   });
 const entry = (runId: string, summary = 'Do it'): TeamEntry => ({
   ...{
@@ -68,7 +68,7 @@ describe('TeamLog', () => {
     expect(logged()).toEqual(['r1']);
     expect(read('CONTEXT.md')).toContain('| r1 | s | e | running | 2026-01-01T00:00:00Z | x |');
     expect(readdirSync(join(workspace, '.squad')).sort()).toEqual(['CONTEXT.md', 'IAC.md']);
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('keeps the files of a workspace without the folder in the home, and moves the log when there is one', {
@@ -90,7 +90,7 @@ describe('TeamLog', () => {
     await log.flush();
     expect(logged()).toEqual(['r1', 'r2', 'r3']);
     expect(readdirSync(join(home(), 'team'))).toEqual([]);
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('in the home go with the last run of their workspace', async () => {
@@ -138,13 +138,13 @@ describe('TeamLog', () => {
         for (const id of late.splice(0)) log.record(workspace, entry(id));
         return state;
       },
-      onError: (file, reason) => troubles.push(`${file}: ${reason}`),
+      onError: (file, reason) => errors.push(`${file}: ${reason}`),
     });
     log.record(workspace, entry('first'));
     await log.flush();
     await log.flush();
     expect(logged()).toEqual(['first', 'late1', 'late2']);
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
   });
 
   it('loses nothing when two hubs write to one workspace', async () => {
@@ -201,23 +201,23 @@ describe('TeamLog', () => {
     await symlink('nowhere', path('CONTEXT.md'));
     log.record(workspace, entry('r1'));
     await log.flush();
-    expect(troubles).toEqual(['.squad/IAC.md: is a symbolic link', '.squad/CONTEXT.md: is a symbolic link']);
+    expect(errors).toEqual(['.squad/IAC.md: is a symbolic link', '.squad/CONTEXT.md: is a symbolic link']);
     await rm(join(workspace, '.squad'), { recursive: true });
     await symlink(outside, join(workspace, '.squad'));
     log.record(workspace, entry('r2'));
     await log.flush();
-    expect(troubles.slice(2)).toEqual(['.squad: .squad is a symbolic link out of the workspace']);
+    expect(errors.slice(2)).toEqual(['.squad: .squad is a symbolic link out of the workspace']);
     expect(readdirSync(outside)).toEqual(['notes']);
     expect(readFileSync(join(outside, 'notes'), 'utf8')).toBe('mine');
   });
 
-  it('tells of a trouble once, and writes what waited when it is over', async () => {
+  it('reports an error once, and writes the waiting entries after the error', async () => {
     await mkdir(path('IAC.md'));
     for (const id of ['r1', 'r2']) {
       log.record(workspace, entry(id));
       await log.flush();
     }
-    expect(troubles).toEqual(['.squad/IAC.md: is not a regular file']);
+    expect(errors).toEqual(['.squad/IAC.md: is not a regular file']);
     await rm(path('IAC.md'), { recursive: true });
     log.record(workspace, entry('r3'));
     await log.flush();
@@ -232,7 +232,7 @@ describe('TeamLog', () => {
     await writeFile(path('IAC.md'), Buffer.concat([readFileSync(path('IAC.md')), theirs]));
     log.record(workspace, entry('r2', 'Zażółć à'));
     await log.flush();
-    expect(troubles).toEqual([]);
+    expect(errors).toEqual([]);
     for (const name of ['IAC.md', 'CONTEXT.md'])
       expect(readFileSync(path(name)).subarray(0, theirs.length)).toEqual(theirs);
     expect(readFileSync(path('IAC.md')).indexOf(theirs, theirs.length)).toBeGreaterThan(0);
@@ -246,11 +246,11 @@ describe('TeamLog', () => {
       stateOf: async () => {
         throw new Error('the database is locked');
       },
-      onError: (file, reason) => troubles.push(`${file.slice(workspace.length + 1)}: ${reason}`),
+      onError: (file, reason) => errors.push(`${file.slice(workspace.length + 1)}: ${reason}`),
     });
     log.record(workspace, entry('r1'));
     await log.flush();
     expect(logged()).toEqual(['r1']);
-    expect(troubles).toEqual(['.squad/CONTEXT.md: the database is locked']);
+    expect(errors).toEqual(['.squad/CONTEXT.md: the database is locked']);
   });
 });

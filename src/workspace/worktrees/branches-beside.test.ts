@@ -50,7 +50,7 @@ test('what an agent commits meanwhile is not taken back, not even where its fold
   expect(at.shown('new.txt', move.to)).toBe('new\n');
 });
 
-test('an agent that goes to another branch meanwhile is told so', async () => {
+test('when an agent switches to another branch meanwhile, the error names that branch', async () => {
   at.write('new.txt', 'new\n');
   const branches = besideAgent('git switch -qc other');
   await expect(branches.prepareAll(at.worktree, 'Work')).rejects.toMatchObject({

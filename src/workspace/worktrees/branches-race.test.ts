@@ -12,7 +12,7 @@ afterEach(() => at.remove());
 /** SQUAD_RACE_ROUNDS for a longer look. */
 const ROUNDS = Number(process.env.SQUAD_RACE_ROUNDS ?? 10);
 
-/** An agent that looks around and commits until told to stop, and writes down each commit it was told it had made. */
+/** An agent that reads and commits until it is stopped, and records each commit that git reported. */
 const AGENT = `
 n=0
 while [ ! -e "$STOP" ]; do

@@ -55,7 +55,7 @@ describe('everything that is not committed', () => {
     expect(at.tip()).toBe(at.base);
   });
 
-  test('is refused, with its names, when git was told to show none of it', async () => {
+  test('is refused, with its names, when git is set to hide all of it', async () => {
     at.write('a.txt', 'changed\n');
     at.git('update-index', '--assume-unchanged', 'a.txt');
     await expect(prepare()).rejects.toMatchObject({
@@ -67,7 +67,7 @@ describe('everything that is not committed', () => {
     expect(await prepare()).not.toBeNull();
   });
 
-  test('is refused when git was told not to show a part of it', async () => {
+  test('is refused when git is set to hide a part of it', async () => {
     at.write('a.txt', 'changed\n');
     at.write('seen.txt', 'new\n');
     at.git('update-index', '--assume-unchanged', 'a.txt');
@@ -227,7 +227,7 @@ describe('what cannot be committed is named, and nothing is changed', () => {
     expect(at.git('count-objects', '-v')).toBe(before);
   });
 
-  test('many are cut, and none can forge a line', async () => {
+  test('many are cut, and none can fake a line', async () => {
     at.write('.gitattributes', '*.psd filter=lfs\n');
     for (let n = 0; n < 9; n++) at.write(`${n}\n.psd`, 'x');
     await refused('"0\\n.psd"', 'and 4 more');
@@ -293,7 +293,7 @@ describe('applying and taking back', () => {
   });
 
   describe('the index is what it was before', () => {
-    const former = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-'));
+    const previous = () => readdirSync(at.gitDir).filter(name => name.startsWith('squad-'));
     const stageAll = () => {
       at.write('x.log', 'ignored, and staged all the same\n');
       at.git('add', '-f', 'x.log');
@@ -314,7 +314,7 @@ describe('applying and taking back', () => {
       await at.branches.undo(at.worktree, move);
       expect([at.tip(), at.git('ls-files', '-s'), at.status()]).toEqual([at.base, staged, status]);
       expect(at.files((await prepare())!.to)).toContain('x.log');
-      expect(former()).toEqual([]);
+      expect(previous()).toEqual([]);
     });
 
     test('also after a death between index and branch, and with what was staged since', async () => {
@@ -341,12 +341,12 @@ describe('applying and taking back', () => {
         await at.branches.apply(at.worktree, move);
         moves.push(move);
       }
-      expect(former()).toHaveLength(2);
+      expect(previous()).toHaveLength(2);
       for (const move of moves.slice(1).reverse()) {
         await at.branches.undo(at.worktree, move);
         expect([at.tip(), at.git('ls-files', '-s')]).toEqual([move.from, staged]);
       }
-      expect(former()).toEqual([]);
+      expect(previous()).toEqual([]);
     });
 
     test('and nothing is kept of a move that could not be made', async () => {
@@ -356,7 +356,7 @@ describe('applying and taking back', () => {
       writeFileSync(lock, '');
       const staged = at.git('ls-files', '-s');
       await expect(at.branches.apply(at.worktree, move)).rejects.toMatchObject({ code: 'GIT_FAILED' });
-      expect([at.git('ls-files', '-s'), former()]).toEqual([staged, []]);
+      expect([at.git('ls-files', '-s'), previous()]).toEqual([staged, []]);
     });
   });
 

@@ -221,7 +221,7 @@ async function refuseNewSubmodules(branch: RunBranch, index: GitIndex, changes: 
   if (unknown.length > 0) throw embedded(branch, unknown);
 }
 
-/** A commit without the changes that git was told not to show would pass for all of the work. */
+/** Refuses while git is set to hide changes: a commit without them would look like all of the work. */
 async function refuseHidden(branch: RunBranch): Promise<void> {
   const [{ entries }, shown] = await Promise.all([readUnsaved(branch.git), readStatus(branch.git)]);
   const known = new Set(shown.entries.map(({ path }) => path));
@@ -229,7 +229,7 @@ async function refuseHidden(branch: RunBranch): Promise<void> {
   if (hidden.length === 0) return;
   throw uncommittable(
     branch,
-    'git was told not to show it (assume-unchanged, skip-worktree or an ignore rule)',
+    'git is set to hide it (assume-unchanged, skip-worktree or an ignore rule)',
     hidden,
     'Run `git update-index --no-assume-unchanged --no-skip-worktree PATH`, or remove the ignore rule, then try again.',
   );

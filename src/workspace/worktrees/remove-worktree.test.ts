@@ -136,7 +136,7 @@ test('commits that no branch has are kept under a ref', async () => {
   expect(fixture.repo.git('rev-parse', saved).trim()).toBe(loose);
 });
 
-test('a git of our own that reads in it is waited for, and is nobody at work', async () => {
+test('a git of our own that reads in it is waited for, and is not listed as a process', async () => {
   const worktree = await fixture.made();
   const git = await openGit(worktree.path, fixture.repo.env);
   const input = Promise.withResolvers<Buffer>();
@@ -286,7 +286,7 @@ test('how its branch stands to the one it is meant for', async () => {
     tip: worktree.base,
     ahead: 0,
     isMerged: true,
-    trouble: null,
+    error: null,
   });
   const tip = commitIn(worktree);
   expect(await state()).toMatchObject({ tip, ahead: 1, isMerged: false });

@@ -66,7 +66,7 @@ const SWAP_TRIES = 20;
 /** Short, because the index is locked meanwhile. */
 const REF_LOCK_TIMEOUT_MS = 1000;
 
-/** The branch of a run, with its work tree, in which an agent may be at work. */
+/** The branch of a run, with its work tree, in which an agent may be running. */
 export class RunBranch {
   readonly worktree: Worktree;
   readonly git: Git;

@@ -147,14 +147,14 @@ test('made anew by hand: whatever is in it stays', async () => {
 });
 
 describe('git was cut off in it, and somebody has been there since', () => {
-  const torn = async () => {
+  const interrupted = async () => {
     const worktree = await fixture.made();
     for (const name of ['squad-ready', 'index']) rmSync(join(gitDirOf(worktree), name));
     return worktree;
   };
 
   test('what they did is saved before it is made anew', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     writeFileSync(join(worktree.path, 'theirs.txt'), 'theirs');
     expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
     expect(existsSync(join(worktree.path, 'theirs.txt'))).toBe(false);
@@ -162,7 +162,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
   });
 
   test('what cannot be saved is in the way', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     execFileSync('git', ['init', '-q', join(worktree.path, 'inner')]);
     await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({
       code: 'GIT_FAILED',
@@ -175,7 +175,7 @@ describe('git was cut off in it, and somebody has been there since', () => {
   });
 
   test('nothing is saved of what git alone has put there', async () => {
-    const worktree = await torn();
+    const worktree = await interrupted();
     rmSync(join(worktree.path, 'a.txt'));
     expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toEqual({
       outcome: 'removed',
@@ -269,7 +269,7 @@ test('a branch of that name that goes on from somewhere else is not taken over',
   await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({ code: 'BRANCH_EXISTS' });
 });
 
-test('a branch that is checked out elsewhere is told, with where', async () => {
+test('a branch that is checked out elsewhere is reported, with the place', async () => {
   const { repo } = fixture;
   const worktree = await fixture.made();
   repo.git('worktree', 'remove', worktree.path);
@@ -291,7 +291,7 @@ test('waits for a lock that somebody else lets go', async () => {
   expect(await making).toEqual({ made: true });
 });
 
-test('a repository that is gone is told', async () => {
+test('a missing repository is reported', async () => {
   const { worktree } = await fixture.plan();
   rmSync(fixture.repo.root, { recursive: true });
   await expect(fixture.worktrees.ensure(worktree, null)).rejects.toMatchObject({ code: 'NOT_A_REPOSITORY' });

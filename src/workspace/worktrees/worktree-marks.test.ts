@@ -75,7 +75,7 @@ describe('nobody waits on a pipe in the place of', () => {
   test('the list of what was copied', async () => {
     const worktree = await fixture.made();
     pipe(join(gitDirOf(worktree), 'squad-copied'));
-    expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 0, trouble: null });
+    expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 0, error: null });
     expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
       outcome: 'removed',
     });

@@ -194,7 +194,7 @@ test('says clearly what cannot have work trees, and what to do', async () => {
   });
 });
 
-test('a repository that git cannot read is told in words', async () => {
+test('a repository that git cannot read is reported', async () => {
   writeFileSync(fixture.repo.path('.git/HEAD'), 'nonsense\n');
   const { env } = fixture.repo;
   const worktrees = createWorktrees({ folder: fixture.folder, env });

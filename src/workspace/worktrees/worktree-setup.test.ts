@@ -153,7 +153,7 @@ describe('the set-up command', () => {
     expect(fixture.repo.git('worktree', 'list')).not.toContain(runId(1));
   });
 
-  test('that cannot be started is told', async () => {
+  test('that cannot be started is reported', async () => {
     const ensuring = setUp({ setup: ['no-such-program'] });
     await expect(ensuring).rejects.toMatchObject({
       code: 'SETUP_FAILED',

@@ -50,7 +50,7 @@ export async function inspectRemains(worktree: Worktree, env: Environment): Prom
   const saved = savedRefOf(worktree);
   const list = readRefs(repository.git, '--sort=version:refname', branch, saved, `${saved}-*`);
   const refs = await list.catch(error => {
-    throw gitFailure(`What is left of ${worktree.branch} cannot be told`, error);
+    throw gitFailure(`Could not list the refs of ${worktree.branch}`, error);
   });
   return {
     isThere: kind === 'ready',
@@ -70,9 +70,9 @@ export async function restoreBranch(
   const { git, commonDir } = repository;
   const isThere = await git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
     () => true,
-    trouble => {
-      if (trouble instanceof GitError) return false;
-      throw trouble;
+    error => {
+      if (error instanceof GitError) return false;
+      throw error;
     },
   );
   if (!isThere) return false;
@@ -81,8 +81,8 @@ export async function restoreBranch(
     .run(commonDir, () =>
       runWithLockRetry(git, ['update-ref', `refs/heads/${worktree.branch}`, commit, none]),
     )
-    .catch(trouble => {
-      throw gitFailure(`Branch ${worktree.branch} could not be put back`, trouble);
+    .catch(error => {
+      throw gitFailure(`Could not restore branch ${worktree.branch}`, error);
     });
   return true;
 }
@@ -116,7 +116,7 @@ export async function worktreeState(worktree: Worktree, env: Environment): Promi
     processes: processes ?? [],
     held: lock ?? held?.why ?? null,
     large: held?.large ?? null,
-    trouble: errors.length > 0 ? errors.join('; ') : null,
+    error: errors.length > 0 ? errors.join('; ') : null,
   };
 }
 

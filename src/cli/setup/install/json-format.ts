@@ -59,7 +59,7 @@ function parse(text: string): Node {
     throw configInvalid(
       text,
       first.offset,
-      `not valid JSON (${separateWords(printParseErrorCode(first.error))})`,
+      `not valid JSON (${parseErrorText(printParseErrorCode(first.error))})`,
     );
   if (root?.type !== 'object')
     throw configInvalid(text, root?.offset ?? 0, 'the file should contain a JSON object');
@@ -141,5 +141,5 @@ const tokens = (text: string, from: number, to: number) => [
   ...text.slice(from, to).matchAll(/\/\/[^\r\n]*|\/\*[\s\S]*?\*\/|,/g),
 ];
 
-const separateWords = (name: string) =>
+const parseErrorText = (name: string) =>
   name.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter}`).toLowerCase();

@@ -26,7 +26,7 @@ export const FEEDBACK = {
 };
 export const NO_WORDS = { reviewerPrompt: null, completionMessage: null };
 
-/** A repository, a store and a coder at work in its own work tree; only the agents are missing. */
+/** A repository, a store and a running coder in its own work tree; only the agents are missing. */
 export class LoopFixture {
   readonly repository = new Repository();
   readonly warnings: string[] = [];
@@ -108,7 +108,7 @@ export class LoopFixture {
     await this.loop.recover();
   }
 
-  /** A coder at work that has changed a file and committed nothing. */
+  /** A running coder that has changed a file and committed nothing. */
   async coder(more: Partial<Run> = {}): Promise<Run> {
     const squad = aSquad({ workspace: this.repository.root });
     const id = newRunId();

@@ -64,7 +64,7 @@ export class ProposalFixture {
   /** A coder that has had a round of reviews: feedback lies on its branch. */
   async codedWithFeedback(): Promise<Run> {
     const coder = await this.loop.coder();
-    this.loop.write(coder, FEEDBACK_FILE, 'Mend it.\n');
+    this.loop.write(coder, FEEDBACK_FILE, 'Fix it.\n');
     this.loop.inTree(coder, 'add', '-A');
     this.loop.inTree(coder, 'commit', '-qm', 'Work and feedback');
     return coder;

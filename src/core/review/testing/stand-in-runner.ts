@@ -9,8 +9,8 @@ import type { ReviewPorts } from '../ports.ts';
 export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPorts['runner']> {
   private readonly store: Store;
   private readonly live = new Map<RunId, Run>();
-  /** Those with a turn at work. */
-  private readonly atWork = new Set<RunId>();
+  /** Runs with a running turn. */
+  private readonly running = new Set<RunId>();
   /** What their next turns began with. */
   readonly told = new Map<RunId, string[]>();
   readonly stopped: [RunId, StopReason][] = [];
@@ -23,11 +23,11 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
     this.store = store;
   }
 
-  /** Takes in a run that is at work; also what a hub finds at its start. */
-  takeIn(run: Run, isAtWork = true): Run {
+  /** Adds a running run, or one that a hub finds at its start. */
+  takeIn(run: Run, isRunning = true): Run {
     const own = { ...run };
     this.live.set(own.id, own);
-    if (isAtWork) this.atWork.add(own.id);
+    if (isRunning) this.running.add(own.id);
     return own;
   }
 
@@ -47,18 +47,18 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
   }
 
   async resume(id: RunId, text: string, change: Change): Promise<boolean> {
-    if (this.atWork.has(id)) return false;
+    if (this.running.has(id)) return false;
     const run = this.live.get(id)!;
     const next = { ...run, turn: run.turn + 1, status: nextStatus(run.status, 'resume') };
     await this.store.commit({ ...change, runs: [next] });
     Object.assign(run, next, { status: nextStatus(next.status, 'start') });
     this.told.set(id, [...(this.told.get(id) ?? []), text]);
-    this.atWork.add(id);
+    this.running.add(id);
     return true;
   }
 
   async endWaiting(id: RunId, step: 'complete' | 'abandon', change: Change): Promise<boolean> {
-    if (this.atWork.has(id) || !this.live.has(id)) return false;
+    if (this.running.has(id) || !this.live.has(id)) return false;
     await this.end(id, step, change);
     return true;
   }
@@ -84,7 +84,7 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
 
   /** Its turn ends by itself: the end of the run, unless it waits. */
   async turnEnds(id: RunId, step: RunTransition = 'complete', more: Partial<Run> = {}): Promise<void> {
-    this.atWork.delete(id);
+    this.running.delete(id);
     const run = this.live.get(id)!;
     if (run.status === 'waiting_review') this.onTurnOver(run);
     else await this.end(id, step, { events: [] }, more);
@@ -102,6 +102,6 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
     await this.store.commit({ ...change, runs: [{ ...run }] });
     this.onEnd(run);
     this.live.delete(id);
-    this.atWork.delete(id);
+    this.running.delete(id);
   }
 }
