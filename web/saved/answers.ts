@@ -76,7 +76,7 @@ export function answersOf(saved: SavedRun): (name: string, input: object) => unk
       turn: input.turn ?? lastTurn,
       lastTurn,
     };
-    const page = output(input)?.read({ offset, limit, isWholeLines: lines, isWords: readable });
+    const page = output(input)?.read({ offset, limit, isWholeLines: lines, isReadable: readable });
     return page && { ...about, ...page };
   }
 
