@@ -45,7 +45,7 @@ function withoutColours(text: string): string {
   return parser.open.map(span => span.text).join('');
 }
 
-/** The size of a page where none was asked for. */
+/** Default page sizes. */
 const EVENTS = 200;
 const BYTES = 256 * 1024;
 
