@@ -55,7 +55,7 @@ function reader() {
   return { page, told, seqs };
 }
 
-test('what happens while the newest number is looked up is told once: it is in that number', async () => {
+test('an event during the lookup of the newest number is sent once: that number includes it', async () => {
   const { feed, happens } = eventful([], ({ reverse }) => (reverse ? [event(1)] : []));
   const { page, told, seqs } = reader();
   await feed.join(page, null);
@@ -64,7 +64,7 @@ test('what happens while the newest number is looked up is told once: it is in t
   await expect.poll(seqs).toEqual([2]);
 });
 
-test('what happens while a page is told what it missed is told once: with what comes next', async () => {
+test('an event while a client catches up is sent once: with the next changes', async () => {
   let isJoining = true;
   const { feed } = eventful([event(1), event(2)], ({ after }) => {
     if (after !== 1 || !isJoining) return [];
@@ -78,7 +78,7 @@ test('what happens while a page is told what it missed is told once: with what c
   expect(told.map(({ type }) => type)).toEqual(['hello', 'changes', 'changes']);
 });
 
-test('when nobody is there nothing is listened to', async () => {
+test('without clients the feed does not listen to the store', async () => {
   const { feed, listeners } = eventful([event(1)], () => []);
   const [one, other] = [reader(), reader()];
   await Promise.all([feed.join(one.page, null), feed.join(other.page, null)]);
@@ -91,7 +91,7 @@ test('when nobody is there nothing is listened to', async () => {
   feed.leave(one.page);
 });
 
-test('a page that begins anew while something is worked out hears of that once, and afterwards', async () => {
+test('a client that is reset while changes are computed gets these changes once, after the reset', async () => {
   const working = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   const { feed, happens } = eventful(
@@ -116,7 +116,7 @@ test('a page that begins anew while something is worked out hears of that once, 
   ]);
 });
 
-test('a store that fails when the first page comes is asked again for the next', async () => {
+test('after the store failed for the first client, the feed reads it again for the next', async () => {
   let isBroken = true;
   const { feed, happens, listeners } = eventful([event(7)], () => {
     if (isBroken) throw new Error('the disk');
@@ -132,7 +132,7 @@ test('a store that fails when the first page comes is asked again for the next',
   await expect.poll(seqs).toEqual([8]);
 });
 
-test('what is too large for one message is a reset, for those that are there and those that come', async () => {
+test('changes too large for one message are a reset, for connected clients and for those that connect later', async () => {
   const large = (seq: number): Event => ({
     ...event(seq),
     body: { type: 'setting.changed', key: 'x', value: 'x'.repeat(5 * 1024 * 1024) },

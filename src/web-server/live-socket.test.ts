@@ -43,8 +43,8 @@ const item = (run: Run, state: InboxItem['state']): InboxItem => ({
   heardAt: null,
 });
 
-describe('an open page', () => {
-  test('is greeted with who speaks and where it stands', async () => {
+describe('a connected web UI', () => {
+  test('gets a hello with version, start time and newest event', async () => {
     await using fixture = await WebFixture.start();
     await fixture.event(setting('a'));
     const client = await fixture.openClient();
@@ -56,7 +56,7 @@ describe('an open page', () => {
     });
   });
 
-  test('hears what happens, with every run and question it is about as they are now', async () => {
+  test('gets events, each with the current state of the runs and questions it concerns', async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     const client = await fixture.openClient();
@@ -75,7 +75,7 @@ describe('an open page', () => {
     expect(heard.at(-1)!.inbox.map(({ state }) => state)).toEqual(['answered']);
   });
 
-  test('hears of a reviewer when its review is asked for', async () => {
+  test('gets the card of a reviewer when a review is requested', async () => {
     await using fixture = await WebFixture.start();
     const [coder, reviewer] = [await withRun(fixture), await withRun(fixture)];
     const client = await fixture.openClient();
@@ -86,7 +86,7 @@ describe('an open page', () => {
     expect(runs.map(({ id }) => id)).toEqual([coder.id, reviewer.id]);
   });
 
-  test('is not told of a run that is not there any more', async () => {
+  test('gets no card for a run that no longer exists', async () => {
     await using fixture = await WebFixture.start();
     const client = await fixture.openClient();
     await client.receives('hello');
@@ -94,7 +94,7 @@ describe('an open page', () => {
     expect(await client.receives('changes')).toMatchObject({ runs: [], events: [{ seq: 1 }] });
   });
 
-  test('counts as a client until it goes', async () => {
+  test('counts as a client until it disconnects', async () => {
     await using fixture = await WebFixture.start();
     const client = await fixture.openClient();
     await client.receives('hello');
@@ -103,7 +103,7 @@ describe('an open page', () => {
     await expect.poll(() => fixture.open).toBe(0);
   });
 
-  test('is told goodbye when the hub stops', async () => {
+  test('gets a goodbye when the hub stops', async () => {
     await using fixture = await WebFixture.start();
     const client = await fixture.openClient();
     await client.receives('hello');
@@ -111,7 +111,7 @@ describe('an open page', () => {
     expect(await client.closed).toEqual({ code: 1001, why: 'The hub stops' });
   });
 
-  test('that never answers the goodbye does not hold the hub up', async () => {
+  test('that never answers the goodbye does not delay the stop of the hub', async () => {
     await using fixture = await WebFixture.start();
     const socket = await deaf(fixture);
     await fixture.close();
@@ -119,8 +119,10 @@ describe('an open page', () => {
   });
 });
 
-describe('a page that comes back', () => {
-  test('hears exactly what it missed, however its coming meets what happens', { tags: ['D9'] }, async () => {
+describe('a web UI that reconnects', () => {
+  test('gets exactly the events it missed, also when events happen while it connects', {
+    tags: ['D9'],
+  }, async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     for (let i = 0; i < 40; i++) await fixture.event(note(`before ${i}`), run.id);
@@ -135,7 +137,7 @@ describe('a page that comes back', () => {
     }
   });
 
-  test('with nothing missed is only greeted', async () => {
+  test('with nothing missed gets only the hello', async () => {
     await using fixture = await WebFixture.start();
     await fixture.event(setting('a'));
     const client = await fixture.openClient(1);
@@ -145,7 +147,7 @@ describe('a page that comes back', () => {
     expect(client.received.map(({ type }) => type)).toEqual(['hello', 'changes']);
   });
 
-  test('with too much missed is told to ask for everything anew, and hears what comes after', async () => {
+  test('with too much missed gets a reset, then later events', async () => {
     await using fixture = await WebFixture.start();
     const events = Array.from({ length: 1_001 }, () => ({
       at: 1,
@@ -162,7 +164,7 @@ describe('a page that comes back', () => {
   });
 
   test.each(['7', '-1', '1.5', 'x', '99999999999999999999', '1e2', ''])(
-    'with a number it was never given is told to ask for everything anew: %j',
+    'with a number it was never given gets a reset: %j',
     async after => {
       await using fixture = await WebFixture.start();
       await fixture.event(setting('a'));
@@ -172,7 +174,7 @@ describe('a page that comes back', () => {
   );
 });
 
-test('more than can be told at once is told as a reset', async () => {
+test('more events than fit into one message are sent as a reset', async () => {
   await using fixture = await WebFixture.start({ times: { flushMs: 200 } });
   const client = await fixture.openClient();
   await client.receives('hello');
@@ -188,7 +190,7 @@ test('more than can be told at once is told as a reset', async () => {
   expect(await client.receives('changes')).toMatchObject({ last: 1_501, events: [{ seq: 1_501 }] });
 });
 
-test('what cannot be read is a reset, not silence', async () => {
+test('a failure while changes are computed is sent as a reset', async () => {
   await using fixture = await WebFixture.start();
   const run = await withRun(fixture);
   const client = await fixture.openClient();
@@ -199,8 +201,8 @@ test('what cannot be read is a reset, not silence', async () => {
   expect(fixture.errors).toHaveLength(1);
 });
 
-describe('a page that reads nothing', () => {
-  test('is not sent everything, and is told to begin anew when it reads again', async () => {
+describe('a web UI that reads nothing', () => {
+  test('is not sent everything, and gets a reset when it reads again', async () => {
     await using fixture = await WebFixture.start({ times: { flushMs: 1 } });
     const [slow, quick] = [await fixture.openClient(), await fixture.openClient()];
     await Promise.all([slow.receives('hello'), quick.receives('hello')]);
@@ -218,7 +220,7 @@ describe('a page that reads nothing', () => {
     expect(quick.ofType('reset')).toEqual([]);
   });
 
-  test('and answers nothing is let go after a while', async () => {
+  test('and answers no heartbeat is disconnected', async () => {
     await using fixture = await WebFixture.start({ times: { beatMs: 20, silentMs: 150 } });
     const socket = await deaf(fixture);
     await expect.poll(() => fixture.open).toBe(1);
@@ -227,7 +229,7 @@ describe('a page that reads nothing', () => {
   });
 });
 
-test('one that answers stays, and hears a sign of life', async () => {
+test('a web UI that answers heartbeats stays connected and gets heartbeats', async () => {
   await using fixture = await WebFixture.start({ times: { beatMs: 20, silentMs: 1_000 } });
   const client = await fixture.openClient();
   await client.receives('beat', 60);
@@ -242,7 +244,7 @@ describe('a watched output', () => {
     appendFileSync(file, text);
   };
 
-  test('is told of at once, whenever it grows, and once when it is over', async () => {
+  test('is reported at once, whenever it grows, and once when it is over', async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     write(fixture, run, 'four');
@@ -268,7 +270,7 @@ describe('a watched output', () => {
     expect(client.received.length).toBe(count + 1);
   });
 
-  test('of a turn that is over is over, and so is that of a run nobody knows', async () => {
+  test('of an ended turn or an unknown run is reported as over', async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture, { turn: 2 });
     const client = await fixture.openClient();
@@ -280,7 +282,7 @@ describe('a watched output', () => {
     expect(await client.receives('grew', 2)).toMatchObject({ size: 0, isOver: true });
   });
 
-  test('is not told of to a page that has stopped watching', async () => {
+  test('is not reported to a web UI that has stopped watching', async () => {
     await using fixture = await WebFixture.start();
     const run = await withRun(fixture);
     const [one, other] = [await fixture.openClient(), await fixture.openClient()];
@@ -327,7 +329,7 @@ test.each([
   expect(fixture.errors).toEqual([]);
 });
 
-test('who says too much at once is cut off before it is read', async () => {
+test('a client that sends too large a message is disconnected before it is read', async () => {
   await using fixture = await WebFixture.start();
   const client = await fixture.openClient();
   await client.receives('hello');
@@ -445,7 +447,7 @@ describe('a ticket', () => {
   });
 });
 
-test('who goes to the feed without a WebSocket is told what it is', async () => {
+test('a plain request for the feed is answered with an explanation', async () => {
   await using fixture = await WebFixture.start();
   expect((await fixture.fetch('/api/live', { token: null })).status).toBe(426);
 });

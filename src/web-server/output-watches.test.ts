@@ -5,7 +5,7 @@ import { OutputWatches } from './output-watches.ts';
 
 const TARGET = { runId: 'run_0123456789' as RunId, turn: 1, stream: 'stdout' as const };
 
-test('an output that stays as it is is told of once', async () => {
+test('an output that does not change is reported once', async () => {
   let looks = 0;
   const services = {
     files: {
@@ -31,7 +31,7 @@ test('an output that stays as it is is told of once', async () => {
   watches.leave(page);
 });
 
-test('a page that is behind is told what it did not take when it takes it, the end included', async () => {
+test('a slow client gets a message it could not take once it reads again, the end included', async () => {
   let [size, isOver, isBehind, tries] = [4, false, false, 0];
   const services = {
     files: { size: async () => size },
@@ -63,7 +63,7 @@ test('a page that is behind is told what it did not take when it takes it, the e
   expect(told).toHaveLength(3);
 });
 
-test('a message that was stored is told of although the output stays as it is', async () => {
+test('a newly stored message is reported although the output does not change', async () => {
   let messages = 0;
   const services = {
     files: { size: async () => 4 },

@@ -203,7 +203,7 @@ function say(line: string, ...headers: string[]) {
   return { socket, heard: () => text };
 }
 
-test('a bug is told without its stack, and is in the log', async () => {
+test('an internal error is answered without its stack, and logged', async () => {
   const response = await web.fetch('/api/roles');
   expect(response.status).toBe(500);
   const error = await errorIn(response);

@@ -23,7 +23,7 @@ afterAll(() => web[Symbol.asyncDispose]());
 const raw = (path: string, method = 'GET') => web.ask(path, { method });
 
 test.each(['/', '/inbox', '/r/run_0123456789/output', '/s/squad_0123456789', '/?w=/home/x.js'])(
-  '%s is the page, without a token, and is not kept',
+  '%s is the web UI, without a token, and is not cached',
   async path => {
     const { status, text: body, headers } = await raw(path);
     expect([status, body]).toEqual([200, '<!doctype html>the page']);
@@ -48,19 +48,19 @@ test.each([
   expect([status, text]).toEqual([404, '<!doctype html>the page']);
 });
 
-test('a file with its hash in its name is kept for good', async () => {
+test('a file with a hash in its name is cached for good', async () => {
   const { status, text: body, headers } = await raw('/assets/main-abc.js');
   expect([status, body, headers['content-type']]).toEqual([200, 'script', 'text/javascript; charset=utf-8']);
   expect(headers['cache-control']).toContain('immutable');
   expect((await raw('/icon.svg')).headers['cache-control']).toBe('no-store');
 });
 
-test('the head alone says the same as the whole', async () => {
+test('HEAD has the same headers as GET', async () => {
   const { status, text: body, headers } = await raw('/assets/main-abc.css', 'HEAD');
   expect([status, body, headers['content-length']]).toEqual([200, '', '5']);
 });
 
-test('it may load nothing from elsewhere, be framed by nobody, and is told to nobody', {
+test('the web UI may load nothing from other origins, may not be framed, and sends no referrer', {
   tags: ['cross-site-requests-to-a-page-of-ours'],
 }, async () => {
   for (const path of ['/', '/assets/main-abc.js', '/missing.js']) {
@@ -101,13 +101,13 @@ test.each([
   },
 );
 
-test('a build that came meanwhile is served once its page is opened', async () => {
+test('a new build is served once its web UI is opened', async () => {
   writeFileSync(join(web.folder, 'web', 'assets', 'new-def.js'), 'new');
   await raw('/');
   expect((await raw('/assets/new-def.js')).text).toBe('new');
 });
 
-test('a build without a page says so', async () => {
+test('a build without the web UI says so', async () => {
   await using empty = await WebFixture.start();
   const { status, text } = await empty.ask('/');
   expect([status, text]).toEqual([404, expect.stringContaining('npm run build')]);

@@ -45,7 +45,7 @@ function withoutColours(text: string): string {
   return parser.open.map(span => span.text).join('');
 }
 
-/** The size of a page where none was asked for. */
+/** Default page sizes. */
 const EVENTS = 200;
 const BYTES = 256 * 1024;
 
@@ -76,7 +76,7 @@ export function answersOf(saved: SavedRun): (name: string, input: object) => unk
       turn: input.turn ?? lastTurn,
       lastTurn,
     };
-    const page = output(input)?.read({ offset, limit, isWholeLines: lines, isWords: readable });
+    const page = output(input)?.read({ offset, limit, isWholeLines: lines, isReadable: readable });
     return page && { ...about, ...page };
   }
 

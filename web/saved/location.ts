@@ -1,6 +1,6 @@
 /**
- * A file has one address, and a browser lets no script give it another: views are told apart by what follows `#`, with a
- * query and a place of its own. Every `location` and `history` of the saved page is one of these two.
+ * A script cannot change the address of a file, so the part after `#` names the view, with its own query and fragment.
+ * The build of a saved run uses these two in place of the browser's `location` and `history`.
  */
 const ORIGIN = 'https://saved.invalid';
 let start = '/';
@@ -46,7 +46,7 @@ function at(url: string): string {
   return pathname + search + hash;
 }
 
-/** Links lead where they do on a hub's page. */
+/** Makes links lead to the same views as in the web UI of a hub. */
 export function listenToLinks(): void {
   addEventListener('click', onClick, { capture: true });
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SavedOutput } from './saved-output.ts';
 
-const at = (offset: number, limit = 1000) => ({ offset, limit, isWholeLines: true, isWords: false });
+const at = (offset: number, limit = 1000) => ({ offset, limit, isWholeLines: true, isReadable: false });
 const saved = (text: string, firstLine: number | null = 1, words: (string | null)[] | null = null) =>
   new SavedOutput({ text, firstLine, words });
 
@@ -54,9 +54,9 @@ test('the end of a longer one keeps the numbers its lines had', () => {
 
 test('events are shown in words, at the bytes their lines have', () => {
   const output = saved('{"a":1}\n{"b":2}\n{"c":3}\n', 1, ['said\ntwice', null, 'last']);
-  const words = { ...at(0), isWords: true };
+  const words = { ...at(0), isReadable: true };
   expect(output.read(words)).toMatchObject({ text: 'said\ntwice\nlast\n', nextOffset: 24 });
   expect(output.read({ ...words, offset: 8 })).toMatchObject({ text: 'last\n', offset: 8, nextOffset: 24 });
-  expect(output.read({ ...words, isWords: false }).text).toContain('{"b":2}');
+  expect(output.read({ ...words, isReadable: false }).text).toContain('{"b":2}');
   expect([...output.lines(8, true)].map(({ text }) => text)).toEqual(['', 'last']);
 });

@@ -12,8 +12,8 @@ export interface Range {
   limit: number;
   /** No pieces of lines at its edges, unless a piece is all there is. */
   isWholeLines: boolean;
-  /** What its lines say to people, where they are an engine's events. */
-  isWords: boolean;
+  /** Readable text in place of an engine's JSON event lines. */
+  isReadable: boolean;
 }
 
 /** One output that was saved, read as the hub reads the file it was: by bytes and by lines. What is left out is not counted. */
@@ -35,15 +35,17 @@ export class SavedOutput {
     }
   }
 
-  read({ offset, limit, isWholeLines, isWords }: Range) {
+  read({ offset, limit, isWholeLines, isReadable }: Range) {
     const size = this.#bytes.length;
     const wanted = offset < 0 ? Math.max(0, size + offset) : Math.min(offset, size);
     let [start, end] = this.#cut(wanted, Math.max(1, limit));
     if (isWholeLines) [start, end] = this.#whole(start, end);
     const firstLine = isWholeLines ? this.#number(this.#indexAt(start)) : null;
-    const inWords = isWords && this.#words !== null;
-    if (inWords) end = Math.max(start, this.#bytes.lastIndexOf(NEWLINE, end - 1) + 1);
-    const text = inWords ? this.#wordsBetween(start, end) : decoder.decode(this.#bytes.subarray(start, end));
+    const asReadable = isReadable && this.#words !== null;
+    if (asReadable) end = Math.max(start, this.#bytes.lastIndexOf(NEWLINE, end - 1) + 1);
+    const text = asReadable
+      ? this.#wordsBetween(start, end)
+      : decoder.decode(this.#bytes.subarray(start, end));
     return { text, offset: start, nextOffset: end, size, firstLine };
   }
 
@@ -61,13 +63,16 @@ export class SavedOutput {
   }
 
   /** Each line from a byte on: its number, its start and what is to be read in it. */
-  *lines(after: number, isWords: boolean): Generator<{ line: number | null; offset: number; text: string }> {
+  *lines(
+    after: number,
+    isReadable: boolean,
+  ): Generator<{ line: number | null; offset: number; text: string }> {
     for (let index = this.#indexAt(after); index < this.#starts.length; index++) {
       const offset = this.#starts[index]!;
       if (offset < after) continue;
       const end = this.#starts[index + 1] ?? this.#bytes.length;
       const raw = () => decoder.decode(this.#bytes.subarray(offset, end)).replace(/\n$/, '');
-      const words = isWords && this.#words ? (this.#words[index] ?? '').replaceAll('\n', ' ') : raw();
+      const words = isReadable && this.#words ? (this.#words[index] ?? '').replaceAll('\n', ' ') : raw();
       yield { line: this.#number(index), offset, text: words };
     }
   }

@@ -7,7 +7,7 @@ import { connection } from '../state/live.ts';
 import { token } from '../state/token.ts';
 import { toast } from '../ui/toast.tsx';
 
-/** A page that fails again this soon after a reload would reload forever. */
+/** If loading fails again this soon after a reload, the tab is not reloaded once more: it would reload forever. */
 const TOO_SOON_MS = 30_000;
 
 export interface WaitProps {
@@ -23,8 +23,8 @@ export type Later<P> = ComponentType<P> & {
 };
 
 /**
- * More of the page, loaded when it is first opened. A browser keeps in mind what it could not load: then the whole page is loaded
- * anew as soon as the hub answers, at the same address; of a hub that was updated since, it finds the new files.
+ * A view whose code is loaded when it is first opened. A browser caches a failed import, so after a failure the whole tab is
+ * reloaded as soon as the hub answers. If the hub was updated meanwhile, the reload finds the new files.
  */
 export function later<P extends object>(
   load: () => Promise<ComponentType<P>>,

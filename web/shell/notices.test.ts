@@ -31,7 +31,7 @@ describe('a notice', () => {
       expect(ended(status)).toBeNull();
   });
 
-  it('of a run that the page does not know yet has a name all the same', () => {
+  it('of a run that is not loaded yet has a name all the same', () => {
     expect(askNotice({ id: 'ask_1' as never, question: 'Well?' }, undefined).title).toBe('A run needs you');
   });
 });

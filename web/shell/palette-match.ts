@@ -14,7 +14,7 @@ export interface Entry {
  * the first of all is what was typed.
  */
 export function matching(entries: readonly Entry[], typed: string, mostOfGroup: number): Entry[] {
-  const words = wordsOf(typed);
+  const words = searchTerms(typed);
   const found = entries.filter(({ group, label, hint = '' }) => {
     const text = `${group} ${label} ${hint}`.toLowerCase();
     return words.every(word => text.includes(word));
@@ -30,11 +30,11 @@ export function matching(entries: readonly Entry[], typed: string, mostOfGroup: 
 
 /** True when the words of the label start with the typed words, in order. Punctuation is ignored. */
 function begins({ label }: Entry, words: string[]): boolean {
-  const own = wordsOf(label.replace(/[^\p{L}\p{N}\s_-]+/gu, ' '));
+  const own = searchTerms(label.replace(/[^\p{L}\p{N}\s_-]+/gu, ' '));
   return words.every((word, at) => own[at]?.startsWith(word));
 }
 
-const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
+const searchTerms = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
 
 const ACTION = /^(cancel|retry|approve|send back)\b/i;
 

@@ -98,7 +98,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
             list="start-folders"
             placeholder="/absolute/path/of/a/project"
             aria-invalid={wrong !== null || undefined}
-            aria-describedby={wrong === null ? undefined : 'start-folder-trouble'}
+            aria-describedby={wrong === null ? undefined : 'start-folder-error'}
             value={typed ?? folder}
             onInput={event => {
               setTyped(event.currentTarget.value);
@@ -112,7 +112,7 @@ export function StartRun({ onClose }: { onClose(): void }) {
           </datalist>
         </label>
         {wrong !== null && (
-          <p id="start-folder-trouble" class="field-trouble" role="alert">
+          <p id="start-folder-error" class="field-error" role="alert">
             {visibleText(wrong)}
           </p>
         )}

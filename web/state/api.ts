@@ -53,12 +53,12 @@ function fromFile<N extends RoutedName>(name: N, input?: Input<N>): Output<N> {
 
 /** A single-use ticket for requests that cannot carry the token in a header: the WebSocket and downloads. */
 export async function ticket(
-  wish:
+  request:
     | { purpose: 'live' }
     | { purpose: 'download'; run: string; turn: number; stream: 'stdout' | 'stderr' }
     | { purpose: 'export'; run: string },
 ): Promise<string> {
-  const { ticket } = (await send('POST', '/ticket', { body: JSON.stringify(wish) })) as { ticket: string };
+  const { ticket } = (await send('POST', '/ticket', { body: JSON.stringify(request) })) as { ticket: string };
   return ticket;
 }
 

@@ -6,7 +6,7 @@ test('each failure doubles the wait, up to five seconds and no further', () => {
   expect(waits).toEqual([250, 500, 1000, 2000, 4000, 5000, 5000, 5000]);
 });
 
-test('pages that lost the hub together do not come back together', () => {
+test('tabs that lost the hub at the same time do not reconnect at the same time', () => {
   expect(backOffMs(3, 0)).toBe(1500);
   expect(backOffMs(3, 0.5)).toBe(1750);
 });

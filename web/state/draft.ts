@@ -10,26 +10,26 @@ export function savedDraft(what: string, storage: Pick<Storage, 'getItem'> = ses
 /** An empty text removes the draft. */
 export function saveDraft(
   what: string,
-  words: string,
+  text: string,
   storage: Pick<Storage, 'setItem' | 'removeItem'> = sessionStorage,
 ): void {
-  if (words === '') storage.removeItem(KEY + what);
-  else storage.setItem(KEY + what, words);
+  if (text === '') storage.removeItem(KEY + what);
+  else storage.setItem(KEY + what, text);
 }
 
 /** The text, a setter, and a function that clears it after sending. */
 export function useDraft(
   what: string,
   initial = '',
-): [words: string, set: (words: string) => void, forget: () => void] {
-  const [words, setWords] = useState(() => savedDraft(what) ?? initial);
+): [text: string, set: (text: string) => void, forget: () => void] {
+  const [text, setText] = useState(() => savedDraft(what) ?? initial);
   const set = (next: string) => {
-    setWords(next);
+    setText(next);
     saveDraft(what, next);
   };
   const forget = () => {
-    setWords(initial);
+    setText(initial);
     saveDraft(what, '');
   };
-  return [words, set, forget];
+  return [text, set, forget];
 }

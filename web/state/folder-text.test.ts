@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withFolderNames, withoutHeaderHints } from './folder-text.ts';
 
-test('nobody at the page has sent a header', () => {
+test('errors do not mention request headers to a user of the web UI', () => {
   expect(withFolderNames('The workspace /p (from the Squad-Workspace header) does not exist.')).toBe(
     'Folder /p does not exist.',
   );

@@ -48,7 +48,7 @@ test('what a hub that was just going did not give is asked for once more', async
   expect(await loaded).toBe('code');
 });
 
-test('a page without a token has nothing to lose', async () => {
+test('without a token code is loaded without a proof of the hub', async () => {
   token.value = null;
   answering = 'other';
   expect(await fromHub(async () => 'code')).toBe('code');

@@ -2,8 +2,8 @@ import { distrustHub, hubAnswers } from './hub-proof.ts';
 import { token } from './token.ts';
 
 /**
- * More of the page's own code. What somebody else answers on this port would run as the page and find its token, so the hub is
- * waited for; once more if it went away just then.
+ * Loads more code of the web UI. Code from another program on this port would run in the web UI and could read its token, so
+ * the hub must prove itself first, and again if it went away during the load.
  */
 export async function fromHub<T>(load: () => Promise<T>): Promise<T> {
   if (token.value === null) return load();

@@ -5,7 +5,7 @@ import { distrustHub, hubAnswers, isProved, isStranger, proofOf, whoAnswers } fr
 const HOST = 'squad-0.localhost:3001';
 let asked: string[];
 
-/** In place of the network: what answers on the page's port. */
+/** Replaces the network: answers requests to the port of the web UI. */
 function answers(answer: (nonce: string) => Response | Promise<Response>): void {
   vi.stubGlobal('fetch', async (path: string, { headers }: RequestInit) => {
     expect(headers).toBeUndefined();

@@ -30,7 +30,7 @@ test('what was taken is not taken again', () => {
   expect(pending.take()).toEqual({ events: [], runs: [], inbox: [], isReset: false });
 });
 
-test('a page nobody looks at keeps no endless list of events: it asks anew instead', () => {
+test('a hidden tab keeps a limited list of events and reloads when it is over the limit', () => {
   const pending = new Pending();
   for (let round = 0; round < 30; round++) pending.add({ events: events(100), runs: [], inbox: [] });
   const { events: kept, isReset } = pending.take();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { QueryCache } from './query-cache.ts';
 
-/** Answers when it is told to. */
+/** Answers when the test says so. */
 function desk() {
   const asked: {
     answer(value: string): Promise<void>;

@@ -6,7 +6,7 @@ export type SavedRun = Output<'export_run'>;
 /** Set in a saved file, where there is no hub. */
 export const saved: SavedRun | null = readSaved();
 
-/** How such a file answers; undefined: that was not saved. The page that is one sets it, so that no other has to carry it. */
+/** Answers from a saved run; undefined: not saved. The build for saved runs sets it, so that the web UI does not include that code. */
 export const savedAnswers: { of(name: string, input: object): unknown } = { of: () => undefined };
 
 function readSaved(): SavedRun | null {

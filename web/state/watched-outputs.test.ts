@@ -4,7 +4,7 @@ import { WatchedOutputs } from './watched-outputs.ts';
 
 const target = { runId: 'run_0000000000', turn: 1, stream: 'stdout' } as const;
 
-test('the hub is told once of an output, and when the last has gone', () => {
+test('an output with several readers is watched once, and unwatched when the last reader leaves', () => {
   const said: ClientMessage['type'][] = [];
   const outputs = new WatchedOutputs(({ type }) => said.push(type));
   const grown: string[] = [];
@@ -20,7 +20,7 @@ test('the hub is told once of an output, and when the last has gone', () => {
   expect(grown).toEqual(['first 10', 'second 10', 'second 20']);
 });
 
-test('a new line is told of all that are watched', () => {
+test('after a reconnect every watched output is watched again', () => {
   const said: string[] = [];
   const outputs = new WatchedOutputs(({ type, stream }) => said.push(`${type} ${stream}`));
   outputs.add(target, () => {});

@@ -1,6 +1,6 @@
 import type { RunCard } from '../../src/schema/run-card.ts';
 
-/** A run at work, and whatever is different about it. */
+/** A running run, with the given differences. */
 export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id'>>): RunCard {
   const id = different.id as RunCard['id'];
   return {

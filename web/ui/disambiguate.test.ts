@@ -14,6 +14,6 @@ test.each([
   ['a character that is not seen', 'yes\u200d', '2: yes<U+200D>'],
   ['a space at its end', 'yes ', '2: yes<U+0020>'],
   ['nothing at all', 'yes', '2: yes'],
-])('two that differ by %s are told apart', (_, other, shown) => {
+])('two that differ by %s are shown differently', (_, other, shown) => {
   expect(disambiguate(['yes', other, 'no'])).toEqual(['1: yes', shown, 'no']);
 });

@@ -3,9 +3,9 @@ export interface Stretch {
   isHit: boolean;
 }
 
-/** A text cut where a search's words are, so that they can be shown as such. The words are words, never a pattern. */
+/** Splits a text at the search terms so that they can be highlighted. Terms are matched literally, never as a pattern. */
 export function highlight(text: string, query: string): Stretch[] {
-  const words = wordsOf(query);
+  const words = searchTerms(query);
   if (words.length === 0) return text === '' ? [] : [{ text, isHit: false }];
   const pattern = new RegExp(words.map(escaped).join('|'), 'giu');
   const stretches: Stretch[] = [];
@@ -19,8 +19,8 @@ export function highlight(text: string, query: string): Stretch[] {
   return stretches;
 }
 
-/** Phrases as they are, the rest word by word; the longest first, so that it wins over its own beginning. */
-function wordsOf(query: string): string[] {
+/** Quoted phrases and single words. The longest comes first, so that it matches before a shorter term it starts with. */
+function searchTerms(query: string): string[] {
   const parts = [...query.matchAll(/"([^"]*)"|([^\s"]+)/g)].map(([, phrase, word]) =>
     (phrase ?? word ?? '').trim().replace(/\*+$/, ''),
   );

@@ -77,9 +77,9 @@ function Choices({ item: { choices }, answering: { why, send } }: AnswerProps) {
 }
 
 function Words({ item, answering: { why, send } }: AnswerProps) {
-  const [words, setWords, forget] = useDraft(`answer:${item.id}`);
+  const [text, setText, forget] = useDraft(`answer:${item.id}`);
   const submit = async () => {
-    if (words.trim() !== '' && (await send(words.trim()))) forget();
+    if (text.trim() !== '' && (await send(text.trim()))) forget();
   };
   return (
     <form
@@ -93,8 +93,8 @@ function Words({ item, answering: { why, send } }: AnswerProps) {
         rows={2}
         aria-label="Your answer"
         placeholder="your answer"
-        value={words}
-        onInput={event => setWords(event.currentTarget.value)}
+        value={text}
+        onInput={event => setText(event.currentTarget.value)}
         onKeyDown={event => {
           if (event.key !== 'Enter' || event.repeat || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
@@ -106,7 +106,7 @@ function Words({ item, answering: { why, send } }: AnswerProps) {
           type="submit"
           class="button main"
           title={why ?? undefined}
-          aria-disabled={why !== null || words.trim() === '' || undefined}
+          aria-disabled={why !== null || text.trim() === '' || undefined}
         >
           send <kbd>Ctrl enter</kbd>
         </button>

@@ -60,7 +60,7 @@ const numbered = (count: number, from = 1): string =>
   Array.from({ length: count }, (_, at) => `line ${String(at + from).padStart(6, '0')} é\n`).join('');
 
 const opened = (source: FakeOutput, most?: number) =>
-  new OutputFeed(source, { isWords: false, onChange: () => {}, most });
+  new OutputFeed(source, { isReadable: false, onChange: () => {}, most });
 
 /** Every line says its number: so must the window. */
 function expectTrueNumbers({ window }: OutputFeed): void {
@@ -177,7 +177,7 @@ describe('a window over an output', () => {
     const source = new FakeOutput(numbered(50_000));
     source.knowsLines = false;
     const told: string[] = [];
-    const feed = new OutputFeed(source, { isWords: false, onChange: change => told.push(change) });
+    const feed = new OutputFeed(source, { isReadable: false, onChange: change => told.push(change) });
     await feed.openEnd();
     await feed.older();
     await feed.older();

@@ -32,17 +32,21 @@ export class OutputFeed {
   fresh = 0;
   hasMore = false;
   readonly #source: OutputSource;
-  readonly #isWords: boolean;
+  readonly #isReadable: boolean;
   readonly #onChange: (change: FeedChange) => void;
   #last: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(
     source: OutputSource,
-    { isWords, onChange, most }: { isWords: boolean; onChange(change: FeedChange): void; most?: number },
+    {
+      isReadable,
+      onChange,
+      most,
+    }: { isReadable: boolean; onChange(change: FeedChange): void; most?: number },
   ) {
     this.#source = source;
-    this.#isWords = isWords;
+    this.#isReadable = isReadable;
     this.#onChange = onChange;
     this.window = new OutputWindow(most);
   }
@@ -145,7 +149,7 @@ export class OutputFeed {
     if (start === 0) return;
     let piece = await bounded(Math.min(PAGE, start), limit => this.#source.read(start - limit, limit, true));
     if (piece.nextOffset !== start)
-      piece = this.#isWords
+      piece = this.#isReadable
         ? { ...piece, nextOffset: start }
         : await this.#source.read(piece.offset, start - piece.offset, false);
     if (this.#isStopped || this.window.start !== start) return;
@@ -158,10 +162,10 @@ export class OutputFeed {
     if (this.#isStopped) return;
     this.size = Math.max(this.size, piece.size);
     this.window.clear();
-    // Lines of the file are not lines of words.
-    this.window.append(this.#isWords ? { ...piece, firstLine: null } : piece);
+    // Line numbers of the file do not apply to readable text.
+    this.window.append(this.#isReadable ? { ...piece, firstLine: null } : piece);
     this.#onChange('reset');
-    if (piece.firstLine === null && !this.#isWords) void this.#findNumbers();
+    if (piece.firstLine === null && !this.#isReadable) void this.#findNumbers();
   }
 
   /** In a long output that nobody has counted yet the lines have no numbers at first. */
@@ -185,7 +189,7 @@ export class OutputFeed {
   #inTurn(work: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(() => (this.#isStopped ? undefined : work()));
     const mine = this.#last;
-    // A failure is told to who asked; the next one is not held up by it.
+    // The caller gets the error; the next request runs all the same.
     this.#last = mine.catch(() => {});
     return mine;
   }

@@ -13,7 +13,7 @@ interface Drawn {
   lines: readonly AnsiLine[];
 }
 
-/** Draws a window: what is drawn stays, what was added is added, in blocks that cost nothing while they are out of sight. */
+/** Draws a window. Drawn lines stay, new lines are added in blocks, and the browser does not render blocks outside the visible area. */
 export class OutputPane {
   readonly #host: HTMLElement;
   #pages = new Map<number, Drawn>();
@@ -107,7 +107,7 @@ export class OutputPane {
       const first = window.lineOf(page);
       if (first === null) continue;
       for (const [index, block] of [...this.#pages.get(page.id)!.element.children].entries()) {
-        // On its first line: what a block out of sight counts is its own affair.
+        // Set on the first line inside the block: `content-visibility` scopes counters to the block.
         const line = block.firstElementChild as HTMLElement | null;
         const reset = `out ${first - 1 + index * BLOCK}`;
         if (line && line.style.counterReset !== reset) line.style.counterReset = reset;

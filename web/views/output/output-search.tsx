@@ -87,7 +87,7 @@ interface OutputSearchProps {
   onClose(): void;
 }
 
-/** Words in an output of any size: the hub searches, a piece at a time, and the page goes from one to the next. */
+/** Searches an output of any size: the hub searches piece by piece, and the web UI steps through the matches. */
 export function OutputSearch({ target, output, scroller, onClose }: OutputSearchProps) {
   const [q, setQ] = useState('');
   const [isRegex, setRegex] = useState(false);

@@ -21,7 +21,7 @@ export function lineInHash(hash: string): number | null {
 
 const KEPT = 'squad-output-wrap';
 
-/** Whether long lines are wrapped, as it was left in this browser, and how to turn it. A saved page keeps nothing. */
+/** Whether long lines are wrapped, and a toggle. The browser remembers it, except in a saved run. */
 function useWrapped(): [isWrapped: boolean, turn: () => void] {
   const [isWrapped, setWrapped] = useState(() => Boolean(saved) || localStorage.getItem(KEPT) !== 'off');
   const turn = () => {

@@ -4,15 +4,15 @@ const AT_END = 24;
 const ROUNDING = 1;
 
 /**
- * What is held in sight of a scrolling element while heights change under it: its end, or a line. Blocks out of sight have a height
- * that is only guessed, so every move may have to be made again when they are drawn. Whatever we did not move, the reader did.
+ * Keeps the end or one line of a scrolling element visible while heights change. The height of a block that is not rendered
+ * is only estimated, so scrolling is repeated when blocks are drawn. Any scrolling that this class did not do came from the reader.
  */
 export class ScrollPlace {
   readonly #box: HTMLElement;
   readonly #isAtEnd: () => boolean;
   readonly #sizes: ResizeObserver;
   #line: HTMLElement | null = null;
-  /** Where we put it, or saw it last. */
+  /** Scroll position that this class set or saw last. */
   #top = 0;
 
   constructor(box: HTMLElement, lines: HTMLElement, isAtEnd: () => boolean) {
@@ -27,19 +27,19 @@ export class ScrollPlace {
     this.#sizes.disconnect();
   }
 
-  /** How much there is below what is in sight. */
+  /** Pixels below the visible area. */
   get below(): number {
     return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight;
   }
 
-  /** That line stays in the middle until the reader scrolls. Null: none does. */
+  /** Keeps a line in the middle until the reader scrolls. Null: no line. */
   hold(line: HTMLElement | null): void {
     this.#line = line;
     line?.scrollIntoView({ block: 'center' });
     this.#top = this.#box.scrollTop;
   }
 
-  /** Changes what is drawn, and leaves in sight what was: the reader has not moved by it. */
+  /** Redraws without moving the lines that the reader sees. */
   during(draw: () => void, isNew: boolean): void {
     const isHeld = this.#isAtEnd() || this.#line?.isConnected;
     const anchor = isHeld || isNew ? null : anchorIn(this.#box);
@@ -48,7 +48,7 @@ export class ScrollPlace {
     this.keep();
   }
 
-  /** Again, where it is to be. */
+  /** Scrolls to the end or the line that is to stay visible. */
   keep(): void {
     const box = this.#box;
     if (this.#isAtEnd()) {
@@ -58,12 +58,12 @@ export class ScrollPlace {
     this.#top = box.scrollTop;
   }
 
-  /** What the reader did: went up from the end, reached it, or anything else. Null: it was not the reader. */
+  /** How the reader scrolled: up from the end, to the end, or otherwise. Null: the reader did not scroll. */
   readerMove(): 'left-end' | 'reached-end' | 'elsewhere' | null {
     const by = this.#box.scrollTop - this.#top;
     if (Math.abs(by) <= ROUNDING) return null;
     const isAtEnd = this.below <= AT_END;
-    // Little by little is away from it too.
+    // `#top` stays, so that many small steps up add up.
     if (this.#isAtEnd()) return by < 0 && !isAtEnd ? 'left-end' : null;
     this.#top = this.#box.scrollTop;
     this.#line = null;
@@ -76,7 +76,7 @@ function fromMiddle(box: HTMLElement, line: HTMLElement): number {
   return top - box.getBoundingClientRect().top - box.clientTop - (box.clientHeight - height) / 2;
 }
 
-/** What is read stays where it is, whatever comes or goes above it. */
+/** Measures how far the first visible block moved, so that added or removed lines above it do not move the text. */
 function anchorIn(box: HTMLElement): { moved(): number } | null {
   const { top } = box.getBoundingClientRect();
   const pages = [...(box.querySelector('.out-lines')?.children ?? [])];

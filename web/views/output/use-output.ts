@@ -59,7 +59,7 @@ export function useOutput(
     const lines = box.querySelector<HTMLElement>('.out-lines')!;
     const pane = new OutputPane(lines);
     const feed = new OutputFeed(outputSource(target, asking.signal), {
-      isWords: readable,
+      isReadable: readable,
       onChange: change => show(change),
     });
     const place = new ScrollPlace(box, lines, () => feed.isFollowing);

@@ -16,7 +16,7 @@ interface DecideProps {
 
 /** Feedback in the reviewer's place. */
 export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
-  const [words, setWords, forget] = useDraft(
+  const [text, setText, forget] = useDraft(
     `${isApproval ? 'approve' : 'send_back'}:${review.coderId}`,
     isApproval ? 'Approved.' : '',
   );
@@ -24,8 +24,8 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
   const along = useSendAlong(review.coderId, review.reviewerId);
   const isAlong = !isApproval && along.isAlong;
   const decide = async () => {
-    const input = { run: review.coderId, action: 'feedback', feedback: words, feedback_type: type } as const;
-    await (isAlong ? along.send(words.trim()) : call('steer_review', input));
+    const input = { run: review.coderId, action: 'feedback', feedback: text, feedback_type: type } as const;
+    await (isAlong ? along.send(text.trim()) : call('steer_review', input));
     forget();
     toast(
       isApproval ? 'Approved. The coder continues.' : 'Sent back. The coder continues with your feedback.',
@@ -39,8 +39,8 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
       effect={`Closes round ${review.iteration} with your decision. Its reviewer is stopped, and ${who} continues with ${isApproval ? 'your approval' : 'your feedback'} in its next turn.`}
       command={
         isAlong
-          ? commentCommand(review.coderId, along.comments, words)
-          : `squad review ${shellWord(review.coderId)} --type ${type} --feedback ${shellWord(words)}`
+          ? commentCommand(review.coderId, along.comments, text)
+          : `squad review ${shellWord(review.coderId)} --type ${type} --feedback ${shellWord(text)}`
       }
       yes={isApproval ? 'Approve' : 'Send back'}
       tone="main"
@@ -52,9 +52,9 @@ export function Decide({ review, isApproval, onDone, onClose }: DecideProps) {
         {isApproval ? 'Comment' : 'Requested changes'}
         <textarea
           required={!isAlong}
-          value={words}
+          value={text}
           rows={4}
-          onInput={event => setWords(event.currentTarget.value)}
+          onInput={event => setText(event.currentTarget.value)}
         />
       </label>
       {!isApproval && <SendAlong along={along} />}

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HubSettings } from '../../../src/schema/config.ts';
 import { describeSetting, formatValue } from './setting-text.ts';
 
-describe('settingWords', () => {
+describe('describeSetting', () => {
   it.each(Object.keys(HubSettings.shape))('says what %s does', key => {
     expect(describeSetting(key)).toMatch(/^[A-Z].+\.$/);
   });

@@ -8,11 +8,11 @@ import { Confirm } from '../../ui/dialog.tsx';
 import { toast } from '../../ui/toast.tsx';
 import type { BacklogItem } from './task-text.ts';
 
-/** The file as this page shows it: it is changed only while it still is that. */
+/** The file as this page shows it. An edit is refused if the file has changed since. */
 export interface ShownFile {
   workspace: string;
   revision: string;
-  /** Shows what it is now. */
+  /** Loads the current file. */
   reload(): void;
 }
 

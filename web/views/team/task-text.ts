@@ -2,7 +2,7 @@ import type { Output } from '../../../src/operations/operations.ts';
 
 export type BacklogItem = Output<'list_backlog'>['groups'][number]['items'][number];
 
-/** What a run for an item is told to do: its words, and where they come from. */
+/** The task of a run for a backlog item: its text, and the file it comes from. */
 export function taskText({ title, issue, notes }: BacklogItem): string {
   return [
     issue === null ? title : `${title} (${issue})`,

@@ -90,13 +90,13 @@ interface WordsAnswerProps {
 }
 
 function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
-  const [words, setWords, forget] = useDraft(`answer:${asking.id}`);
+  const [text, setText, forget] = useDraft(`answer:${asking.id}`);
   return (
     <form
       class="answer-words"
       onSubmit={async event => {
         event.preventDefault();
-        if (words.trim() !== '' && (await send(words.trim()))) forget();
+        if (text.trim() !== '' && (await send(text.trim()))) forget();
       }}
     >
       <input
@@ -104,8 +104,8 @@ function WordsAnswer({ asking, why, send }: WordsAnswerProps) {
         placeholder="answer"
         aria-label={`Answer: ${visibleText(asking.question)}`}
         autocomplete="off"
-        value={words}
-        onInput={event => setWords(event.currentTarget.value)}
+        value={text}
+        onInput={event => setText(event.currentTarget.value)}
       />
       <button type="submit" class="button" title={why ?? undefined} aria-disabled={why !== null || undefined}>
         send

@@ -1,7 +1,7 @@
 import type { Need, RunCard } from '../../../../src/schema/run-card.ts';
 import { NEEDS, statusStyle } from '../../../ui/status-style.ts';
 
-/** By need, the newest first within; ids decide between equals, so that the order is always the same. */
+/** Sorts by need, then newest first, then by id, so that the order is always the same. */
 export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], most: number): string[] {
   return cards
     .filter(card => isWanted(card, needs))
@@ -10,7 +10,7 @@ export function boardOrder(cards: readonly RunCard[], needs: readonly Need[], mo
     .map(({ id }) => id);
 }
 
-/** Whoever asks for failures wants the old ones too, which nobody has to look at any more. */
+/** The filter `failed` includes old failures, which have the need `done`. */
 function isWanted({ need, status }: RunCard, needs: readonly Need[]): boolean {
   if (needs.length === 0 || needs.includes(need)) return true;
   return needs.includes('failed') && need === 'done' && statusStyle(status).tone === 'bad';
@@ -18,7 +18,7 @@ function isWanted({ need, status }: RunCard, needs: readonly Need[]): boolean {
 
 const rank = ({ need }: RunCard): number => NEEDS.indexOf(need);
 
-/** How many rows are new, gone or elsewhere, seen from what is shown. */
+/** Number of rows that were added, removed or moved, compared with the shown rows. */
 export function movesBetween(shown: readonly string[], wanted: readonly string[]): number {
   const before = new Set(shown);
   const after = new Set(wanted);
@@ -28,7 +28,7 @@ export function movesBetween(shown: readonly string[], wanted: readonly string[]
   return added + gone + kept.length - longestInOrder(kept.map(id => shown.indexOf(id)));
 }
 
-/** Of the rows that stay, the most that keep their order among themselves: the others are those that move. */
+/** Length of the longest increasing subsequence: these rows keep their order, the others move. */
 function longestInOrder(places: readonly number[]): number {
   const ends: number[] = [];
   for (const place of places) {
@@ -38,12 +38,12 @@ function longestInOrder(places: readonly number[]): number {
   return ends.length;
 }
 
-export const needsOf = (text: string | null): Need[] => wordsOf(text).filter(isNeed);
+export const needsOf = (text: string | null): Need[] => splitList(text).filter(isNeed);
 
-/** Words in the place of needs that are none. */
-export const unknownNeeds = (text: string | null): string[] => wordsOf(text).filter(word => !isNeed(word));
+/** Values of the filter that are not a need. */
+export const unknownNeeds = (text: string | null): string[] => splitList(text).filter(word => !isNeed(word));
 
-const wordsOf = (text: string | null): string[] =>
+const splitList = (text: string | null): string[] =>
   (text ?? '')
     .split(',')
     .map(word => word.trim())

@@ -25,11 +25,11 @@ import { rowKeys } from './row-keys.ts';
 import { RunRow } from './run-row.tsx';
 import { type BoardFilter, useBoard } from './use-board.ts';
 
-/** The keys that do something with what is in the list now. */
+/** The keys that apply to the runs in the list. */
 function FooterKeys({ ids }: { ids: readonly string[] }) {
   const asked = useMemo(
     () => ({
-      inWords: computed(() => ids.some(id => card(id).value?.asking != null)),
+      toAnswer: computed(() => ids.some(id => card(id).value?.asking != null)),
       toAllow: computed(() => ids.some(isAllowedHere)),
     }),
     [ids],
@@ -42,7 +42,7 @@ function FooterKeys({ ids }: { ids: readonly string[] }) {
           <kbd>y</kbd>/<kbd>n</kbd> allow, deny ·{' '}
         </>
       )}
-      {asked.inWords.value && (
+      {asked.toAnswer.value && (
         <>
           <kbd>a</kbd> answer ·{' '}
         </>
@@ -52,7 +52,7 @@ function FooterKeys({ ids }: { ids: readonly string[] }) {
   );
 }
 
-/** In its row, not only where all of it can be read. */
+/** True if the row itself has an allow button: the whole request fits into the row. */
 function isAllowedHere(id: string): boolean {
   const asking = card(id).value?.asking;
   return asking != null && asking.kind !== 'question' && fitsOnOneLine(asking);
@@ -107,7 +107,7 @@ function SquadPicker({ ids }: { ids: readonly string[] }) {
   );
 }
 
-/** Who comes back from a run, and has the focus nowhere, is at its row again. */
+/** Focuses the row of the run that the user comes back from, unless something else has the focus. */
 function useReturn(list: RefObject<HTMLElement | null>, isFilled: boolean): void {
   useEffect(() => {
     const id = lastRun.peek();
@@ -118,7 +118,7 @@ function useReturn(list: RefObject<HTMLElement | null>, isFilled: boolean): void
   }, [isFilled]);
 }
 
-/** Who needs somebody, first; then who failed, who is at work, who waits and who is done. */
+/** Runs in this order: needs you, failed, running, queued, done. */
 export function RunsPage() {
   const { route, url } = useLocation();
   useEffect(() => {

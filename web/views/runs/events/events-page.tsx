@@ -61,7 +61,7 @@ export function EventRow({ event, onRun }: { event: Event; onRun(run: string): v
 }
 
 const AT_ONCE = 200;
-/** What the page keeps; older ones are asked for again by going back to the top. */
+/** Events kept in memory. Going back to the top loads older ones again. */
 const MAX_SHOWN = 5_000;
 
 /** `/events`: everything that happened, newest first, as it happens. */

@@ -17,13 +17,13 @@ interface ActionDialogProps {
   onClose(): void;
 }
 
-/** A coder's review is decided for the coder, whoever's page it is done at. */
+/** A review decision applies to the coder, also when it is made on the reviewer's page. */
 export type ActedOn = Pick<ShownRun['run'], 'id' | 'reviewOf'> & { reviewerId?: string | null };
 
-/** Says what would happen and the command for it, then does it. */
+/** Shows the effect of an action and its command, and runs the action when the user confirms. */
 export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
   const { route } = useLocation();
-  const [words, setWords, forget] = useDraft(`${action.action}:${run.id}`);
+  const [text, setText, forget] = useDraft(`${action.action}:${run.id}`);
   const along = useSendAlong(run.reviewOf ?? run.id, run.reviewOf ? run.id : (run.reviewerId ?? null));
   const isAlong = action.action === 'send_back' && along.isAlong;
   const form = FORMS[action.action];
@@ -45,16 +45,16 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
       effect={action.effect}
       command={
         isAlong
-          ? commentCommand(run.reviewOf ?? run.id, along.comments, words)
-          : withWords(action.command, words)
+          ? commentCommand(run.reviewOf ?? run.id, along.comments, text)
+          : fillInText(action.command, text)
       }
       yes={form.yes}
       tone={form.isHarmless ? 'main' : 'danger'}
       onClose={onClose}
       onYes={async () => {
         await (isAlong
-          ? notifyResult(along.send(words.trim()), () => 'Sent back with your comments.')
-          : form.carryOut({ run, words: words.trim(), route }));
+          ? notifyResult(along.send(text.trim()), () => 'Sent back with your comments.')
+          : form.carryOut({ run, text: text.trim(), route }));
         forget();
       }}
     >
@@ -65,8 +65,8 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
           <textarea
             autofocus
             required={!form.isOptional && !isAlong}
-            value={words}
-            onInput={event => setWords(event.currentTarget.value)}
+            value={text}
+            onInput={event => setText(event.currentTarget.value)}
           />
         </label>
       )}
@@ -77,11 +77,11 @@ export function ActionDialog({ run, action, onClose }: ActionDialogProps) {
 
 interface Form {
   yes: string;
-  /** What the words are for. */
+  /** Label of the text field; without it there is no field. */
   asks?: string;
   isOptional?: true;
   isHarmless?: true;
-  carryOut(given: { run: ActedOn; words: string; route(url: string): void }): Promise<void>;
+  carryOut(given: { run: ActedOn; text: string; route(url: string): void }): Promise<void>;
 }
 
 const steer = (run: string, action: 'cancel' | 'abandon', said: string) =>
@@ -92,7 +92,7 @@ const feedback = (run: string, feedback_type: 'approved' | 'needs_work', feedbac
     feedback_type === 'approved' ? 'Approved.' : 'Sent back with your feedback.',
   );
 
-/** Those without one are for a terminal. */
+/** Actions without a form run only in a terminal. */
 const FORMS: Partial<Record<RunActionName, Form>> = {
   cancel: {
     yes: 'Cancel the run',
@@ -114,8 +114,8 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     yes: 'Send',
     asks: 'Message',
     isHarmless: true,
-    carryOut: ({ run, words, route }) =>
-      notifyResult(call('reply_to_run', { run: run.id, text: words }), ({ runIds, warnings }) => {
+    carryOut: ({ run, text, route }) =>
+      notifyResult(call('reply_to_run', { run: run.id, text }), ({ runIds, warnings }) => {
         if (runIds[0]) route(`/r/${runIds[0]}`);
         return ['The run continues.', ...warnings].join(' ');
       }),
@@ -125,13 +125,13 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
     asks: 'Comment (optional)',
     isOptional: true,
     isHarmless: true,
-    carryOut: ({ run, words }) => feedback(run.id, 'approved', words || 'Approved.'),
+    carryOut: ({ run, text }) => feedback(run.id, 'approved', text || 'Approved.'),
   },
   send_back: {
     yes: 'Send back',
     asks: 'Requested changes',
     isHarmless: true,
-    carryOut: ({ run, words }) => feedback(run.id, 'needs_work', words),
+    carryOut: ({ run, text }) => feedback(run.id, 'needs_work', text),
   },
   cancel_review: {
     yes: 'End the review',
@@ -164,8 +164,8 @@ const FORMS: Partial<Record<RunActionName, Form>> = {
   },
 };
 
-/** The command as it would be for these words, so that it can be copied. */
-function withWords(command: string, words: string): string {
-  if (words.trim() === '') return command;
-  return command.replace('"…"', () => shellWord(words.trim()));
+/** The command with the typed text in it, to copy. */
+function fillInText(command: string, text: string): string {
+  if (text.trim() === '') return command;
+  return command.replace('"…"', () => shellWord(text.trim()));
 }

@@ -1,6 +1,6 @@
 import type { Event } from '../../../../src/schema/event.ts';
 
-/** As many as the page holds of what comes in. */
+/** Maximum number of events kept in memory. */
 export const MAX_HELD = 5_000;
 
 /** Events of a run without a gap, oldest first. */
@@ -33,8 +33,8 @@ export const withOlder = (log: EventLog, page: EventPage): EventLog => ({
 });
 
 /**
- * The newest page, asked for anew. Up to the seam nothing was missed; when the page does not reach back to it, what is before
- * the page is forgotten, to be asked for again, instead of being shown next to what came much later.
+ * Adds the newest page of events after a reload. No event before the seam was missed. If the page does not reach back to the
+ * seam, older events are dropped and loaded again on demand, so that the list has no gap.
  */
 export function withNewest(log: EventLog, page: EventPage, seam: number | null): EventLog {
   const oldest = page.events.at(-1)?.seq ?? 0;

@@ -23,7 +23,7 @@ const ACTION_KEYS: Record<RunActionName, string> = {
   remove_worktree: 'D',
 };
 
-/** What goes on with the work first, what only looks at it next, what ends it last: always in the same place. */
+/** A fixed order: actions that continue the work, then those that only show it, then those that end it. */
 const ORDER: readonly RunActionName[] = [
   ...(['answer', 'approve', 'send_back', 'cancel_review', 'reply', 'retry', 'integrate', 'comment'] as const),
   ...(['attach', 'export', 'remove_worktree', 'cancel', 'abandon'] as const),

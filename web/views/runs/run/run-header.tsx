@@ -15,10 +15,10 @@ import { RunLink } from './run-link.tsx';
 import { runTitle } from './run-title.ts';
 import type { ShownRun } from './shown-run.ts';
 
-/** More would push down what the page is about. */
+/** More would push the content of the page down. */
 const SHOWN = 3;
 
-/** Those it started, as they are now. */
+/** The runs that this run started, with their current state. */
 function RunChildren({ id, squadId }: { id: string; squadId: string }) {
   const [isOpen, setOpen] = useState(false);
   const isChild = (run: RunCard) => run.parentId === id || run.reviewOf === id;

@@ -52,7 +52,7 @@ export function RunPage() {
 interface ShownProps {
   data: ShownRun;
   tab: TabName;
-  /** It was removed while it was looked at: there is nothing left to look into, and nothing that can be done. */
+  /** The run was removed while this page was open: it has no tabs and no actions. */
   isGone: boolean;
 }
 
@@ -69,7 +69,7 @@ function Shown({ data, tab, isGone }: ShownProps) {
   useEffect(() => {
     lastRun.value = id;
   }, [id]);
-  // A question's choices have the numbers while it waits.
+  // While a question is open, number keys select its choices.
   const isAsked = inbox.value.some(({ runId }) => runId === id);
   useKeys([
     { key: ']', what: 'Next view of this run', run: () => step(1) },
@@ -117,14 +117,14 @@ function has({ run, review }: ShownRun, tab: TabName): boolean {
   return tab !== 'review' || review !== null || run.type !== null;
 }
 
-/** What it does from second to second is told by the events; the rest changes with these. */
+/** True if the run must be loaded again. Activity alone does not count: the Activity tab gets it from events. */
 function concerns({ events, runs }: Changes, given: string, lineage: string | null): boolean {
   return (
     events.some(({ runId, body }) => runId?.startsWith(given) && body.type !== 'run.activity') ||
-    // Which ones it was is not told.
+    // The event does not name the pruned runs.
     events.some(({ body }) => body.type === 'runs.pruned') ||
     runs.some(run => run.id.startsWith(given) && run.status !== 'running') ||
-    // One that takes it up again is told of with its own state.
+    // A retry or reply of this run changes this page too.
     runs.some(run => run.lineageId === lineage && run.reviewOf === null && run.activity === null)
   );
 }

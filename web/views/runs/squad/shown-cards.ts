@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import { card } from '../../../state/live.ts';
 
-/** The cards of these runs as they are now. Words of an agent at work are not shown here, and draw nothing anew. */
+/** The current cards of these runs. Changes of a running agent's last output cause no redraw, because it is not shown here. */
 export function useShownCards(runs: readonly RunCard[]): readonly RunCard[] {
   const shown = useMemo(() => {
     let last: readonly RunCard[] = [];

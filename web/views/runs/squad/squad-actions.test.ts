@@ -5,7 +5,7 @@ import { squadActions } from './squad-actions.ts';
 const of = (...cards: RunCard[]) => squadActions('squad_a', cards);
 
 describe('squadActions', () => {
-  it('cancels who is at work, children of other squads told with them', () => {
+  it('cancels the runs that have not ended, children in other squads included', () => {
     const { cancel } = of(
       card('running'),
       card('queued', { squadId: 'squad_b', roleId: 'tester' }),

@@ -5,7 +5,7 @@ import { boxOf, piecesOf, ticksOf, timeAt, wholeSpan, xOf, zoomed, zoomedAround 
 const SPAN = { from: 1_000, to: 11_000 };
 
 describe('wholeSpan', () => {
-  it('reaches from the first run to now while one is at work', () => {
+  it('reaches from the first run to now while one is running', () => {
     const span = wholeSpan(
       [
         { createdAt: 1_000, endedAt: 5_000 },
@@ -79,7 +79,7 @@ describe('piecesOf', () => {
     ]);
   });
 
-  it('lets the turn of a run at work grow up to now', () => {
+  it('lets the turn of a running run grow up to now', () => {
     const [, piece] = piecesOf(card(0, null), [turn(1, 100, null)], 900);
     expect(piece).toMatchObject({ kind: 'turn', to: 900, isOpen: true });
   });

@@ -35,7 +35,7 @@ describe('totalsOf', () => {
 });
 
 describe('ownOf', () => {
-  it('does not miss a report of a run that never began or is still at work', () => {
+  it('does not count a run that never started or is still running as unreported', () => {
     expect(ownOf({ usage: null, startedAt: null, endedAt: 1 }).unreported).toBe(0);
     expect(ownOf({ usage: null, startedAt: 1, endedAt: null }).unreported).toBe(0);
   });
