@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import type { AgentRequest } from '../support/as-agent.ts';
 import { TestSquad } from '../support/squad.ts';
 
-const GUIDES = join(import.meta.dirname, '..', '..', 'docs', 'guides', 'recipes');
+const GUIDES = join(import.meta.dirname, '..', '..', 'docs', 'guides', 'gateway', 'recipes');
 const AS_AGENT = join(import.meta.dirname, '..', 'support', 'as-agent.ts');
 
 /** What `npx -y PACKAGE` starts in a test: the same package as it is installed here. */
