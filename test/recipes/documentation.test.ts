@@ -37,7 +37,7 @@ it.each(['architect', 'coder', 'reviewer'])(
 
 it('the file the guide asks for is written where the guide says', { tags: ['B12'] }, async () => {
   const guide = readFileSync(
-    join(import.meta.dirname, '..', '..', 'docs', 'guides', 'recipes', 'documentation.md'),
+    join(import.meta.dirname, '..', '..', 'docs', 'guides', 'gateway', 'recipes', 'documentation.md'),
     'utf8',
   );
   const [, path] = /^squad run architect ".* in (\S+\.md) with docs__write_file/m.exec(guide)!;
