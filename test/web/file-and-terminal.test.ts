@@ -113,7 +113,7 @@ test('without a screen there is the command to copy, and why', async () => {
   const page = await pages.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
-  await dialog.getByText(/has no screen \(neither DISPLAY nor WAYLAND_DISPLAY\)/).waitFor();
+  await dialog.getByText(/has no screen \(neither DISPLAY nor WAYLAND_DISPLAY is set\)/).waitFor();
   await dialog.getByText(`squad attach ${run}`, { exact: true }).waitFor();
   expect(await dialog.getByRole('button', { name: 'Open terminal' }).count()).toBe(0);
   await askHub(squad, 'cancel_run', { spawn_id: run });
