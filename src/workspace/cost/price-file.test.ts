@@ -23,5 +23,5 @@ test("the user's own prices override the shipped ones as soon as the file exists
   utimesSync(file, 1, 1);
   expect(prices()).toEqual(SHIPPED_PRICES);
   expect(prices()).toEqual(SHIPPED_PRICES);
-  expect(warnings).toEqual([expect.stringContaining('prices.json cannot be used')]);
+  expect(warnings).toEqual([expect.stringContaining('prices.json is invalid')]);
 });

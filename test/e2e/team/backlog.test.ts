@@ -30,7 +30,7 @@ test('what cannot be is refused, and the file is as it was', async () => {
   for (const [args, code, words] of [
     [['done', '9'], 2, 'has no item 9'],
     [['done', 'two'], 2, 'whole number'],
-    [['move', '1'], 2, 'one place'],
+    [['move', '1'], 2, 'Expected one of --before M'],
     [['move', '1', '--up'], 2, 'first'],
     [['add', 'a', '--owner', 'a b'], 2, 'owner'],
     [['add', ' '], 2, 'one line'],
