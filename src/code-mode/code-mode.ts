@@ -14,7 +14,7 @@ export interface CodeTool {
 /** How a program ended. Errors in the program are results too, so that the model can fix it. */
 export interface CodeResult {
   ok: boolean;
-  /** What the program printed, cut to the limit. */
+  /** Output of the program, cut to the limit. */
   output: string;
   /** JSON; null if nothing was returned. */
   returned: string | null;

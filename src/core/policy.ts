@@ -31,7 +31,7 @@ export interface RunIdentity {
   worktree: Worktree | null;
   /** The only tools it may use; null: all tools of its engine. */
   tools: readonly string[] | null;
-  /** What it may use of other servers; absent: nothing. */
+  /** Tools of other servers that it may use; absent: none. */
   grants?: { servers: readonly ServerGrant[]; workspaceRoot: string };
 }
 
@@ -145,7 +145,7 @@ function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: 
   return isItsOwn ? ALLOWED : { allowed: false, reason: 'not_its_own' };
 }
 
-/** What is not approved is hidden from the user's own programs too. */
+/** Tools that are not approved are hidden from the user's own programs too. */
 function mayUse(subject: Holder, thing: Thing): UseDecision {
   if (subject.kind === 'user') return thing.isApproved ? ALLOWED : { allowed: false, reason: 'not_approved' };
   if (!subject.isLive) return { allowed: false, reason: 'ended' };

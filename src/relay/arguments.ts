@@ -56,7 +56,7 @@ function serveFlags(args: string[]): Flags {
   };
 }
 
-/** What was given for each flag; a text: what is wrong with it; null: help was asked for. */
+/** Value of each flag; a text: the error; null: help was requested. */
 function valuesIn(
   args: string[],
   needs: Readonly<Record<string, string>>,

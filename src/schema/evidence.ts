@@ -11,7 +11,7 @@ export const MAX_COMMITS_NAMED = 5;
 export const CommitMade = z.object({ id: z.string(), subject: z.string() });
 export type CommitMade = z.infer<typeof CommitMade>;
 
-/** What Squad observed of a run. Null where it could not observe; `note` says why. */
+/** Squad's own observations of a run. Null where it could not observe; `note` says why. */
 export const Evidence = z.object({
   exitCode: z.number().nullable(),
   durationMs: z.number().nullable(),

@@ -51,7 +51,7 @@ export const InboxItem = z.object({
   /** The MCP server or the engine's tool that asks; null if it is the agent itself. */
   source: z.string().nullable(),
   question: z.string(),
-  /** What to know before answering, for example the command to approve. */
+  /** Background for the answer, for example the command to approve. */
   details: z.string().nullable(),
   /** Empty: free text. */
   choices: z.array(z.string()),

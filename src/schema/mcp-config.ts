@@ -142,7 +142,7 @@ export type McpConfig = z.infer<typeof McpConfig> & {
 
 export interface DisabledServer {
   type: 'stdio' | 'http' | 'sse';
-  /** What is wrong, as a clause. */
+  /** The error, as a clause. */
   fault: string;
 }
 

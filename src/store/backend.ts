@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { SquadError } from '../schema/error.ts';
 import type { NewEventRow, Tables } from './tables.ts';
 
-/** What Kysely cannot express. Everything else uses `db`. */
+/** SQL that Kysely cannot express. Everything else uses `db`. */
 export interface Backend {
   db: Kysely<Tables>;
   /** Appends inside the open transaction. The returned numbers are valid only after it has committed. */

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync
 import { dirname } from 'node:path';
 import { z } from 'zod';
 
-/** What the database must contain. Stored outside the database, with the run folders. */
+/** Newest commit that the database must contain. Stored outside the database, with the run folders. */
 const Mark = z.object({
   /** Number and time of the last committed event. */
   seq: z.number(),

@@ -11,7 +11,7 @@ import type { Tables } from './tables.ts';
 
 type Trx = Transaction<Tables>;
 
-/** What was wrong with the database, and what was restored. */
+/** The fault of the database, and the runs that were restored. */
 export type Restored = Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>;
 
 interface Found extends Pick<Restored, 'why' | 'kept'> {

@@ -6,7 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { RunId } from '../schema/ids.ts';
 import { HttpProblem } from './http-problem.ts';
 
-/** What a ticket allows. Only the user gets tickets, so a request with one acts as the user, for this purpose only. */
+/** Purpose of a ticket. Only the user gets tickets, so a request with one acts as the user, for this purpose only. */
 export type Errand =
   | { purpose: 'live'; session: string | null }
   | { purpose: 'download'; runId: RunId; turn: number; stream: OutputStream }

@@ -51,7 +51,7 @@ const BYTES = 256 * 1024;
 
 type OutputOf = { run: string; turn?: number | undefined; stream?: 'stdout' | 'stderr' | undefined };
 
-/** What a saved run answers. Undefined: that is not in the file. */
+/** Answer from a saved run. Undefined: that is not in the file. */
 export function answersOf(saved: SavedRun): (name: string, input: object) => unknown {
   const read = new Map<SavedRun['outputs'][number], SavedOutput>();
   const shown = saved.answers.find(({ name }) => name === 'show_run')?.answer as Output<'show_run'>;

@@ -6,7 +6,7 @@ const SAID_MS = 1_500;
 
 export interface CopyProps {
   text: string;
-  /** What is copied: `run id`, `command`. */
+  /** Name of the copied text: `run id`, `command`. */
   label: string;
   /** Shows the text in the button. */
   isShown?: boolean;

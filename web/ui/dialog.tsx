@@ -35,7 +35,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 export interface ConfirmProps {
   title: string;
-  /** What the action will do. */
+  /** Effect of the action. */
   effect: string;
   /** The same in a terminal. */
   command: string | null;

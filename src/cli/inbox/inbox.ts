@@ -87,7 +87,7 @@ function askWarning(
   return hiddenWarningLines(all, 'This', context).map(line => `  ${line}`);
 }
 
-/** What happens if nobody answers in time. */
+/** Outcome if nobody answers in time. */
 const describeDefault = ({ default: usual }: ShownItem): string =>
   usual === null ? 'continue without an answer' : visibleLine(usual);
 

@@ -14,7 +14,7 @@ interface EndedRun {
 /** How to log in to each engine. */
 export type Logins = ReadonlyMap<string, string>;
 
-/** What to do about a failed run, in a sentence; null if only its log can help. */
+/** Next step after a failed run, in a sentence; null if only its log can help. */
 export function nextStep({ id, engine, error }: EndedRun, logins: Logins): string | null {
   switch (error?.code) {
     case 'ENGINE_NOT_LOGGED_IN':

@@ -114,7 +114,7 @@ const whereChangesAre = ({ label, branch, evidence }: RunView): string =>
     ? `The changes of ${label} are in the work tree of branch ${branch?.name}, not on the branch yet.`
     : `The changes of ${label} are on branch ${branch?.name}.`;
 
-/** What to do about failures, each kind once. */
+/** Next steps after failures, each kind once. */
 function nextSteps(runs: RunView[], columns: number, logins: Logins): string[] {
   const failed = runs.filter(run => isFailure(run.status) || isAtReviewLimit(run));
   const kinds = Map.groupBy(failed, ({ engine, error }) => `${error?.code} ${engine}`);

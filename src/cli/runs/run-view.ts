@@ -18,7 +18,7 @@ export interface RunView {
   status: RunStatus;
   startedAt: number | null;
   endedAt: number | null;
-  /** What the agent did last. */
+  /** Last action of the agent. */
   activity: string;
   exitCode: number | null;
   error: RunError | null;

@@ -20,7 +20,7 @@ import { printJson } from '../terminal/json.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
-/** What a configuration of MCP servers would do once trusted; nothing for other files. */
+/** Effects of a configuration of MCP servers once it is trusted; empty for other files. */
 function serverSummaryLines(file: string, content: string, context: CliContext): string[] {
   if (basename(file) !== basename(MCP_CONFIG_NAME)) return [];
   const { config } = checkMcpConfig(content.replace(/^\ufeff/, ''));

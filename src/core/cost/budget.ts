@@ -75,7 +75,7 @@ const dollars = (amount: number): string => `$${amount < 0.01 ? amount.toFixed(4
 
 export interface RemainingBudgetPorts {
   store: Pick<Store, 'run' | 'runs'>;
-  /** What a run has spent so far, as far as known. */
+  /** Known cost of a run so far. */
   spentBy(run: Run): number;
 }
 

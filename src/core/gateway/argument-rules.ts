@@ -75,7 +75,7 @@ function counter(): (depth: number) => void {
   };
 }
 
-/** What relative paths refer to: those in a rule, and those in a call. */
+/** Folders that relative paths refer to: one for paths in a rule, one for paths in a call. */
 export interface Origins {
   workspaceRoot: string;
   /** The server's working directory. Null: unknown. */

@@ -29,7 +29,7 @@ interface NameRule {
   except: ReadonlySet<string>;
 }
 
-/** What one role may use of one server. */
+/** Tools, prompts and resources of one server that one role may use. */
 export interface ServerGrant {
   server: string;
   tools: NameRule;

@@ -25,7 +25,7 @@ export interface Integrated {
   merged: { runId: RunId; branch: string; commit: string }[];
   /** Of the work trees that were to be removed. */
   removed: { runId: RunId; path: string; kept: string | null }[];
-  /** What the user should look at afterwards. */
+  /** Warnings that the user should read afterwards. */
   notes: string[];
 }
 

@@ -262,7 +262,7 @@ export interface GatewayView {
     params: Record<string, unknown>,
     request: ForwardedRequest,
   ): Promise<Record<string, unknown> | null>;
-  /** What the agent has to know before it begins: unavailable servers and the alternatives of its role. Null: all servers are available. */
+  /** Notice for the agent before it begins: unavailable servers and the alternatives of its role. Null: all servers are available. */
   notice(): string | null;
 }
 

@@ -117,6 +117,6 @@ export interface RunSource {
   list(): Promise<{ runId: RunId; changedAt: number }[]>;
   /** Null: there is none, or it cannot be read. */
   record(id: RunId): Promise<RunRecord | null>;
-  /** What can be restored without a record. Null: the run was never started, so nobody expects a result. */
+  /** The part of a run that can be restored without a record. Null: the run was never started, so nobody expects a result. */
   unrecorded(id: RunId, changedAt: number): Promise<RunRecord | null>;
 }

@@ -58,7 +58,7 @@ export interface WorktreeState {
   error: string | null;
 }
 
-/** What is left of a work tree that may be gone. */
+/** Remains of a work tree that may be gone. */
 export interface WorktreeRemains {
   /** Its folder is complete. */
   isThere: boolean;

@@ -16,7 +16,7 @@ import { ActivityPace, EngineReport } from './engine-report.ts';
 /** Maximum of setTimeout; longer deadlines are reached in steps. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** What a turn starts with, kept in memory so that the start reads no files. */
+/** Input of a turn, kept in memory so that the start reads no files. */
 export interface RunMaterial {
   prompt: string;
   promptFile: string;

@@ -12,7 +12,7 @@ import type { RunRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
 
-/** What the caller set, as far as the run's row does not have it. The rest is absent, so that a retry takes it from the role again. */
+/** Options that the caller set and that the run's row does not have. The rest is absent, so that a retry takes it from the role again. */
 const SavedRequest = z.object({
   form: z.enum(['member', 'spawn']).optional(),
   engine: z.string().optional(),

@@ -51,7 +51,7 @@ export interface PlanContext {
   clock: Clock;
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   settings: HubSettings;
-  /** What the calling run may still spend on others; null: no budget limits it, or the user asks. */
+  /** Money that the calling run may still spend on others; null: no budget limits it, or the user asks. */
   remainingBudget: number | null;
 }
 

@@ -261,7 +261,7 @@ export class Runner {
     }
   }
 
-  /** What a run may still spend on runs that it starts; null: no budget limits it. */
+  /** Money that a run may still spend on runs that it starts; null: no budget limits it. */
   remainingBudget(id: RunId): Promise<number | null> {
     const spentBy = (run: Run) => (this.live.has(run.id) ? this.usageOf(run.id) : run.usage)?.costUsd ?? 0;
     return remainingBudget(id, { store: this.ports.store, spentBy });

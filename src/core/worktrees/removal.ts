@@ -4,7 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import type { Removal, WorktreeState } from '../ports/worktrees.ts';
 
-/** What pruning would do with a work tree, and why. */
+/** Decision of pruning about a work tree, with its reason. */
 interface WorktreeVerdict {
   prune: 'remove' | 'keep';
   why: string;

@@ -39,7 +39,7 @@ type Asked = Pick<RunOptions, 'permission' | 'tools' | 'approvals'>;
 const LOOKING = ['Read', 'Glob', 'Grep', 'LS'];
 /** With accepted edits these need no rule inside the folder. A rule would let them write anywhere. */
 const WRITING = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'];
-/** What `edit` allows in addition to reading, and writing in the folder. */
+/** Tools that `edit` allows in addition to reading, and writing in the folder. */
 const ACTING = ['Bash', 'WebFetch', 'WebSearch'];
 
 /** Asks the user for everything else, if the role wants that. Not visible to the model. */

@@ -10,7 +10,7 @@ import { stallOf } from './run-card.ts';
 import { RunResult, runResult } from './run-result.ts';
 import { pullRequestOf, ReviewOfRun, reviewOfRun, ShownPullRequest, ShownWork, workOf } from './run-work.ts';
 
-/** What a run was started with, as far as known. */
+/** Known settings that a run was started with. */
 export const RunSetting = z.object({
   /** The engine's program and the version it reported; null: unknown, or the engine has no program of its own. */
   program: z.string().nullable(),

@@ -120,7 +120,7 @@ export const CommonOptions = StatelessAgent.pick({
 
 type Asked = Partial<z.infer<typeof StatefulAgent>> & { prompt: string };
 
-/** What is left out comes from the role, then from the configuration. */
+/** Options that are left out come from the role, then from the configuration. */
 export function runRequest(asked: Asked): RunRequest {
   return {
     form: 'spawn',

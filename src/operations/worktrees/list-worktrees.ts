@@ -30,7 +30,7 @@ export const ListedWorktree = z.object({
   trouble: z.string().nullable(),
   /** Null unless asked for. */
   bytes: z.number().nullable(),
-  /** What pruning would do with it, and why. */
+  /** Decision of pruning about it, with its reason. */
   prune: z.enum(['remove', 'keep']),
   why: z.string(),
 });

@@ -17,7 +17,7 @@ interface LoggedRun {
   env: Record<string, string>;
   /** A new mark for the environment of everything it starts, so that a later hub can find it. */
   tag: string;
-  /** What it prints is appended here. */
+  /** File that its output is appended to. */
   logFile: string;
   limitMs: number;
   signal?: AbortSignal;

@@ -14,7 +14,7 @@ const FIRST_POLL_MS = 5;
 const LAST_POLL_MS = 100;
 /** How long helpers of an ended agent may need to end by themselves. */
 const SETTLE_MS = 50;
-/** What the wrapper may need to write its record once its agent is dead. */
+/** Time that the wrapper may need to write its record once its agent is dead. */
 const RECORD_MS = 2000;
 /** A process that outlives KILL this long cannot be ended by us: stuck in the kernel, or another user's. */
 const GIVE_UP_MS = 10_000;
@@ -40,9 +40,9 @@ export async function killTree(
 }
 
 export interface Swept {
-  /** What the turn left behind and is no more. */
+  /** Processes that the turn left behind and that were ended. */
   ended: Leftover[];
-  /** What could not be ended, normally nothing. */
+  /** Processes that could not be ended, normally none. */
   survivors: Leftover[];
 }
 

@@ -33,7 +33,7 @@ export const SERVICE_VARIABLE = 'SQUAD_UPSTREAM';
 /** The run that a server is for alone. It ends with that run, but is no part of a turn: it has no mark of one. */
 export const SERVER_OF_VARIABLE = 'SQUAD_SERVER_OF';
 
-/** What a process shows by its environment. A run's mark counts more than a service's. */
+/** Mark in the environment of a process. A run's mark counts more than a service's. */
 export function tagOf(variable: (name: string) => string | null): Tag | null {
   const runId = variable(RUN_VARIABLE);
   if (runId) return { runId, turn: variable(TURN_VARIABLE) };

@@ -8,9 +8,9 @@ import { createPsSource } from './ps-source.ts';
 export interface Snapshot {
   get(pid: number): ProcessInfo | undefined;
   children(pid: number): readonly ProcessInfo[];
-  /** Those in the process group, or the session, that `pid` leads or led. */
+  /** Processes in the process group, or the session, that `pid` leads or led. */
   group(pid: number): readonly ProcessInfo[];
-  /** Those that show the mark of the turn, or of the service. */
+  /** Processes that show the mark of the turn, or of the service. */
   tagged(mark: Mark): ProcessInfo[];
   /** Every service of which something is left. */
   services(): string[];

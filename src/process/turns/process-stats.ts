@@ -11,7 +11,7 @@ export interface ProcessStats {
   processes: number;
 }
 
-/** What the agent and everything it started do just now. The wrapper and its watchdog do nothing but wait, and are left out. */
+/** CPU time and I/O of the agent and everything it started. The wrapper and its watchdog do nothing but wait, and are left out. */
 export async function readProcessStats(table: ProcessTable, tree: TurnTree): Promise<ProcessStats> {
   const { wrapper, others } = await tree.members();
   const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readRegular, withRegular } from '../output/regular-file.ts';
 import { wrapperName } from './wrapper.ts';
 
-/** What the wrapper left: its status and when. */
+/** Record that the wrapper left: exit status and time. */
 interface ExitRecord {
   status: number;
   at: number;

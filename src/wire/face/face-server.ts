@@ -28,7 +28,7 @@ import {
 } from './protocol-errors.ts';
 import { readableResult, renderedResult, toolsOfEra } from './tool-result.ts';
 
-/** What a face offers, as sent to the client in the handshake. */
+/** Capabilities of a face, as sent to the client in the handshake. */
 function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
   const { tools, resources, prompts } = face;
   return {
@@ -180,7 +180,7 @@ type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 export class FaceServer extends Server {
   readonly face: Face;
   readonly era: Era;
-  /** What a legacy client asked to hear about; modern clients ask the serving entry itself. */
+  /** Notifications that a legacy client subscribed to; modern clients ask the serving entry itself. */
   readonly watched = new Set<string>();
   readonly audience: Audience = audienceOf(this);
   readonly #ends: Ends;
@@ -276,7 +276,7 @@ export class FaceServer extends Server {
     }
   }
 
-  /** What an earlier request said counts for nothing: capabilities belong to the request they came with. */
+  /** Capabilities of an earlier request do not count: they belong to the request they came with. */
   #acceptsTasks(ctx: ServerContext): boolean {
     if (this.era !== 'modern' || !this.face.tasks) return false;
     const envelope: Envelope = ctx.mcpReq.envelope ?? {};

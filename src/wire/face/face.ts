@@ -18,7 +18,7 @@ import type { TaskState } from './face-tasks.ts';
 /** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
 export type Era = 'legacy' | 'modern';
 
-/** Who is asking, in its own words: good for choosing a wait, never for permissions. */
+/** Name that the client gives itself: good for choosing a wait, never for permissions. */
 export interface Peer {
   era: Era;
   client: { name: string; version: string } | null;
@@ -159,7 +159,7 @@ export interface LogMessage {
   data: unknown;
 }
 
-/** Those at the other end of one connection, or of several. */
+/** Clients at the other end of one connection, or of several. */
 export interface Audience {
   notices: ChangeNotices;
   /**

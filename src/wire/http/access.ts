@@ -4,14 +4,14 @@ import type { Audience } from '../face/face.ts';
 import type { HttpCall } from './http-call.ts';
 import type { LegacySessions } from './legacy-sessions.ts';
 
-/** What one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
+/** Sessions and streams that one owner has open over HTTP. It ends as a whole and is never opened again; the owner may get a new one. */
 export interface Access {
   owner: string;
   /** Aborted when it is over, with the error to answer with. */
   cutOff: AbortSignal;
   /** Serves the owner's modern requests, so that they and the listening streams can be notified and ended together. */
   modern: McpHttpHandler;
-  /** Those of the owner's requests that are being answered past the SDK. */
+  /** Requests of the owner that are answered without the SDK. */
   calls: Set<HttpCall>;
 }
 

@@ -12,7 +12,7 @@ export interface Asked {
   res: ServerResponse;
   access: Access;
   body: unknown;
-  /** What it may see if it is a modern one. */
+  /** The face for a modern client. */
   modernFace(): Face;
 }
 
@@ -23,7 +23,7 @@ export interface DirectHttpOptions {
   track(res: ServerResponse): void;
 }
 
-/** Who answers a request: a face, for somebody, until it is left. */
+/** A face in use for one request, until it is released. */
 interface Answerer {
   face: Face;
   peer: Peer;

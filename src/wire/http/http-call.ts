@@ -56,7 +56,7 @@ const KEEP_ALIVE_MS = 15_000;
 const WORKING = ': working\n\n';
 
 interface HttpAnswerOptions {
-  /** What the client can read. */
+  /** Formats that the client accepts. */
   json: boolean;
   stream: boolean;
   /** After this time without an answer the stream is opened, so that the client sees that we are working. */

@@ -51,7 +51,7 @@ export interface PlainRequest {
   /** Without what was meant for us alone. */
   params: Record<string, unknown>;
   progressToken: ProgressToken | undefined;
-  /** Who asks, where the request itself says so: in the modern era. */
+  /** The client, where the request itself names it: in the modern protocol. */
   peer: Peer | null;
 }
 

@@ -10,7 +10,7 @@ const CAPABILITIES_KEY = `${META}clientCapabilities`;
 const SERVER_KEY = `${META}serverInfo`;
 
 interface OwnMeta {
-  /** Who asks, in the modern era. */
+  /** The client, in the modern protocol. */
   envelope: Json | null;
   /** What the one behind this very request can be asked for. */
   capabilities: Json | undefined;

@@ -32,7 +32,7 @@ export interface UpstreamLink {
   close(): Promise<void>;
 }
 
-/** What the server says without being asked. */
+/** Notifications of the server. */
 export interface LinkEvents {
   onNotification(method: string, params: Json): void;
   /** If it rejects or is absent, the server gets the error that there is no such method. */

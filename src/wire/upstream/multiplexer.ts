@@ -131,7 +131,7 @@ class ServerRequests {
  */
 export class Multiplexer {
   readonly closed: Promise<UpstreamFault>;
-  /** What goes into `_meta` of every request, beside the progress token. */
+  /** Fields for `_meta` of every request, besides the progress token. */
   envelope: Json | null = null;
   readonly #events: LinkEvents;
   readonly #pending = new Map<number, Pending>();

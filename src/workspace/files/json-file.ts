@@ -18,7 +18,7 @@ type Path = (string | number)[];
 const MAX_PROBLEMS = 100;
 const first = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_PROBLEMS);
 
-/** What a schema finds wrong, each thing at its place and with the names that may have been meant. */
+/** Errors that a schema finds, each with its place and the names that may have been meant. */
 export function problemsOf(tree: Node, schema: z.ZodType, issues: readonly Issue[]): JsonProblem[] {
   return first(issues)
     .flatMap(issue => problemsOfIssue(tree, schema, [], issue))
@@ -38,7 +38,7 @@ export function offsetAt(tree: Node, path: Path, ofKey = false): number {
 export const keysAt = (schema: z.ZodType, path: Path): string[] =>
   Object.keys(shapeOf(unwrapped(schemaAt(schema, path))) ?? {});
 
-/** What a schema says about what lies at a path. */
+/** The description that a schema has for a path. */
 export const describedAt = (schema: z.ZodType, path: Path): string | undefined =>
   schemaAt(schema, path)?.description;
 

@@ -100,7 +100,7 @@ export async function untrustedMcpConfig(home: string, workspace: string): Promi
 
 const sentence = (message: string) => (/[.?!]$/.test(message) ? message : `${message}.`);
 
-/** What a configuration would do, for the person who decides whether to trust it. */
+/** Effects of a configuration, for the person who decides whether to trust it. */
 export interface McpSummary {
   /** Programs, each with its arguments. */
   starts: { server: string; command: string }[];

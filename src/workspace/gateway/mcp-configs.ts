@@ -21,7 +21,7 @@ import {
 
 interface Before {
   config: McpConfig | null;
-  /** What `config` was read from. */
+  /** Text that `config` was read from. */
   text: string | null;
 }
 

@@ -119,7 +119,7 @@ const firstLine = (message: string): string => message.split('\n')[0]!;
 const isObject = (value: unknown): value is Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What is missing here is reported by whoever needs it, in better words. */
+/** A missing value is reported by the code that needs it, which can say more. */
 const LenientFile = SubagentFile.extend({
   subagent: SubagentIdentity.optional(),
   defaults: SubagentDefaults.optional(),

@@ -161,7 +161,7 @@ export async function placeFile(
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** What is in a work tree's folder at a path, links not followed. */
+/** The file at a path in a work tree's folder; links are not followed. */
 export type FolderFile =
   | { kind: 'none' }
   | { kind: 'file' | 'link'; bytes: Buffer; isExecutable: boolean }

@@ -25,7 +25,7 @@ export async function moveBack(trash: string, path: string): Promise<string> {
 
 export const isTrash = (name: string): boolean => name.startsWith(TRASH);
 
-/** What cannot be deleted now stays for the next time. */
+/** Files that cannot be deleted now stay for the next time. */
 export async function deleteTrash(folder: string): Promise<void> {
   const names = (await readdir(folder).catch(() => [])).filter(isTrash);
   for (const name of names) await deleteTree(join(folder, name)).catch(() => {});

@@ -52,7 +52,7 @@ export function rowOf(file: DiffFile, name: string): number {
   return -1;
 }
 
-/** What of each hunk is within these rows. */
+/** The part of each hunk within these rows. */
 export function partsOf(
   { hunks }: DiffFile,
   shown: { from: number; until: number },

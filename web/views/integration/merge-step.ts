@@ -4,7 +4,7 @@ import { plural } from '../../ui/figures.ts';
 
 export interface MergeStep {
   label: string;
-  /** What the merge will do. */
+  /** Effect of the merge. */
   effect: string;
   /** Why it cannot be merged; null: it can. */
   why: string | null;

@@ -31,7 +31,7 @@ function useWrapped(): [isWrapped: boolean, turn: () => void] {
   return [isWrapped, turn];
 }
 
-/** What a run wrote, as it writes it. */
+/** Live output of a run. */
 export function OutputTab({ data }: { data: ShownRun }) {
   const { run } = data;
   const [streamGiven, setStream] = useParam('stream');

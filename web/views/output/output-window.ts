@@ -1,6 +1,6 @@
 import { type AnsiLine, AnsiParser } from '../../ui/ansi.ts';
 
-/** What the hub gives of an output at once. */
+/** One piece of an output, as the hub sends it. */
 export interface OutputPiece {
   text: string;
   offset: number;

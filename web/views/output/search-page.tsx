@@ -111,7 +111,7 @@ const REASONS = {
   enough: ' The search stopped at its maximum number of matches.',
 } as const;
 
-/** What was not looked at is not told as not found. */
+/** Says how far the search went, because "not found" is untrue for output that was not searched. */
 function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searched'>) {
   return (
     <>

@@ -32,7 +32,7 @@ export interface Client {
   entry(context: InstallContext): Entry;
   /** How to start the client in a script so that it may call the tools without asking. */
   headless?: string;
-  /** What the user does next. */
+  /** Next step for the user. */
   next(context: InstallContext): string;
 }
 

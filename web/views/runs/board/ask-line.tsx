@@ -49,7 +49,7 @@ interface AnswersProps {
   settled: string | null;
 }
 
-/** What cannot be read here whole is not answered here. */
+/** A question that does not fit on the line cannot be answered here. */
 function Answers({ asking, settled }: AnswersProps) {
   const { why, send } = useAnswering(asking.id, settled);
   const open = (

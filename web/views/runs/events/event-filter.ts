@@ -32,7 +32,7 @@ const TYPES: Record<EventBody['type'], true> = {
 };
 export const EVENT_TYPES = Object.keys(TYPES);
 
-/** What of all events is shown; as in the address. */
+/** Filter of the event list, as in the address. */
 export interface EventFilter {
   types: string[];
   run: string | null;
@@ -55,7 +55,7 @@ export const matches = ({ body, runId, squadId }: Event, { types, run, squad }: 
   (run === null || runId === run) &&
   (squad === null || squadId === squad);
 
-/** What is new first, each once. */
+/** New and known events together: newest first, each once, at most `most`. */
 export function together(fresh: readonly Event[], known: readonly Event[], most: number): Event[] {
   const all = new Map([...known, ...fresh].map(event => [event.seq, event]));
   return [...all.values()].sort((one, other) => other.seq - one.seq).slice(0, most);

@@ -69,7 +69,7 @@ function useRunEvents(run: string): RunEvents {
   };
 }
 
-/** What it did, step by step, and what came of it. */
+/** Steps of the agent and their results. */
 export function ActivityTab({ data }: { data: ShownRun }) {
   const { run, result } = data;
   const { events, error, isLoading, showOlder, reload } = useRunEvents(run.id);

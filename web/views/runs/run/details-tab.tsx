@@ -11,7 +11,7 @@ import { RunLink } from './run-link.tsx';
 import type { ShownRun } from './shown-run.ts';
 import { Files, Turns } from './turns-and-files.tsx';
 
-/** What it is called elsewhere, and who asked for it. */
+/** Ids and versions of the run, and the client that started it. */
 function Ids({ data: { run, squad } }: { data: ShownRun }) {
   const { data: hub } = useQuery('hub_status', {});
   return (

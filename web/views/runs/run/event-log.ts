@@ -18,7 +18,7 @@ interface EventPage {
 
 export const NO_EVENTS: EventLog = { events: [], next: null };
 
-/** What came in. */
+/** Adds new events. Beyond the limit the oldest are dropped. */
 export function withNewer(log: EventLog, came: readonly Event[]): EventLog {
   const events = inOrder(log.events, came);
   if (events.length <= MAX_HELD) return { ...log, events };
@@ -26,7 +26,7 @@ export function withNewer(log: EventLog, came: readonly Event[]): EventLog {
   return { events: kept, next: kept[0]!.seq };
 }
 
-/** What was asked for beyond its beginning. */
+/** Adds a page of older events. */
 export const withOlder = (log: EventLog, page: EventPage): EventLog => ({
   events: inOrder(page.events, log.events),
   next: page.next,

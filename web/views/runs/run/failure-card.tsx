@@ -8,7 +8,7 @@ import type { ShownRun } from './shown-run.ts';
 const TAIL_BYTES = 4 * 1024;
 const TAIL_LINES = 20;
 
-/** What failed, how it ended, its last words on stderr, and what to do next. */
+/** Error of the run, its end, the last lines of stderr, and the next step. */
 export function FailureCard({ data }: { data: ShownRun }) {
   const { run, turns, result } = data;
   const last = turns.at(-1);

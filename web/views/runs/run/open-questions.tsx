@@ -15,7 +15,7 @@ import { answerKeys } from '../../inbox/item-keys.ts';
 import { Outcome } from '../../inbox/outcome.tsx';
 import { useSeen } from '../../inbox/use-seen.ts';
 
-/** What it waits for now, to be answered here. */
+/** Open questions of the run, to be answered here. */
 export function OpenQuestions({ runId }: { runId: string }) {
   const open = inbox.value.filter(item => item.runId === runId);
   const known = useRef(new Map<string, InboxItem>());

@@ -32,12 +32,12 @@ const ORDER: readonly RunActionName[] = [
 const inOrder = (actions: readonly RunActionShown[]): RunActionShown[] =>
   actions.toSorted((a, b) => ORDER.indexOf(a.action) - ORDER.indexOf(b.action));
 
-/** What everybody looks for is there even when it cannot be done, with its reason; the rest only when it can. */
+/** Common actions are always shown, disabled with a reason if they are not possible; the others only if they are. */
 const ALWAYS: readonly RunActionName[] = ['cancel', 'retry', 'reply'];
 
 const isShown = ({ action, isPossible }: RunActionShown): boolean => isPossible || ALWAYS.includes(action);
 
-/** What can be done with the run: a button, a key and the command for each, and why something cannot be. */
+/** Actions on the run: a button, a key and the command for each, and the reason if it is disabled. */
 export function RunActions({ data }: { data: ShownRun }) {
   const { run } = data;
   const { route } = useLocation();

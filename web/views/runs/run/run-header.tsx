@@ -105,7 +105,7 @@ function TriesSince({ data: { tries } }: { data: ShownRun }) {
 const BEFORE_LABELS = { retry: 'retry of', reply: 'reply to' } as const;
 const SINCE_LABELS = { retry: 'Retried as', reply: 'Continued as' } as const;
 
-/** What it is, how it is and why, and what can be done about it. */
+/** Title, status with its reason, and actions of a run. */
 export function RunHeader({ data, isGone = false }: { data: ShownRun; isGone?: boolean }) {
   const { run } = data;
   const live = card(run.id).value;

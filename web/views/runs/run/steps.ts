@@ -4,7 +4,7 @@ import { describeEvent } from '../../../../src/schema/run-text.ts';
 import { type ShownStatus, shownStatus } from '../../../../src/schema/shown-status.ts';
 import { FIGURES } from '../../../ui/figures.ts';
 
-/** What an agent did, one row each: alike ones that follow each other are one. */
+/** Actions of an agent, one row each; equal actions in sequence share a row. */
 export type Step =
   | { kind: 'said'; key: number; at: number; until: number; text: string; count: number }
   | {

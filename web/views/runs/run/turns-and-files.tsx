@@ -44,7 +44,7 @@ export function Turns({ data: { run, turns } }: { data: ShownRun }) {
   );
 }
 
-/** What they wrote. */
+/** Output files of the turns. */
 export function Files({ data: { run, files } }: { data: ShownRun }) {
   return (
     <Section title="Files">

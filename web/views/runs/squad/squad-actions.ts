@@ -4,7 +4,7 @@ import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { plural } from '../../../ui/figures.ts';
 
 interface SquadAction {
-  /** What it will do, said before. */
+  /** Effect, shown before it is confirmed. */
   effect: string;
   /** The same in a terminal. */
   command: string;
@@ -12,7 +12,7 @@ interface SquadAction {
   why: string | null;
 }
 
-/** What can be done with a squad as a whole, and why not the rest. Its runs only: not those they started. */
+/** Actions on a whole squad, with the reason if one is not possible. They affect its own runs, not runs that those started. */
 export function squadActions(
   squadId: string,
   cards: readonly RunCard[],

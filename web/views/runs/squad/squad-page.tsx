@@ -26,7 +26,7 @@ import { Timeline } from './timeline.tsx';
 import { sumOf, totalsOf } from './totals.ts';
 import { treeOf, visibleRows } from './tree.ts';
 
-/** What changes who is there and what the timeline shows; the rest is in the cards. */
+/** Events that change the members or the timeline; everything else is in the cards. */
 const STRUCTURAL =
   /^(squad|run\.(queued|started|stopping|turn_ended|ended)|inbox|review|pull_request|branch|worktree)/;
 

@@ -29,7 +29,7 @@ export function MarkShape({ kind, x, y }: { kind: Mark['kind']; x: number; y: nu
   return <path class={`mark mark-${kind}`} d={SHAPES[kind]} transform={`translate(${x} ${y})`} />;
 }
 
-/** What the shapes mean, for those that are there. */
+/** Legend for the shapes in use. */
 export function Legend({ marks }: { marks: readonly Mark[] }) {
   const kinds = [...new Set(marks.map(({ kind }) => kind))];
   if (kinds.length === 0) return null;

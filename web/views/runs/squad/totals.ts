@@ -2,7 +2,7 @@ import type { Usage } from '../../../../src/schema/run.ts';
 import type { RunCard } from '../../../../src/schema/run-card.ts';
 import type { TreeNode } from './tree.ts';
 
-/** What was used, as far as anybody said. */
+/** Reported usage. */
 export interface Total {
   /** Null: nothing of it was reported. */
   tokens: number | null;

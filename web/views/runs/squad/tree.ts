@@ -53,7 +53,7 @@ export function visibleRows(nodes: readonly TreeNode[], closed: ReadonlySet<stri
 
 export type TreeMove = { focus: string } | { open: string } | { close: string } | null;
 
-/** What a key does in a tree; null: nothing. */
+/** Action of a key in a tree; null: none. */
 export function treeMove(rows: readonly TreeRow[], focused: string, key: string): TreeMove {
   const at = rows.findIndex(({ id }) => id === focused);
   const row = rows[at];
