@@ -9,7 +9,7 @@ import { type Team, TeamSquad } from '../test/support/team.ts';
 import { webKey } from '../test/support/web-key.ts';
 import { smallPng } from './small-png.ts';
 
-const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'page');
+const FOLDER = join(import.meta.dirname, '..', 'docs', 'images', 'web');
 const MAX_BYTES = 120_000;
 
 interface Picture {

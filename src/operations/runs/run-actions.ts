@@ -98,7 +98,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
       check: () => starts(replyTo(call, run, '…')),
     },
     abandon: {
-      label: 'Give up',
+      label: 'Abandon',
       effect: 'Stops all agents that work on this task and removes their work trees; branches stay.',
       command: `${review} --abandon`,
       check: async () => ({ effect: abandonEffect(atWorkOn(services, coder).length) }),
