@@ -254,12 +254,13 @@ export interface Tool {
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 
+/** Unless a definition says otherwise, only the user may call the operation, and it is no tool. */
 export const operation = <
   const N extends string,
   I extends z.ZodType,
   O extends z.ZodType,
   const R extends Route | null,
-  const A extends AgentAccess | null,
+  const A extends AgentAccess | null = null,
 >(
-  definition: Operation<N, I, O, R, A>,
-) => definition;
+  definition: Omit<Operation<N, I, O, R, A>, 'agents' | 'tool'> & { agents?: A; tool?: Tool },
+): Operation<N, I, O, R, A> => ({ agents: null as A, tool: null, ...definition });

@@ -52,8 +52,6 @@ const WHOLE_BYTES = 4 * 1024 * 1024;
 export const getConversation = operation({
   name: 'get_conversation',
   route: 'GET /runs/{run}/conversation',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** A run, or the label of its conversation. */
     run: z.string(),

@@ -12,8 +12,6 @@ const MAX_CONVERSATIONS = 500;
 export const listConversations = operation({
   name: 'list_conversations',
   route: 'GET /conversations',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     /** Name of a subagent. */

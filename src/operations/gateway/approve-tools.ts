@@ -9,8 +9,6 @@ import { Pending } from './inspect-gateway.ts';
 export const approveTools = operation({
   name: 'approve_tools',
   route: 'POST /gateway/approve',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     server: z.string().min(1).optional(),
     tool: z.string().min(1).optional(),

@@ -8,8 +8,6 @@ import { findRun } from '../runs/find-runs.ts';
 export const readAudit = operation({
   name: 'read_audit',
   route: 'GET /audit',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** An id, or the beginning of one. */
     run: z.string().optional(),
@@ -29,8 +27,6 @@ export const readAudit = operation({
 export const verifyAudit = operation({
   name: 'verify_audit',
   route: 'GET /audit/verification',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: AuditVerdict,
   run: ({ services }) => services.audit.verify(),

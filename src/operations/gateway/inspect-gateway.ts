@@ -82,8 +82,6 @@ export const Pending = z.object({
 export const inspectGateway = operation({
   name: 'inspect_gateway',
   route: 'GET /gateway',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     root: z.string(),
@@ -137,8 +135,6 @@ export const FoundTools = {
 export const inspectRoleTools = operation({
   name: 'inspect_role_tools',
   route: 'GET /gateway/tools',
-  agents: null,
-  tool: null,
   input: z.strictObject({ role: z.string().min(1).optional() }),
   output: z.object({
     root: z.string(),

@@ -12,8 +12,6 @@ const ALL_RUNS = 1_000_000;
 export const prune = operation({
   name: 'prune',
   route: 'POST /prune',
-  agents: null,
-  tool: null,
   input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
   output: z.object({
     runs: z.number() /** Null on a dry run: nobody measured. */,

@@ -25,7 +25,6 @@ export const listInbox = operation({
   name: 'list_inbox',
   route: 'GET /inbox',
   agents: 'lead',
-  tool: null,
   input: z.strictObject({
     state: z.enum(['open', 'settled', 'all']).default('open'),
     run: z.string().optional(),

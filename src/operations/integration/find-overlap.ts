@@ -14,8 +14,6 @@ const MAX_FILES = 1_000;
 export const findOverlap = operation({
   name: 'find_overlap',
   route: 'GET /overlap',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     runs: z.array(

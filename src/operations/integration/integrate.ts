@@ -13,8 +13,6 @@ import { runsOfRepository } from '../worktrees/known-worktrees.ts';
 export const integrate = operation({
   name: 'integrate',
   route: 'POST /integration',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** The plan's id. */
     approve: z.string().min(1),
@@ -39,8 +37,6 @@ const CHECK_TIMEOUT_MS = 15 * 60_000;
 export const planIntegration = operation({
   name: 'plan_integration',
   route: 'POST /integration/plan',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** Runs or squads; none: all completed runs of this repository. */
     ids: z.array(z.string().min(1)).max(1_000).default([]),

@@ -158,8 +158,6 @@ const MAX_EVENTS = 20_000;
 export const exportRun = operation({
   name: 'export_run',
   route: 'GET /runs/{run}/export',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: RunId,

@@ -15,7 +15,6 @@ export const readOutput = operation({
   name: 'read_output',
   route: 'GET /runs/{run}/output',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     run: z.string(),
     /** Default: the last turn. */
@@ -88,7 +87,6 @@ export const locateOutput = operation({
   name: 'locate_output',
   route: 'GET /runs/{run}/output/place',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     run: z.string(),
     /** Default: the last turn. */

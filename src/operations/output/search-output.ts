@@ -53,7 +53,6 @@ export const searchOutput = operation({
   name: 'search_output',
   route: 'GET /runs/{run}/output/search',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     run: z.string(),
     /** Default: the last turn. */

@@ -26,8 +26,6 @@ const Comment = z.strictObject({
 export const commentOnRun = operation({
   name: 'comment_on_run',
   route: 'POST /runs/{run}/comments',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     run: z.string(),
     comments: z.array(Comment).min(1).max(200),

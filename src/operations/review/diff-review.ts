@@ -12,8 +12,6 @@ const MAX_ROUNDS = 10_000;
 export const diffReview = operation({
   name: 'diff_review',
   route: 'GET /reviews/{review}/diff',
-  agents: null,
-  tool: null,
   input: z.strictObject({ review: z.string() }),
   output: z.object({
     text: z.string(),

@@ -49,8 +49,6 @@ const MAX_REVIEWS = 10_000;
 export const showReview = operation({
   name: 'show_review',
   route: 'GET /runs/{run}/reviews',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({ run: ShownRun, rounds: ShownRounds, reviews: z.array(ShownReview) }),
   async run({ services }, input) {
@@ -69,8 +67,6 @@ export const showReview = operation({
 export const listReviews = operation({
   name: 'list_reviews',
   route: 'GET /reviews',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     isOpen: z.literal(true).optional(),

@@ -18,8 +18,6 @@ const MAX_RUNS = 1_000;
 export const steerReview = operation({
   name: 'steer_review',
   route: 'POST /runs/{run}/review',
-  agents: null,
-  tool: null,
   input: z.discriminatedUnion('action', [
     z.strictObject({
       run: z.string(),

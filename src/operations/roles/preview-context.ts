@@ -14,7 +14,6 @@ export const previewContext = operation({
   name: 'preview_context',
   route: 'POST /context',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     /** Absent: a bare prompt, as from the spawn tools. */
     roleId: z.string().min(1).optional(),

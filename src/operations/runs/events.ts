@@ -18,8 +18,6 @@ export const ShownEvent = z.object({
 export const listEvents = operation({
   name: 'list_events',
   route: 'GET /events',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     run: z.string().optional(),
     /** With the events of its members. */
@@ -52,7 +50,6 @@ export const followEvents = operation({
   // it streams; over HTTP the WebSocket does
   route: null,
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     after: z.number().int().default(0),
     squadId: SquadId.optional(),

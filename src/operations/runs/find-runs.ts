@@ -117,7 +117,6 @@ export const findRuns = operation({
   name: 'find_runs',
   route: 'GET /find',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ ids: z.array(z.string().min(1)).min(1).max(1000) }),
   output: z.object({ runs: z.array(ShownRun) }),
   async run({ services }, { ids }) {

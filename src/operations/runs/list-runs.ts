@@ -16,7 +16,6 @@ export const listRuns = operation({
   name: 'list_runs',
   route: 'GET /runs',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     status: z.array(RunStatus).optional(),

@@ -10,8 +10,6 @@ import { canBeTakenOver, interactiveCommand } from './take-over.ts';
 export const openSession = operation({
   name: 'open_session',
   route: 'POST /runs/{run}/session',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run_id: z.string(),
@@ -38,8 +36,6 @@ export const openSession = operation({
 export const openTerminal = operation({
   name: 'open_terminal',
   route: 'POST /runs/{run}/terminal',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run_id: z.string(),

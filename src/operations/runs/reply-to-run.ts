@@ -33,7 +33,6 @@ export const replyToRun = operation({
   name: 'reply_to_run',
   route: 'POST /runs/{run}/reply',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ run: z.string(), text: z.string() }),
   output: Started,
   async run(call, { run: given, text }) {

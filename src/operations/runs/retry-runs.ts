@@ -29,7 +29,6 @@ export const retryRuns = operation({
   name: 'retry_runs',
   route: 'POST /retry/{id}',
   agents: 'spawn',
-  tool: null,
   input: Overrides.extend({ id: z.string() }),
   output: Started,
   async run(call, { id, ...overrides }) {

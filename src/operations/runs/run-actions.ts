@@ -226,8 +226,6 @@ export type RunAction = z.infer<typeof RunAction>;
 export const runActions = operation({
   name: 'run_actions',
   route: 'GET /runs/{run}/actions',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     actions: z.array(

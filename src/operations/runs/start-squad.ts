@@ -9,7 +9,6 @@ export const startSquad = operation({
   name: 'start_squad',
   route: 'POST /squads',
   agents: 'spawn',
-  tool: null,
   input: StatefulRequest.extend({
     engine: z.string().min(1).optional(),
     model: z.string().min(1).optional(),

@@ -24,8 +24,6 @@ const NOTE = 'taken over at a terminal';
 export const takeOver = operation({
   name: 'take_over',
   route: 'POST /runs/{run}/take-over',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     run: z.string(),
     /** Only check; end nothing. */

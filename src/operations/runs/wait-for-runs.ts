@@ -16,7 +16,6 @@ export const waitForRuns = operation({
   name: 'wait_for_runs',
   route: 'POST /wait',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ runs: z.array(RunId).min(1), any: z.boolean().default(false) }),
   output: z.object({ open: z.array(RunId) }),
   async run({ services, signal, waitMs, emit }, { runs: ids, any }) {

@@ -8,8 +8,6 @@ import { operation } from '../operation.ts';
 export const changeSetting = operation({
   name: 'change_setting',
   route: 'POST /settings',
-  agents: null,
-  tool: null,
   input: z.strictObject({ key: z.string(), value: z.string().max(10_000).nullable() }),
   output: z.object({ key: z.string(), value: z.unknown() }),
   async run({ services }, { key, value }) {

@@ -9,7 +9,6 @@ export const inspectEngines = operation({
   name: 'inspect_engines',
   route: 'GET /engines',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     /** False: search for no program and start nothing. */
     look: z.boolean().default(true),

@@ -15,7 +15,6 @@ export const inspectWorkspace = operation({
   name: 'inspect_workspace',
   route: 'GET /workspace',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     root: z.string(),

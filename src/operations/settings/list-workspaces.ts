@@ -7,8 +7,6 @@ import { operation } from '../operation.ts';
 export const listWorkspaces = operation({
   name: 'list_workspaces',
   route: 'GET /workspaces',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     workspaces: z.array(

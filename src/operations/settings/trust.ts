@@ -8,8 +8,6 @@ import { operation } from '../operation.ts';
 export const changeTrust = operation({
   name: 'change_trust',
   route: 'POST /trust',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({}),
   run: async () => ({}),

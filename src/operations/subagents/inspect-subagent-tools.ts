@@ -8,8 +8,6 @@ export const inspectSubagentTools = operation({
   name: 'inspect_subagent_tools',
   // it starts the servers that a file names, which only the terminal may ask for
   route: null,
-  agents: null,
-  tool: null,
   input: z.strictObject({ servers: OwnServers }),
   output: z.object(FoundTools),
   async run({ services, caller }, { servers }) {

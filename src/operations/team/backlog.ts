@@ -18,7 +18,6 @@ export const listBacklog = operation({
   name: 'list_backlog',
   route: 'GET /backlog',
   agents: 'always',
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     groups: z.array(
@@ -66,8 +65,6 @@ const EditInput = z.strictObject({
 export const editBacklog = operation({
   name: 'edit_backlog',
   route: 'POST /backlog',
-  agents: null,
-  tool: null,
   input: EditInput,
   output: z.object({
     /** After the change. */

@@ -75,7 +75,6 @@ export const listDecisions = operation({
   name: 'list_decisions',
   route: 'GET /decisions',
   agents: 'always',
-  tool: null,
   input: z.strictObject({
     id: z.string().optional(),
     search: z.string().optional(),

@@ -7,7 +7,6 @@ export const readTeam = operation({
   name: 'read_team',
   route: 'GET /team',
   agents: 'always',
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     members: z.array(

@@ -39,8 +39,6 @@ export type ListedWorktree = z.infer<typeof ListedWorktree>;
 export const listWorktrees = operation({
   name: 'list_worktrees',
   route: 'GET /worktrees',
-  agents: null,
-  tool: null,
   input: z.strictObject({ workspace: z.string().optional(), disk: z.boolean().default(false) }),
   output: z.object({
     worktrees: z.array(ListedWorktree),

@@ -41,8 +41,6 @@ type Pruned = z.infer<typeof Pruned>;
 export const pruneWorktrees = operation({
   name: 'prune_worktrees',
   route: 'POST /worktrees/prune',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     /** Only the work trees of these runs, whatever they hold. */
