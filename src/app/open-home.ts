@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { recordedRuns } from '../core/runs/recorded-runs.ts';
-import { keepRecords } from '../core/runs/run-record.ts';
+import { keepRecords, recordedRuns } from '../core/runs/run-record.ts';
 import { Log } from '../hub/log.ts';
 import { SettingsInForce } from '../hub/settings.ts';
 import { acquireHubLock, forgetHub, recordHub } from '../hub/startup.ts';

@@ -11,9 +11,16 @@ import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/face/client-of.ts';
 import type { Call, Face, ToolResult } from '../wire/face/face.ts';
 import { noTaskSupport } from '../wire/http/legacy-tasks.ts';
-import { askWhileWaiting, clientName, inputRequired, showsForms, takeResponses } from './client-questions.ts';
-import { ClientRoots, ROOTS_KEY } from './client-roots.ts';
-import type { EndNotices } from './end-notices.ts';
+import {
+  askWhileWaiting,
+  ClientRoots,
+  clientName,
+  inputRequired,
+  ROOTS_KEY,
+  showsForms,
+  takeResponses,
+} from './client-questions.ts';
+import type { EndNotices } from './notices.ts';
 import { resources } from './resources.ts';
 import { continueTask, taskState, tasks } from './tasks.ts';
 import { completeAgentName } from './team-resources.ts';

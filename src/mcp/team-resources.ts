@@ -5,9 +5,9 @@ import type { Caller, Workspace } from '../core/ports/workspace.ts';
 import type { Decision } from '../core/team/decisions.ts';
 import { subjectOf } from '../operations/agent-services.ts';
 import type { Services } from '../operations/operation.ts';
-import { readTeam } from '../operations/team/read-team.ts';
 import {
   agentStatus,
+  readTeam,
   runCounts,
   type Teammate,
   teamMetrics,

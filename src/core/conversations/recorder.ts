@@ -4,8 +4,8 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Engines } from '../ports/engine.ts';
-import type { MessageStore, PlacedMessage } from '../ports/messages.ts';
 import type { RunFiles } from '../ports/run-files.ts';
+import type { MessageStore, PlacedMessage } from '../ports/store.ts';
 import { loadPlan } from '../runs/plan-file.ts';
 
 /** Which messages of one turn are stored, by their positions in it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type VerdictFacts, verdict } from './verdict.ts';
+import { type VerdictFacts, verdict } from './evidence.ts';
 
 /** A run that completed, said something, and was seen to do nothing. */
 const spoke: VerdictFacts = {

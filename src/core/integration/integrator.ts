@@ -8,8 +8,13 @@ import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
 import { removalEvent } from '../worktrees/removal.ts';
 import { branchMoved, checkedOutOtherwise, planUnknown } from './checklist.ts';
-import { removeCheckTree } from './merge-check.ts';
-import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
+import {
+  type MadePlan,
+  type PlanPorts,
+  type PlanRequest,
+  planIntegration,
+  removeCheckTree,
+} from './plan-integration.ts';
 
 export interface IntegratorPorts extends PlanPorts {
   /** Runs that have not ended: their work trees stay. */

@@ -1,3 +1,4 @@
+import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import type { Worktree, WorktreeSettings } from '../../schema/worktree.ts';
@@ -143,4 +144,23 @@ export interface Branches {
   apply(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
   /** Reverts `apply` (with the same `path`): the work is uncommitted again. Does nothing if the move was not applied, or the branch has moved on. */
   undo(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
+}
+
+/** Changes of the files in a run's folder, as Git tells them. Throws only where noted. */
+export interface FolderChanges {
+  /** One short Git process, because the start of the agent waits for it. */
+  snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
+  changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;
+  /** Between two commits of a repository, for a folder that is gone. Both throw DIFF_UNAVAILABLE. */
+  commitChanges(repository: string, from: string, to: string): Promise<Pick<WorkChanges, 'files' | 'lines'>>;
+  commitDiff(repository: string, from: string, to: string, options: { maxBytes: number }): Promise<WorkDiff>;
+  /** Throws DIFF_UNAVAILABLE. */
+  diff(directory: string, before: WorkSnapshot, options: WorkPlace & { maxBytes: number }): Promise<WorkDiff>;
+}
+
+export interface WorkPlace {
+  /** Its team files are not counted: Squad itself keeps them up to date. */
+  workspace?: string;
+  /** The run's own branch: what the run commits elsewhere is not counted. */
+  branch?: string;
 }

@@ -6,8 +6,9 @@ import type { Review, ReviewOutcome } from '../../schema/review.ts';
 import type { Run, RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
+import type { PullRequest } from '../ports/git-host.ts';
 import type { Change } from '../ports/store.ts';
-import { eventOf } from './ports.ts';
+import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 
 /** The review rounds of a task, and their limits. */
 export interface Rounds {
@@ -147,4 +148,23 @@ export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = n
     };
   if (status === 'error' || status === 'lost') return { outcome: 'error', reason };
   return { outcome: 'cancelled', reason: `The reviewer was ${status}.` };
+}
+
+/** Records an open pull request. A reviewer's pull request ends its review. */
+export async function pullRequestOpened(
+  run: Run,
+  pr: PullRequest & { branch: string },
+  intentsDone: string[],
+  ports: Pick<ReviewPorts, 'clock' | 'store' | 'checkpoint'> & {
+    runner: Pick<ReviewPorts['runner'], 'current'>;
+  },
+): Promise<void> {
+  const { store, clock } = ports;
+  const coder = (run.reviewOf && (await runNow(ports, run.reviewOf))) ?? run;
+  const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
+  const how = { outcome: 'pull_request', reason: pr.url } as const;
+  const over = review ? closing(review, how, coder, clock) : { events: [] };
+  const opened = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
+  await store.commit({ ...over, intentsDone, events: [opened, ...over.events] });
+  ports.checkpoint('create_pull_request:5');
 }

@@ -1,9 +1,18 @@
 import { z } from 'zod';
-import type { ConfigFinding, RoleServers } from '../../core/gateway/config-finding.ts';
-import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
+import {
+  type ConfigFinding,
+  lintMcpConfig,
+  lintRoleFiles,
+  type RoleFinding,
+  type RoleServers,
+} from '../../core/gateway/lint-config.ts';
 import type { ConfigInForce } from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
+import { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
+import { RunId } from '../../schema/ids.ts';
+import { OwnServers } from '../../schema/mcp-config.ts';
 import { operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
 
 /** Facts about a configuration: the tools of its servers, and the servers that role files name. */
 interface KnownServers {
@@ -117,7 +126,7 @@ export const inspectGateway = operation({
   },
 });
 
-export const FoundTools = {
+const FoundTools = {
   tools: z.array(
     z.object({
       server: z.string(),
@@ -162,4 +171,46 @@ export const inspectRoleTools = operation({
     const warnings = [...inForce.warnings, ...remarks];
     return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };
   },
+});
+
+/** The tools of a subagent's servers, and why others are hidden. Starts the servers and stops them. */
+export const inspectSubagentTools = operation({
+  name: 'inspect_subagent_tools',
+  // it starts the servers that a file names, which only the terminal may ask for
+  route: null,
+  input: z.strictObject({ servers: OwnServers }),
+  output: z.object(FoundTools),
+  async run({ services, caller }, { servers }) {
+    const { root } = await services.workspaces.open(caller);
+    const env = await services.workspaces.environment(caller);
+    return services.gateway.toolsOfSubagent(caller.cwd ?? root, servers, env);
+  },
+});
+
+/** The newest entries of the audit log, oldest first: requests of agents to other servers. */
+export const readAudit = operation({
+  name: 'read_audit',
+  route: 'GET /audit',
+  input: z.strictObject({
+    /** An id, or the beginning of one. */
+    run: z.string().optional(),
+    deniedOnly: z.boolean().default(false),
+    limit: z.number().int().min(1).max(1000).default(50),
+  }),
+  output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
+  async run({ services }, { run, deniedOnly, limit }) {
+    // The run of a whole id may be pruned: the log outlives it.
+    const whole = RunId.safeParse(run).data;
+    const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
+    return services.audit.entries({ runId, deniedOnly, limit });
+  },
+});
+
+/** Whether the audit log is complete and unchanged. */
+export const verifyAudit = operation({
+  name: 'verify_audit',
+  route: 'GET /audit/verification',
+  input: z.strictObject({}),
+  output: AuditVerdict,
+  run: ({ services }) => services.audit.verify(),
 });

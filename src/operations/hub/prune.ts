@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { operation, type UserServices } from '../operation.ts';
-import { removeWorktree } from '../worktrees/prune-worktrees.ts';
+import { removeWorktree } from '../worktrees/worktrees.ts';
 
 const DAY_MS = 86_400_000;
 const BATCH = 200;

@@ -5,16 +5,15 @@ import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import { getConversation } from '../conversations/get-conversation.ts';
+import { getConversation } from '../conversations/conversations.ts';
 import { diffRun } from '../evidence/diff-run.ts';
 import { type Call, operation, type Services, type UserServices } from '../operation.ts';
-import { diffReview } from '../review/diff-review.ts';
-import { showReview } from '../review/show-review.ts';
+import { diffReview, showReview } from '../review/show-review.ts';
 import { ShownEvent } from '../runs/events.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
-import { engineText, readerOf } from './search-output.ts';
+import { engineText, readerOf } from './read-output.ts';
 
 /** A request of the web UI, and its result or error. */
 const AnsweredQuestion = z.object({

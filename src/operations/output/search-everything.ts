@@ -6,7 +6,7 @@ import { RunCard } from '../../schema/run-card.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { listBoard } from '../runs/list-board.ts';
 import { searchDecisions } from '../team/decisions.ts';
-import { searchTurn } from './search-output.ts';
+import { searchTurn } from './read-output.ts';
 
 const MAX_RUNS = 50;
 const MAX_MS = 2_000;

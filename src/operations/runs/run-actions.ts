@@ -9,13 +9,12 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type UserServices } from '../operation.ts';
 import { commentTarget } from '../review/comment-on-run.ts';
 import { atWorkOn, coderOf } from '../review/steer-review.ts';
-import { knownWorktreeOf } from '../worktrees/known-worktrees.ts';
+import { knownWorktreeOf } from '../worktrees/worktrees.ts';
 import { currentRun, findRun } from './find-runs.ts';
-import { attachCommandOf, terminalFor } from './open-session.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
 import { planRuns } from './start-runs.ts';
-import { interactiveCommand } from './take-over.ts';
+import { attachCommandOf, interactiveCommand, terminalFor } from './take-over.ts';
 
 const MAX_RUNS = 1_000;
 

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { nearest, oneLine } from '../../base/text.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
-import type { TextDocument } from '../../core/ports/text-search.ts';
+import type { TextDocument } from '../../core/ports/store.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
 import type { Decision } from '../../core/team/decisions.ts';
 import { withoutMarkup } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
-import { operation, type Services } from '../operation.ts';
-import { RESULT_LIMIT } from '../runs/member-result.ts';
+import { runName } from '../../schema/run-text.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
+import { RESULT_LIMIT } from '../runs/run-result.ts';
 
 interface FoundDecisions {
   /** Best first. */
@@ -178,3 +180,41 @@ export const decisionSearch = operation({
     return { decisions: shown, total, ...(note !== '' && { note: note.toWellFormed() }) };
   },
 });
+
+/** Longer text is refused, not cut: a decision must not lose its end. */
+const MAX_RECORDED_LENGTH = { title: 200, text: 8_000 };
+
+export const decisionRecord = operation({
+  name: 'squad_decision_record',
+  route: 'POST /tools/squad_decision_record',
+  agents: 'record',
+  tool: {
+    title: 'Record a decision',
+    description: "Put a decision into the team's inbox, for the others to find. Search first.",
+    readOnly: false,
+    toolset: 'team',
+  },
+  input: z.strictObject({
+    title: z.string().max(MAX_RECORDED_LENGTH.title),
+    what: z.string().max(MAX_RECORDED_LENGTH.text),
+    why: z.string().max(MAX_RECORDED_LENGTH.text),
+  }),
+  output: z.object({ id: z.string(), file: z.string() }),
+  async run(call, input) {
+    for (const [name, text] of Object.entries(input))
+      if (text.trim() === '')
+        throw new SquadError('INVALID_INPUT', `The ${name} of the decision is empty`, {
+          suggestions: ['Give a title, the decision in `what` and the reason in `why`.'],
+        });
+    const { team } = await call.services.workspaces.open(call.caller);
+    return team.record({ ...input, ...(await authorOf(call)) }, new Date(call.services.clock.now()));
+  },
+});
+
+/** The author as Squad knows it, never as the caller says. */
+async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
+  if (!caller.parent)
+    return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };
+  const name = runName(await findRun(services, caller.parent.id));
+  return { by: `${name} (${caller.parent.id})`, author: name };
+}
