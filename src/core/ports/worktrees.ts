@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { BranchMove } from '../../schema/review.ts';
@@ -38,26 +39,27 @@ export interface Checkout {
 }
 
 /** State of a work tree and its branch, from Git and the disk. */
-export interface WorktreeState {
+export const WorktreeState = z.object({
   /** `missing`: its folder was removed. `foreign`: something else is there. */
-  folder: 'there' | 'missing' | 'foreign';
+  folder: z.enum(['there', 'missing', 'foreign']),
   /** Commit of the branch; null: there is no such branch. */
-  tip: string | null;
+  tip: z.string().nullable(),
   /** Commits that the base does not have; null: unknown. */
-  ahead: number | null;
+  ahead: z.number().nullable(),
   /** All commits are in the base branch; null: there is no base branch to compare with. */
-  isMerged: boolean | null;
+  isMerged: z.boolean().nullable(),
   /** Files that differ from the tip, with untracked ones; null: unknown. */
-  uncommitted: number | null;
+  uncommitted: z.number().nullable(),
   /** Processes whose working directory is in it. */
-  processes: { pid: number; command: string }[];
+  processes: z.array(z.object({ pid: z.number(), command: z.string() })),
   /** Why it cannot be removed now, and what to do about it. */
-  held: string | null;
+  held: z.string().nullable(),
   /** Why its removal would save so much data that the user has to decide, and what to do about it. */
-  large: string | null;
+  large: z.string().nullable(),
   /** Why something is unknown. */
-  error: string | null;
-}
+  error: z.string().nullable(),
+});
+export type WorktreeState = z.infer<typeof WorktreeState>;
 
 /** Remains of a work tree that may be gone. */
 export interface WorktreeRemains {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -11,17 +12,18 @@ import type { Change } from '../ports/store.ts';
 import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 
 /** The review rounds of a task, and their limits. */
-export interface Rounds {
+export const Rounds = z.object({
   /** The number of the last round: every review counts, whatever its outcome. */
-  current: number;
-  max: number;
+  current: z.number(),
+  max: z.number(),
   /** Reviews that asked for more work. */
-  sentBack: number;
+  sentBack: z.number(),
   /** Reviews without a result. */
-  failed: number;
+  failed: z.number(),
   /** The task is abandoned after this many of both. */
-  abandonAfter: number;
-}
+  abandonAfter: z.number(),
+});
+export type Rounds = z.infer<typeof Rounds>;
 
 const FAILED: readonly ReviewOutcome[] = ['error', 'timeout', 'no_feedback'];
 

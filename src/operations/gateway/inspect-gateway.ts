@@ -6,7 +6,14 @@ import {
   type RoleFinding,
   type RoleServers,
 } from '../../core/gateway/lint-config.ts';
-import type { ConfigInForce } from '../../core/ports/gateway.ts';
+import {
+  type ConfigInForce,
+  ConfigState,
+  PendingChange,
+  SeenTool,
+  ServerFault,
+  UpstreamStatus,
+} from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
 import { RunId } from '../../schema/ids.ts';
@@ -53,40 +60,6 @@ const sentence = (
   { message, suggestion }: Pick<RoleFinding, 'message' | 'suggestion'>,
 ): string => `${file}: ${message}.${suggestion === undefined ? '' : ` ${suggestion}`}`;
 
-const Upstream = z.object({
-  workspace: z.string(),
-  server: z.string(),
-  type: z.enum(['stdio', 'http', 'sse']),
-  instance: z.enum(['shared', 'per-agent']),
-  health: z.enum(['idle', 'starting', 'up', 'checking', 'retrying', 'cooling', 'unusable']),
-  since: z.number(),
-  upSince: z.number().nullable(),
-  retryAt: z.number().nullable(),
-  fault: z.string().nullable(),
-  lastFault: z.object({ message: z.string(), at: z.number() }).nullable(),
-  pid: z.number().nullable(),
-  era: z.enum(['legacy', 'modern']).nullable(),
-  serverName: z.string().nullable(),
-  tools: z.number().nullable(),
-  pending: z.number(),
-  runs: z.number(),
-  callsInFlight: z.number(),
-  calls: z.number(),
-  failures: z.number(),
-  stray: z.number(),
-  restarts: z.number(),
-  refused: z.array(z.object({ name: z.string(), reason: z.string() })),
-});
-
-export const Pending = z.object({
-  server: z.string(),
-  tool: z.string(),
-  kind: z.enum(['new', 'changed', 'unmatched', 'dangling']),
-  hash: z.string(),
-  seenAt: z.number(),
-  diff: z.array(z.string()),
-});
-
 /** The other MCP servers of a workspace: its file, the state of each server, and pending approvals. */
 export const inspectGateway = operation({
   name: 'inspect_gateway',
@@ -95,11 +68,11 @@ export const inspectGateway = operation({
   output: z.object({
     root: z.string(),
     file: z.string(),
-    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    state: ConfigState,
     warnings: z.array(z.string()),
     /** Every server in force, also those that nobody has needed yet. */
-    servers: z.array(Upstream),
-    pending: z.array(Pending),
+    servers: z.array(UpstreamStatus),
+    pending: z.array(PendingChange),
     /** By server, in its own names; only servers that were seen at least once. */
     knownTools: z.record(z.string(), z.array(z.string())),
     /** Entries of role files under `mcp`. */
@@ -126,19 +99,7 @@ export const inspectGateway = operation({
   },
 });
 
-const FoundTools = {
-  tools: z.array(
-    z.object({
-      server: z.string(),
-      tool: z.string(),
-      name: z.string(),
-      description: z.string(),
-      isVisible: z.boolean(),
-      reason: z.string().nullable(),
-    }),
-  ),
-  faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
-};
+const FoundTools = { tools: z.array(SeenTool), faults: z.array(ServerFault) };
 
 /** The tools of other MCP servers that a role sees, and why it does not see the rest. Starts servers that are not up. */
 export const inspectRoleTools = operation({
@@ -148,7 +109,7 @@ export const inspectRoleTools = operation({
   output: z.object({
     root: z.string(),
     role: z.string().nullable(),
-    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    state: ConfigState,
     warnings: z.array(z.string()),
     ...FoundTools,
   }),

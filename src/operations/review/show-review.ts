@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nearest } from '../../base/text.ts';
+import { Rounds } from '../../core/review/rounds.ts';
 import { SquadError } from '../../schema/error.ts';
 import { ReviewId } from '../../schema/ids.ts';
 import { type Review, Review as ReviewSchema } from '../../schema/review.ts';
@@ -35,16 +36,7 @@ async function shownReview(services: Services, review: Review): Promise<ShownRev
   };
 }
 
-export const ShownRounds = z.object({
-  lineageId: z.string(),
-  current: z.number(),
-  max: z.number(),
-  /** Reviews that asked for more work. */
-  sentBack: z.number(),
-  /** Reviews without a result. */
-  failed: z.number(),
-  abandonAfter: z.number(),
-});
+export const ShownRounds = z.object({ lineageId: z.string(), ...Rounds.shape });
 
 const MAX_REVIEWS = 10_000;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Removal } from '../../core/ports/worktrees.ts';
+import { type Removal, WorktreeState } from '../../core/ports/worktrees.ts';
 import { judgeWorktree, removalEvent } from '../../core/worktrees/removal.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
@@ -121,16 +121,7 @@ export const ListedWorktree = z.object({
   runs: z.array(
     z.object({ id: RunId, name: z.string(), status: z.enum([...RunStatus.options, 'needs_you']) }),
   ),
-  folder: z.enum(['there', 'missing', 'foreign']),
-  tip: z.string().nullable(),
-  ahead: z.number().nullable(),
-  isMerged: z.boolean().nullable(),
-  uncommitted: z.number().nullable(),
-  processes: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** Why it cannot be removed as it is. */
-  held: z.string().nullable(),
-  /** Why removing it needs `saveLarge`. */
-  large: z.string().nullable(),
+  ...WorktreeState.omit({ error: true }).shape,
   trouble: z.string().nullable(),
   /** Null unless asked for. */
   bytes: z.number().nullable(),
