@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { EventBody } from '../../schema/event.ts';
 import type { Run, StopReason } from '../../schema/run.ts';
 import { loadBaseline } from '../evidence/baseline.ts';
 import type { Engines } from '../ports/engine.ts';
@@ -15,12 +16,7 @@ import { cancelNote, type Runner } from './runner.ts';
 /** A higher limit per minute is no real limit. */
 const MAX_RECALLED = 5_000;
 
-export interface Recovered {
-  watched: number;
-  ended: number;
-  requeued: number;
-  lost: number;
-}
+export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type'>;
 
 export interface RecoveryPorts {
   clock: Clock;

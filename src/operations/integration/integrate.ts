@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { overlapOf } from '../../core/integration/overlap.ts';
+import { Integrated } from '../../core/integration/integrator.ts';
+import { Overlap, overlapOf } from '../../core/integration/overlap.ts';
 import type { CheckOrder } from '../../core/integration/plan-integration.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { RunId } from '../../schema/ids.ts';
@@ -22,14 +23,7 @@ export const integrate = operation({
     /** Also removes the work trees of merged runs. */
     remove: z.boolean().default(false),
   }),
-  output: z.object({
-    target: z.string(),
-    from: z.string(),
-    to: z.string(),
-    merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
-    removed: z.array(z.object({ runId: RunId, path: z.string(), kept: z.string().nullable() })),
-    notes: z.array(z.string()),
-  }),
+  output: Integrated,
   run: ({ services }, { approve, remove }) => services.integrator.carryOut(approve, { remove }),
 });
 
@@ -129,8 +123,7 @@ export const findOverlap = operation({
         why: z.string().nullable(),
       }),
     ),
-    files: z.array(z.object({ path: z.string(), runs: z.array(RunId) })),
-    pairs: z.array(z.object({ runs: z.tuple([RunId, RunId]), files: z.number() })),
+    ...Overlap.shape,
     /** Number of files that are not listed. */
     moreFiles: z.number(),
   }),

@@ -3,13 +3,13 @@ import { formatBytes } from '../../base/text.ts';
 import type { OutputStream } from '../../core/ports/run-files.ts';
 import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
+import { Event } from '../../schema/event.ts';
 import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { getConversation } from '../conversations/conversations.ts';
 import { diffRun } from '../evidence/diff-run.ts';
 import { type Call, operation, type Services, type UserServices } from '../operation.ts';
 import { diffReview, showReview } from '../review/show-review.ts';
-import { ShownEvent } from '../runs/events.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
@@ -166,7 +166,7 @@ export const exportRun = operation({
     version: z.string(),
     answers: z.array(AnsweredQuestion),
     /** Newest first. */
-    events: z.array(ShownEvent),
+    events: z.array(Event),
     outputs: z.array(SavedOutput),
     /** What did not fit. */
     leftOut: z.array(z.string()),

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import type { Engine, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
-import type { OutputMatches, OutputPage, OutputQuery, OutputStream } from '../../core/ports/run-files.ts';
+import {
+  type OutputMatches,
+  type OutputPage,
+  OutputPlace,
+  type OutputQuery,
+  type OutputStream,
+} from '../../core/ports/run-files.ts';
 import { loadPlan } from '../../core/runs/plan-file.ts';
 import { moreCalls } from '../../schema/conversation-view.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -215,14 +221,7 @@ export const locateOutput = operation({
   output: z.object({
     runId: z.string(),
     turn: z.number(),
-    /** From 1; after the end the last line. Null: there is no output, or not found yet. */
-    line: z.number().nullable(),
-    /** Byte offset of the line. */
-    offset: z.number().nullable(),
-    /** Number of lines; null: not all of them are counted yet. */
-    lines: z.number().nullable(),
-    /** False: the output is long. The next call continues from there. */
-    isComplete: z.boolean(),
+    ...OutputPlace.shape,
   }),
   async run({ services }, { run: given, turn: asked, stream, line, offset }) {
     if ((line === undefined) === (offset === undefined))

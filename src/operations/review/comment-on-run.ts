@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commentsText } from '../../core/review/review-input.ts';
+import { commentsText, LineComment, MAX_COMMENT_LENGTH } from '../../core/review/review-input.ts';
 import { checkTask } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
@@ -11,26 +11,15 @@ import { replyTo } from '../runs/reply-to-run.ts';
 import { startRuns } from '../runs/start-runs.ts';
 import { coderOf } from './steer-review.ts';
 
-const MAX_TEXT_LENGTH = 20_000;
-
-const Comment = z.strictObject({
-  path: z.string().min(1).max(4096),
-  line: z.number().int().min(1),
-  side: z.enum(['old', 'new']),
-  /** The line itself. */
-  quote: z.string().max(2000).optional(),
-  text: z.string().trim().min(1).max(MAX_TEXT_LENGTH),
-});
-
 /** Sends comments on lines of a run's changes to the coder: as feedback in the open review, or as a reply. */
 export const commentOnRun = operation({
   name: 'comment_on_run',
   route: 'POST /runs/{run}/comments',
   input: z.strictObject({
     run: z.string(),
-    comments: z.array(Comment).min(1).max(200),
+    comments: z.array(LineComment).min(1).max(200),
     /** Replaces the default introduction. */
-    message: z.string().max(MAX_TEXT_LENGTH).optional(),
+    message: z.string().max(MAX_COMMENT_LENGTH).optional(),
   }),
   output: z.object({
     way: z.enum(['reply', 'feedback']),

@@ -3,7 +3,7 @@ import { nearest, oneLine } from '../../base/text.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
 import type { TextDocument } from '../../core/ports/store.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
-import type { Decision } from '../../core/team/decisions.ts';
+import { Decision } from '../../core/team/decisions.ts';
 import { withoutMarkup } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { runName } from '../../schema/run-text.ts';
@@ -59,19 +59,6 @@ function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   return body !== '' && oneLine(title, MAX_LENGTH.title).includes(found) ? body : snippet;
 }
 
-const Listed = z.object({
-  id: z.string(),
-  title: z.string(),
-  date: z.string().nullable(),
-  by: z.string().nullable(),
-  what: z.string().nullable(),
-  why: z.string().nullable(),
-  text: z.string(),
-  file: z.string(),
-  merged: z.boolean(),
-  snippet: z.string().optional(),
-});
-
 /** All decisions, newest first; those a search finds, best first; or the one with an id. */
 export const listDecisions = operation({
   name: 'list_decisions',
@@ -82,7 +69,11 @@ export const listDecisions = operation({
     search: z.string().optional(),
     limit: z.number().int().min(1).max(1000).default(20),
   }),
-  output: z.object({ decisions: z.array(Listed), total: z.number(), notes: z.array(z.string()) }),
+  output: z.object({
+    decisions: z.array(Decision.extend({ snippet: z.string().optional() })),
+    total: z.number(),
+    notes: z.array(z.string()),
+  }),
   async run({ services, caller }, { id, search, limit }) {
     if (search?.trim() === '')
       throw new SquadError('INVALID_INPUT', 'The search is empty', {
