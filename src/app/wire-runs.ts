@@ -16,7 +16,7 @@ import { pricesFile } from '../link/home.ts';
 import { recordToolCall } from '../operations/dispatch.ts';
 import type { UserServices } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
-import { planReviewer } from '../operations/review/plan-reviewer.ts';
+import { planReviewer } from '../operations/review/review-tools.ts';
 import { childEnvironment } from '../process/programs/environment.ts';
 import { createRunCheck } from '../process/programs/run-logged.ts';
 import { createSupervisor } from '../process/turns/supervisor.ts';

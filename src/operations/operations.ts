@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { nearest } from '../base/text.ts';
+import { didYouMean } from '../core/text.ts';
 import { SquadError } from '../schema/error.ts';
 import { getConversation, listConversations } from './conversations/conversations.ts';
 import { costReport } from './cost/cost-report.ts';
@@ -21,10 +21,9 @@ import type { Operation } from './operation.ts';
 import { exportRun } from './output/export-run.ts';
 import { locateOutput, readOutput, searchOutput } from './output/read-output.ts';
 import { searchEverything } from './output/search-everything.ts';
-import { commentOnRun } from './review/comment-on-run.ts';
 import { createIssues, createPullRequest, requestReview, sendFeedback } from './review/review-tools.ts';
 import { diffReview, listReviews, showReview } from './review/show-review.ts';
-import { steerReview } from './review/steer-review.ts';
+import { commentOnRun, steerReview } from './review/steer-review.ts';
 import { listRoles, previewContext } from './roles/roles.ts';
 import { cancelRun } from './runs/cancel-run.ts';
 import { followEvents, listEvents } from './runs/events.ts';
@@ -141,11 +140,11 @@ export type RoutedName = {
 export function operationNamed(name: string): Operation {
   const found: Operation | undefined = OPERATIONS.find(operation => operation.name === name);
   if (found) return found;
-  const near = nearest(
+  const meant = didYouMean(
     name,
     OPERATIONS.map(operation => operation.name),
   );
   throw new SquadError('UNKNOWN_OPERATION', `There is no operation ${name}`, {
-    suggestions: near.length > 0 ? [`Did you mean ${near.join(' or ')}?`] : [],
+    suggestions: meant === null ? [] : [meant],
   });
 }

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { isObject } from '../../base/json.ts';
-import { nearest, oneLine, visibleText } from '../../base/text.ts';
+import { oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import {
   DECLINE,
@@ -11,7 +11,7 @@ import {
   whyWithdrawn,
   YES,
 } from '../../schema/inbox.ts';
-import { checkText, parseJson } from '../text.ts';
+import { checkText, didYouMean, parseJson } from '../text.ts';
 
 type Json = Record<string, unknown>;
 type Limits = Pick<
@@ -263,7 +263,7 @@ export function unknownItem(
         .join(', ')}`,
       { suggestions: ['Give more characters of the id.'] },
     );
-  const near = nearest(
+  const meant = didYouMean(
     given.slice(0, 40),
     others.map(({ id }) => id),
   );
@@ -273,11 +273,10 @@ export function unknownItem(
     `There is no question ${oneLine(visibleText(given), 60) || '(nothing)'}`,
     {
       suggestions: [
-        near.length > 0
-          ? `Did you mean ${near.join(' or ')}?`
-          : open.length > 0
+        meant ??
+          (open.length > 0
             ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(visibleText(question), 60)})`).join(', ')}.`
-            : '`squad inbox --all` lists all questions.',
+            : '`squad inbox --all` lists all questions.'),
       ],
     },
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { nearest } from '../../base/text.ts';
 import type { MessageStore } from '../../core/ports/store.ts';
+import { didYouMean } from '../../core/text.ts';
 import { NATIVE, StoredMessage, TracePart, traceLabel } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId } from '../../schema/ids.ts';
@@ -65,14 +65,12 @@ export const listConversations = operation({
 async function refuseUnknown({ conversations }: Services, subagent: string): Promise<void> {
   const known = await conversations.talkers();
   if (known.includes(subagent)) return;
-  const near = nearest(subagent, known);
   throw new SquadError('INVALID_INPUT', `No subagent ${subagent} has been called yet`, {
     suggestions: [
-      near.length > 0
-        ? `Did you mean ${near.join(' or ')}?`
-        : known.length > 0
+      didYouMean(subagent, known) ??
+        (known.length > 0
           ? `Those that have: ${known.slice(0, 10).join(', ')}`
-          : 'A subagent is called over MCP: `squad mcp serve --config FILE`.',
+          : 'A subagent is called over MCP: `squad mcp serve --config FILE`.'),
     ],
   });
 }

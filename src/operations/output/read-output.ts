@@ -14,6 +14,14 @@ import { isEnd, type Run, RunStatus } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
 
+/** Which output of a run. */
+const ofOutput = {
+  run: z.string(),
+  /** Default: the last turn. */
+  turn: z.number().int().min(1).optional(),
+  stream: z.enum(['stdout', 'stderr']).default('stdout'),
+};
+
 /** Null: its engine has no events, and its output is text already. */
 export async function readerOf(
   { files, engines }: Pick<Services, 'files' | 'engines'>,
@@ -60,10 +68,7 @@ export const searchOutput = operation({
   route: 'GET /runs/{run}/output/search',
   agents: 'spawn',
   input: z.strictObject({
-    run: z.string(),
-    /** Default: the last turn. */
-    turn: z.number().int().min(1).optional(),
-    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    ...ofOutput,
     q: z.string().min(1).max(1000),
     isRegex: z.boolean().default(false),
     isCaseSensitive: z.boolean().default(false),
@@ -138,10 +143,7 @@ export const readOutput = operation({
   route: 'GET /runs/{run}/output',
   agents: 'spawn',
   input: z.strictObject({
-    run: z.string(),
-    /** Default: the last turn. */
-    turn: z.number().int().min(1).optional(),
-    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    ...ofOutput,
     offset: z.number().int().default(0),
     limit: z.number().int().min(1).max(BYTES).default(BYTES),
     /** Event lines of an engine as text; other output stays as it is. */
@@ -210,10 +212,7 @@ export const locateOutput = operation({
   route: 'GET /runs/{run}/output/place',
   agents: 'spawn',
   input: z.strictObject({
-    run: z.string(),
-    /** Default: the last turn. */
-    turn: z.number().int().min(1).optional(),
-    stream: z.enum(['stdout', 'stderr']).default('stdout'),
+    ...ofOutput,
     /** Either `line` or `offset`. */
     line: z.number().int().min(1).optional(),
     offset: z.number().int().min(0).optional(),

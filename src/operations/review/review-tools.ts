@@ -1,8 +1,12 @@
 import { z } from 'zod';
-import { itemsOf } from '../../core/review/review-input.ts';
-import { FeedbackType } from '../../schema/review.ts';
+import type { PlannedReview } from '../../core/review/ports.ts';
+import { reviewerRole } from '../../core/review/reviewer-role.ts';
+import { loadPlan } from '../../core/runs/plan-file.ts';
+import { type Run, runSummary } from '../../schema/run.ts';
 import { ownRun } from '../agent-services.ts';
-import { operation } from '../operation.ts';
+import { type Call, operation } from '../operation.ts';
+import { planRuns } from '../runs/start-runs.ts';
+import { FeedbackInput, feedbackOf } from './steer-review.ts';
 
 export const requestReview = operation({
   name: 'request_review',
@@ -57,25 +61,15 @@ export const sendFeedback = operation({
     forAgents: true,
     toolset: 'team',
   },
-  input: z.strictObject({
-    feedback: z.string(),
-    feedback_type: FeedbackType,
-    priority: z.string().optional(),
-    actionable_items: z.array(z.string()).optional(),
-  }),
+  input: FeedbackInput,
   output: z.object({
     feedback_id: z.string(),
     git_commit_hash: z.string(),
     target_instance_id: z.string(),
     cleanup_status: z.literal('scheduled'),
   }),
-  async run(call, { feedback, feedback_type, priority, actionable_items }) {
-    const review = await call.services.reviews.feedback(ownRun(call), {
-      feedback,
-      type: feedback_type,
-      priority: priority ?? null,
-      actionableItems: itemsOf(actionable_items),
-    });
+  async run(call, input) {
+    const review = await call.services.reviews.feedback(ownRun(call), feedbackOf(input));
     return {
       feedback_id: review.id,
       git_commit_hash: review.feedbackCommit ?? review.commit,
@@ -167,3 +161,36 @@ export const createIssues = operation({
     return { issues: made.map(({ number, url }) => ({ issue_number: number, issue_url: url })) };
   },
 });
+
+/**
+ * Plans a reviewer like any run; `caller` is the reviewed run. Without an engine in its role it gets the coder's, which may have been
+ * chosen for that run only, but not the coder's model.
+ */
+export async function planReviewer(
+  call: Pick<Call, 'services' | 'caller'>,
+  coder: Run,
+  task: string,
+): Promise<PlannedReview> {
+  const workspace = await call.services.workspaces.open(call.caller);
+  const roles = await workspace.roles();
+  const { roleId, note } = reviewerRole(roles, workspace.config.review.value.role);
+  const role = roles.find(({ id }) => id === roleId);
+  const namesEngine = role?.meta.engine !== undefined || role?.ungranted.includes('engine');
+  const coderPlan = namesEngine ? null : await loadPlan(call.services.files, coder);
+  const plan = await planRuns(
+    call,
+    {
+      members: [
+        {
+          ...{ roleId, task, cwd: coder.cwd, lineageId: coder.lineageId, reviewOf: coder.id },
+          ...(coderPlan && { spec: coderPlan.spec }),
+          ...(coder.worktree && { forkOf: coder.worktree }),
+          title: `Review: ${runSummary(coder)}`,
+        },
+      ],
+      metadata: { reviewOf: coder.id },
+    },
+    workspace,
+  );
+  return { plan, notes: [...(note === null ? [] : [note]), ...plan.warnings] };
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { nearest } from '../../base/text.ts';
 import { Rounds } from '../../core/review/rounds.ts';
+import { didYouMean } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { ReviewId } from '../../schema/ids.ts';
 import { type Review, Review as ReviewSchema } from '../../schema/review.ts';
@@ -119,11 +119,8 @@ async function findReview({ store }: Services, given: string): Promise<Review> {
   const found = id && (await store.review(id));
   if (found) return found;
   const recent = (await store.reviews({ limit: MAX_ROUNDS })).map(each => each.id);
-  const near = nearest(given, recent);
   throw new SquadError('REVIEW_UNKNOWN', `There is no review ${given}`, {
-    suggestions: [
-      near.length > 0 ? `Did you mean ${near.join(' or ')}?` : '`squad review` lists the reviews.',
-    ],
+    suggestions: [didYouMean(given, recent) ?? '`squad review` lists the reviews.'],
   });
 }
 

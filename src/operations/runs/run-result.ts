@@ -231,18 +231,13 @@ export const RunEvidence = z.object({
 export type RunEvidence = z.infer<typeof RunEvidence>;
 
 function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvidence {
-  if (evidence === null)
-    return {
-      ...UNSEEN,
-      exit_code: turn?.exitCode ?? null,
-      leftovers_killed: isEnd(status) ? (turn?.leftovers.length ?? 0) : null,
-    };
-  const { filesChanged, commits, note } = evidence;
+  const { filesChanged = null, commits = null, note = null } = evidence ?? {};
+  const leftovers = isEnd(status) ? (turn?.leftovers.length ?? 0) : null;
   return {
-    verdict: evidence.verdict,
-    exit_code: evidence.exitCode,
-    tool_calls: evidence.toolCalls,
-    tool_failures: evidence.toolFailures,
+    verdict: evidence?.verdict ?? null,
+    exit_code: (evidence ?? turn)?.exitCode ?? null,
+    tool_calls: evidence?.toolCalls ?? null,
+    tool_failures: evidence?.toolFailures ?? null,
     files_changed: filesChanged && {
       count: filesChanged.count,
       files: firstThatFit(filesChanged.files, MAX_EVIDENCE_CHARS.files),
@@ -251,8 +246,8 @@ function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvid
       count: commits.count,
       newest: firstThatFit(commits.newest, MAX_EVIDENCE_CHARS.commits),
     },
-    diff: evidence.diff,
-    leftovers_killed: evidence.leftoversKilled,
+    diff: evidence?.diff ?? null,
+    leftovers_killed: evidence?.leftoversKilled ?? leftovers,
     ...(note !== null && { note: longestStart(note, MAX_EVIDENCE_CHARS.note) }),
   };
 }
@@ -265,17 +260,6 @@ export function briefly({ files_changed, commits, note, ...rest }: RunEvidence):
     commits: commits && { count: commits.count },
   };
 }
-
-const UNSEEN: RunEvidence = {
-  verdict: null,
-  exit_code: null,
-  tool_calls: null,
-  tool_failures: null,
-  files_changed: null,
-  commits: null,
-  diff: null,
-  leftovers_killed: null,
-};
 
 /** In characters of JSON. */
 const MAX_CHARS = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };

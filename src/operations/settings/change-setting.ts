@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/text.ts';
+import { didYouMean } from '../../core/text.ts';
 import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
@@ -13,14 +13,10 @@ export const changeSetting = operation({
   async run({ services }, { key, value }) {
     const { settings, runner, store, clock } = services;
     const known = Object.keys(HubSettings.shape);
-    if (!known.includes(key)) {
-      const near = nearest(key, known);
+    if (!known.includes(key))
       throw new SquadError('CONFIG_INVALID', `There is no setting ${key}`, {
-        suggestions: [
-          near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `There are ${known.join(', ')}.`,
-        ],
+        suggestions: [didYouMean(key, known) ?? `There are ${known.join(', ')}.`],
       });
-    }
     const name = key as HubSettingKey;
     if (value !== null) check(name, value);
     await settings.set(name, value);

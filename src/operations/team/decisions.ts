@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { nearest, oneLine } from '../../base/text.ts';
+import { oneLine } from '../../base/text.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
 import type { TextDocument } from '../../core/ports/store.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
 import { Decision } from '../../core/team/decisions.ts';
 import { withoutMarkup } from '../../core/team/team-markdown.ts';
+import { didYouMean } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { runName } from '../../schema/run-text.ts';
 import { type Call, operation, type Services } from '../operation.ts';
@@ -96,7 +97,7 @@ function named(decisions: readonly Decision[], given: string): Decision {
   const exact = decisions.find(({ id }) => id === wanted);
   const alike = exact ? [exact] : decisions.filter(({ id }) => wanted !== 'd-' && id.startsWith(wanted));
   if (alike.length === 1) return alike[0]!;
-  const near = nearest(
+  const meant = didYouMean(
     wanted,
     decisions.map(({ id }) => id),
   );
@@ -110,9 +111,7 @@ function named(decisions: readonly Decision[], given: string): Decision {
               .slice(0, 5)
               .map(({ id }) => id)
               .join(', ')}`
-          : near.length > 0
-            ? `Did you mean ${near.join(' or ')}?`
-            : '`squad decisions` shows the ids, `squad decisions --search WORDS` searches the text.',
+          : (meant ?? '`squad decisions` shows the ids, `squad decisions --search WORDS` searches the text.'),
       ],
     },
   );
