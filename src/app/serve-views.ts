@@ -3,8 +3,11 @@ import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Connection } from '../hub/server.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
 import type { EndNotices, TeamUpdates } from '../mcp/notices.ts';
-import type { UserServices } from '../operations/operation.ts';
+import { servicesForAgent, subjectOf } from '../operations/agent-services.ts';
+import type { Services, UserServices } from '../operations/operation.ts';
+import { listRunning } from '../operations/runs/list-runs.ts';
 import type { RunId } from '../schema/ids.ts';
+import { runName } from '../schema/run-text.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import type { Audience } from '../wire/face/face.ts';
 import { serveStream } from '../wire/stream/serve-stream.ts';
@@ -127,4 +130,19 @@ export async function serveTerminal(
       if (!isFollowing) onInFlight(change);
     },
   });
+}
+
+const MAX_NAMED = 5;
+
+/** Runs of the caller's workspace that were created since then, for a client whose call was lost with the hub. */
+export async function startedSince(at: number, caller: Caller, services: Services): Promise<string[]> {
+  const workspace = await services.workspaces.root(caller).catch(() => null);
+  if (workspace === null) return [];
+  const subject = subjectOf({ services, caller });
+  const { store } =
+    subject.kind === 'user' ? services : await servicesForAgent(services, subject, listRunning);
+  const runs = await store.runs({ workspace, limit: MAX_NAMED });
+  return runs
+    .filter(({ createdAt }) => createdAt >= at)
+    .map(run => `${run.id} (${runName(run)}, ${run.status})`);
 }

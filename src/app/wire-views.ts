@@ -17,8 +17,7 @@ import { createTextSearch } from '../store/sqlite/text-search.ts';
 import { watchFolder } from '../workspace/files/watch.ts';
 import { HttpPort } from './http-port.ts';
 import type { HubHome } from './open-home.ts';
-import { RunAudiences, serveMcp, serveTerminal } from './serve-views.ts';
-import { startedSince } from './start-environment.ts';
+import { RunAudiences, serveMcp, serveTerminal, startedSince } from './serve-views.ts';
 import { SubagentViews } from './subagent-views.ts';
 import type { RunParts } from './wire-runs.ts';
 

@@ -35,7 +35,7 @@ import { usesSameFolder } from './baseline.ts';
  */
 export function verdict(facts: VerdictFacts): Verdict {
   const hasChanges = (facts.filesChanged ?? 0) > 0 || (facts.commits ?? 0) > 0;
-  const hasAnything = facts.hasOutput || hasChanges || (facts.reportedEdits ?? 0) > 0;
+  const hasAnything = facts.hasOutput || hasChanges || (facts.toolEdits ?? 0) > 0;
   if (facts.structured === 'invalid') return 'contradicted';
   if (facts.status !== 'completed') return hasAnything ? 'claimed' : 'empty';
   if (facts.exitCode !== null && !HARMLESS_EXITS.has(facts.exitCode)) return 'contradicted';
@@ -48,22 +48,12 @@ export function verdict(facts: VerdictFacts): Verdict {
 /** Success, and being killed (HUP, INT, KILL, TERM): a run is only completed if it had reported its success before. */
 const HARMLESS_EXITS = new Set([0, 129, 130, 137, 143]);
 
-export interface VerdictFacts {
-  status: EndStatus;
-  exitCode: number | null;
-  /** The answer, or any output of an engine without answers, is more than white space. */
-  hasOutput: boolean;
-  /** Null when the run has no schema. */
-  structured: 'valid' | 'invalid' | null;
+export interface VerdictFacts
+  extends Pick<Observed, 'status' | 'exitCode' | 'hasOutput' | 'structured'>,
+    Pick<Evidence, 'toolCalls' | 'toolFailures' | 'toolDenials' | 'toolEdits'> {
   /** Null when unknown. */
   filesChanged: number | null;
   commits: number | null;
-  /** This and the next three are null when the engine reports none. */
-  toolCalls: number | null;
-  toolFailures: number | null;
-  toolDenials: number | null;
-  /** File-changing tool calls the engine reported as done. */
-  reportedEdits: number | null;
   /** Other runs worked in the same folder meanwhile: changes may be theirs. */
   isShared: boolean;
   /** The work tree is not on the run's own branch: its changes are not what the run delivers. */
@@ -71,8 +61,8 @@ export interface VerdictFacts {
 }
 
 /** In a shared folder the engine must have reported edits too: changes alone could be another run's. */
-const areItsOwn = ({ isShared, isElsewhere, reportedEdits }: VerdictFacts): boolean =>
-  !isElsewhere && (!isShared || (reportedEdits ?? 0) > 0);
+const areItsOwn = ({ isShared, isElsewhere, toolEdits }: VerdictFacts): boolean =>
+  !isElsewhere && (!isShared || (toolEdits ?? 0) > 0);
 
 function wasObstructed({ toolCalls, toolFailures, toolDenials }: VerdictFacts): boolean {
   const allFailed = toolCalls !== null && toolCalls > 0 && toolFailures === toolCalls;
@@ -85,7 +75,9 @@ export interface Observed {
   exitCode: number | null;
   durationMs: number | null;
   leftoversKilled: number;
+  /** The answer, or any output of an engine without answers, is more than white space. */
   hasOutput: boolean;
+  /** Null when the run has no schema. */
   structured: 'valid' | 'invalid' | null;
   /** Of this turn. Null when the engine reports none. */
   tools: { calls: number; failures: number; denials: number; edits: number } | null;
@@ -104,29 +96,26 @@ export function evidenceOf(seen: Observed): Evidence {
   const isLate = wasLate(seen);
   const files = changes?.files ?? null;
   const commits = changes?.commits ?? null;
-  return {
-    exitCode: seen.exitCode,
-    durationMs: seen.durationMs,
+  const { status, exitCode, hasOutput, structured } = seen;
+  const ofTools = {
     toolCalls: tools?.calls ?? null,
     toolFailures: tools?.failures ?? null,
     toolDenials: tools?.denials ?? null,
     toolEdits: tools?.edits ?? null,
+  };
+  return {
+    exitCode,
+    durationMs: seen.durationMs,
+    ...ofTools,
     filesChanged: files && { count: files.length, files: files.slice(0, MAX_FILES_NAMED).map(nameOf) },
     commits: commits && { count: commits.count, newest: commits.newest.slice(0, MAX_COMMITS_NAMED) },
     diff: changes?.lines ?? null,
     leftoversKilled: (earlier?.leftoversKilled ?? 0) + seen.leftoversKilled,
     note: noteOf({ ...seen, tools }, isLate),
     verdict: verdict({
-      status: seen.status,
-      exitCode: seen.exitCode,
-      hasOutput: seen.hasOutput,
-      structured: seen.structured,
+      ...{ status, exitCode, hasOutput, structured, ...ofTools },
       filesChanged: files?.length ?? null,
       commits: commits?.count ?? null,
-      toolCalls: tools?.calls ?? null,
-      toolFailures: tools?.failures ?? null,
-      toolDenials: tools?.denials ?? null,
-      reportedEdits: tools?.edits ?? null,
       isShared: seen.otherRuns > 0,
       isElsewhere: changes?.isElsewhere === true,
     }),
