@@ -153,7 +153,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
   });
   return {
-    ...{ executor, engines, workTree, worktrees, branches, commandLine, sessions, endpoints, hooks, traces },
+    ...{ executor, engines, workTree, worktrees, commandLine, sessions, endpoints, hooks, traces },
     ...{ runner, clients, servers, workspaces, inbox, reviews, proposals, integration, integrator },
     activity: new LastActivity(store, id => runner.current(id) !== null),
     team: new TeamKeeper({ store, clock, files, home, warn }),

@@ -62,7 +62,6 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     engines: runs.engines,
     workTree: runs.workTree,
     worktrees: runs.worktrees,
-    branches: runs.branches,
     activity: runs.activity,
     terminals: terminalWindows(home, runs.commandLine),
     conversations: store,

@@ -12,7 +12,7 @@ import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions, Terminals } from '../core/ports/sessions.ts';
 import type { MessageStore, Store, TextSearch } from '../core/ports/store.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
-import type { Branches, FolderChanges, Worktrees } from '../core/ports/worktrees.ts';
+import type { FolderChanges, Worktrees } from '../core/ports/worktrees.ts';
 import type { Proposals } from '../core/review/pull-requests.ts';
 import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { BoardPages } from '../core/runs/board.ts';
@@ -53,7 +53,6 @@ export interface Services {
   workspaces: Workspaces;
   workTree: FolderChanges;
   worktrees: Worktrees;
-  branches: Branches;
   integration: Pick<Integration, 'touched' | 'tips'>;
   integrator: Pick<Integrator, 'plan' | 'carryOut'>;
   sessions: Sessions;

@@ -37,18 +37,10 @@ export async function teammates({ team, roles }: Workspace): Promise<Teammate[]>
 const isRunOf = ({ roleId }: Pick<Run, 'roleId'>, name: string): boolean =>
   roleId !== null && roleId.toLowerCase() === name.toLowerCase();
 
-interface RunCounts {
-  running: number;
-  queued: number;
-}
-
 /** The running and queued runs of each role in this workspace. */
-export function runCounts(
-  { runner }: Pick<Services, 'runner'>,
-  workspace: string,
-): (name: string) => RunCounts {
+export function runCounts({ runner }: Pick<Services, 'runner'>, workspace: string) {
   const live = runner.liveRuns().filter(run => run.workspace === workspace);
-  return name => {
+  return (name: string) => {
     const own = live.filter(run => isRunOf(run, name));
     const queued = own.filter(({ status }) => status === 'queued').length;
     return { running: own.length - queued, queued };
