@@ -244,7 +244,10 @@ export class Traces {
         this.notify(message.runId, { kind: 'failed', messageId, error });
     }
     if (error) this.onError(error, batch[0]!.message.runId);
-    else this.onSuccess();
+    else {
+      this.lastError = null;
+      this.pauseMs = FIRST_PAUSE_MS;
+    }
     this.reviewAll();
   }
 
@@ -257,11 +260,6 @@ export class Traces {
     this.lastError = error;
     this.readSoon(this.pauseMs);
     this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
-  }
-
-  private onSuccess(): void {
-    this.lastError = null;
-    this.pauseMs = FIRST_PAUSE_MS;
   }
 
   /** Closes complete conversations and schedules reading what was dropped. */

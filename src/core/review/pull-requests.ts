@@ -53,11 +53,7 @@ const missing = (message: string): SquadError =>
     ],
   });
 
-interface NewIssue {
-  title: string;
-  body: string;
-  labels: string[];
-}
+type NewIssue = Parameters<GitHost['createIssue']>[1];
 
 type CreatedAs = CreatedIssue & { title: string };
 
