@@ -1,7 +1,7 @@
 import { recover } from '../core/runs/recovery.ts';
 import { isSubagentCall } from '../core/subagents/plan-subagent.ts';
 import type { HubHome } from './open-home.ts';
-import { restoreTokens } from './run-endpoints.ts';
+import { restoreTokens } from './prepare-run.ts';
 import type { RunParts } from './wire-runs.ts';
 
 export type Recovered = Awaited<ReturnType<typeof recoverRuns>>;

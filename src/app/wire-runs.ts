@@ -32,8 +32,7 @@ import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
 import { Clients } from './clients.ts';
 import { openGateway } from './gateway-parts.ts';
 import type { HubHome } from './open-home.ts';
-import { endpointOf } from './run-endpoints.ts';
-import { createPrepareFolder } from './run-folders.ts';
+import { createPrepareFolder, endpointOf } from './prepare-run.ts';
 import { TeamKeeper } from './team-keeper.ts';
 import { UserHooks } from './user-hooks.ts';
 

@@ -18,7 +18,7 @@ import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { BoardPages } from '../core/runs/board.ts';
 import type { LastActivity } from '../core/runs/last-activity.ts';
 import type { Runner } from '../core/runs/runner.ts';
-import type { HubSettingKey, HubSettings } from '../schema/config.ts';
+import type { SettingsInForce } from '../core/settings/hub-settings.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
@@ -120,21 +120,13 @@ export interface Services {
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;
   audit: AuditTrail;
-  settings: Settings;
+  settings: Pick<SettingsInForce, 'all' | 'isSet' | 'set'>;
   hub: HubControl;
 }
 
 /** Services of an operation that only the user may call. Created once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
-}
-
-export interface Settings {
-  all(): HubSettings;
-  /** False: the default applies. */
-  isSet(key: string): boolean;
-  /** Null restores the default. */
-  set(key: HubSettingKey, value: string | null): Promise<void>;
 }
 
 export interface HubControl {
