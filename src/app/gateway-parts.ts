@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import type { Clock } from '../base/clock.ts';
 import { modelSecrets } from '../core/gateway/secrets.ts';
 import type { Elicited, ServerAsk } from '../core/inbox/elicitation.ts';
-import type { Gateway, GatewayView, McpConfigs, PinStore } from '../core/ports/gateway.ts';
-import type { RunFiles } from '../core/ports/run-files.ts';
+import type { GatewayView } from '../core/ports/gateway.ts';
 import { loadPlan } from '../core/runs/plan-file.ts';
 import { hasOwnServers } from '../gateway/access/run-servers.ts';
 import { AuditLog } from '../gateway/audit/audit-log.ts';
@@ -15,13 +13,9 @@ import { createProcessTable } from '../process/table/process-table.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { createMcpConfigs } from '../workspace/gateway/mcp-configs.ts';
+import type { HubHome } from './open-home.ts';
 
-export interface GatewayPorts {
-  home: string;
-  version: string;
-  clock: Clock;
-  pins: PinStore;
-  files: RunFiles;
+interface GatewayPorts {
   /** The run, if it is running. */
   current(id: RunId): Run | null;
   /** Ids of all roles of the run's workspace. */
@@ -31,40 +25,17 @@ export interface GatewayPorts {
   onDenied(run: Run, tool: string, count: number): void;
   /** Asks a person on behalf of a server. */
   ask(question: ServerAsk): Promise<Elicited>;
-  log(level: 'debug' | 'warning', message: string): void;
 }
 
-export interface GatewayParts {
-  gateway: Gateway;
-  configs: McpConfigs;
-  audit: AuditLog;
-  viewOf(id: RunId): GatewayView | null;
-  /** A new mark for the environment of a program that is not an agent, so that a later hub of this home can find and end it. */
-  nextTag(): string;
-  /** Settles when the servers of these runs are known, so that an agent's first request finds them. */
-  prepare(runs: Run[]): Promise<void>;
-  /** Ends the servers of a hub of this home that was killed. Never rejects. */
-  sweep(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export function openGateway({
-  home,
-  version,
-  clock,
-  pins,
-  files,
-  log,
-  ...ports
-}: GatewayPorts): GatewayParts {
-  const warn = (message: string) => log('warning', message);
+export function openGateway({ home, version, clock, store, files, log }: HubHome, ports: GatewayPorts) {
+  const warn = (message: string) => log.write('warning', message);
   const table = createProcessTable();
   const tags = createServiceTags(home);
   const configs = createMcpConfigs({ home, warn });
   const audit = new AuditLog({ folder: join(home, 'audit'), clock, warn });
   const gateway = createGateway({
     configs,
-    pins,
+    pins: store,
     audit,
     clock,
     warn,
@@ -72,7 +43,7 @@ export function openGateway({
       table,
       nextTag: () => tags.next(),
       clientInfo: { name: 'squad', version },
-      onStderr: (server, line) => log('debug', `${server}: ${line}`),
+      onStderr: (server, line) => log.write('debug', `${server}: ${line}`),
       onSurvivor: (server, pid, command) =>
         warn(`Process ${pid} of ${server} could not be ended: ${command}`),
     }),
@@ -94,16 +65,19 @@ export function openGateway({
     gateway,
     configs,
     audit,
+    /** A new mark for the environment of a program that is not an agent, so that a later hub of this home can find and end it. */
     nextTag: () => tags.next(),
-    viewOf(id) {
+    viewOf(id: RunId): GatewayView | null {
       const run = ports.current(id);
       return run && gateway.viewOf(run);
     },
-    async prepare(runs) {
+    /** Settles when the servers of these runs are known, so that an agent's first request finds them. */
+    async prepare(runs: Run[]): Promise<void> {
       await Promise.all(runs.map(run => !hasOwnServers(run) && configs.of(run.workspace)));
       for (const run of runs) gateway.prepare(run);
     },
-    async sweep() {
+    /** Ends the servers of a hub of this home that was killed. Never rejects. */
+    async sweep(): Promise<void> {
       try {
         for (const { pid, command } of await sweepServices(table, tag => tags.isLeftBehind(tag)))
           warn(`Process ${pid} of an earlier hub's servers could not be ended: ${command}`);
@@ -111,7 +85,7 @@ export function openGateway({
         warn(`Could not search for servers that an earlier hub left behind: ${String(thrown)}`);
       }
     },
-    async close() {
+    async close(): Promise<void> {
       configs.close();
       await gateway.close();
       await audit.close();

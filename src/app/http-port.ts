@@ -6,16 +6,15 @@ import type { HttpServer } from '../http/serve.ts';
 import { Sessions } from '../http/sessions.ts';
 import { type CallerPorts, callerOfRun } from '../hub/callers.ts';
 import { bearerOf, hashOf, ownToken } from '../hub/token.ts';
-import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
-import type { TeamUpdates } from '../mcp/team-updates.ts';
+import type { EndNotices, TeamUpdates } from '../mcp/notices.ts';
 import type { UserServices } from '../operations/operation.ts';
 import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type AskingRun, HttpPeers } from './http-peers.ts';
-import { followTeam, type ListName, notifyListChanged } from './run-audiences.ts';
+import { followTeam, type ListName, notifyListChanged } from './serve-views.ts';
 import { type LazyPage, pageWhenNeeded } from './web-parts.ts';
 
 export interface HttpPortOptions {

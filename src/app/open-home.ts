@@ -1,20 +1,22 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { recordedRuns } from '../core/runs/recorded-runs.ts';
-import { keepRecords } from '../core/runs/run-record.ts';
+import { z } from 'zod';
+import { keepRecords, recordedRuns } from '../core/runs/run-record.ts';
+import { SettingsInForce } from '../core/settings/hub-settings.ts';
 import { Log } from '../hub/log.ts';
-import { SettingsInForce } from '../hub/settings.ts';
 import { acquireHubLock, forgetHub, recordHub } from '../hub/startup.ts';
 import { ownFolder, socketPath } from '../link/home.ts';
 import { isBound, lockPath, otherHub } from '../link/hub-record.ts';
+import { replaceFile } from '../link/replace-file.ts';
+import { hubEnvironment } from '../link/start-hub.ts';
 import { createRunFiles } from '../process/output/run-files.ts';
-import { createRunOfProcess } from '../process/table/run-of-process.ts';
+import { createRunOfProcess, type RunOfProcess } from '../process/table/run-of-process.ts';
 import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import { describeRestored } from '../schema/run-text.ts';
 import { CommitMark } from '../store/commit-mark.ts';
 import { openCheckedStore } from '../store/open-checked.ts';
 import { takeLock } from '../store/sqlite/lock.ts';
-import { takeStartEnvironment } from './start-environment.ts';
 
 export interface HubOptions {
   home: string;
@@ -103,4 +105,51 @@ export async function openHome(options: HubOptions) {
       lock.release();
     },
   };
+}
+
+const ENVIRONMENT_FILE = 'hub-environment.json';
+const SavedEnvironment = z.record(z.string(), z.string());
+
+interface Start {
+  home: string;
+  env: Record<string, string | undefined>;
+  /** Process that started this hub. */
+  startedBy: number;
+  runOfProcess: RunOfProcess;
+}
+
+/**
+ * Gives this hub the environment of the last hub that the user started, if a run's command has started it. Otherwise an agent
+ * would choose the database, the port and the PATH of the user's hub. The environment of a user's hub is saved for that.
+ */
+async function takeStartEnvironment({ home, env, startedBy, runOfProcess }: Start): Promise<void> {
+  const file = join(home, ENVIRONMENT_FILE);
+  const saved = savedIn(file);
+  const run = await runOfProcess(startedBy);
+  // A starter that has already ended, such as a command with a timeout, may have been an agent's.
+  if (run === null && process.ppid === startedBy) {
+    const own = JSON.stringify(hubEnvironment(env));
+    if (JSON.stringify(saved) !== own) save(file, own);
+    return;
+  }
+  if (!saved) return;
+  for (const name of Object.keys(env)) delete env[name];
+  Object.assign(env, hubEnvironment(saved), { SQUAD_HOME: home });
+}
+
+function save(file: string, text: string): void {
+  try {
+    replaceFile(file, text, 0o600);
+  } catch {
+    // A full disk: the previous file stays. Starting is more important.
+  }
+}
+
+/** Null when there is no usable file. */
+function savedIn(file: string): Record<string, string> | null {
+  try {
+    return SavedEnvironment.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return null;
+  }
 }

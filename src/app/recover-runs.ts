@@ -1,16 +1,16 @@
 import { recover } from '../core/runs/recovery.ts';
 import { isSubagentCall } from '../core/subagents/plan-subagent.ts';
 import type { HubHome } from './open-home.ts';
-import { restoreTokens } from './run-endpoints.ts';
+import { restoreTokens } from './prepare-run.ts';
 import type { RunParts } from './wire-runs.ts';
 
 export type Recovered = Awaited<ReturnType<typeof recoverRuns>>;
 
 /** Phase 3: accounts for the runs of an earlier hub, and finishes what it had begun. */
-export async function recoverRuns(parts: HubHome, { runner, clients, servers, work, ...runs }: RunParts) {
-  const { clock, store, files, settings } = parts;
-  const { executor, engines } = runs;
-  await work.reviews.finishIntents();
+export async function recoverRuns(parts: HubHome, runs: RunParts) {
+  const { clock, store, files, settings, log, warn } = parts;
+  const { runner, clients, servers, executor, engines, inbox, proposals, reviews, integrator } = runs;
+  await reviews.finishIntents();
   const counts = await recover(runner, {
     ...{ clock, store, files, executor, engines },
     settings: () => settings.all(),
@@ -22,6 +22,12 @@ export async function recoverRuns(parts: HubHome, { runner, clients, servers, wo
   await Promise.all(lostCalls.map(({ id }) => runner.stop(id, 'cancel', canceller)));
   await restoreTokens(runner.liveRuns(), runs.endpoints);
   await servers.prepare(runner.liveRuns().filter(({ status }) => status !== 'queued'));
-  await work.recover();
+  // A failure here must not keep the hub, and so every run, from starting.
+  const later = (what: string) => (thrown: unknown) => warn(`${what} could not be recovered`, thrown);
+  await inbox.recover().catch(later('Open questions'));
+  await proposals.recover().catch(later('Unfinished pull requests'));
+  await reviews.recover().catch(later('Unfinished reviews'));
+  const merges = await integrator.recover().catch(later('Unfinished merges'));
+  for (const line of merges ?? []) log.write('info', line);
   return { counts, lostCalls };
 }

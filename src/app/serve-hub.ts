@@ -27,7 +27,7 @@ export interface HubStop extends RunningHub {
 
 export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): HubStop {
   const { log, warn } = parts;
-  const { runner, traces, work, team, hooks, servers, clients } = runs;
+  const { runner, traces, reviews, inbox, team, hooks, servers, clients } = runs;
   const { server, http, subagents, asking, teamUpdates, lifetime, stopped } = views;
   const stopping = new AbortController();
   const ended = Promise.withResolvers<boolean>();
@@ -45,7 +45,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
     lifetime.close();
     runner.close();
     traces.close();
-    await Promise.all([work.reviews.close(), work.inbox.close()]);
+    await Promise.all([reviews.close(), inbox.close()]);
     stopped.abort();
     teamUpdates.close();
     await Promise.all([team.flush(), hooks.close(), servers.close()]);

@@ -1,15 +1,68 @@
 import { serveControl } from '../control/serve-control.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
 import type { Connection } from '../hub/server.ts';
-import type { EndNotices } from '../mcp/end-notices.ts';
 import { type McpFaceOptions, mcpFace } from '../mcp/face.ts';
-import type { TeamUpdates } from '../mcp/team-updates.ts';
-import type { UserServices } from '../operations/operation.ts';
+import type { EndNotices, TeamUpdates } from '../mcp/notices.ts';
+import { servicesForAgent, subjectOf } from '../operations/agent-services.ts';
+import type { Services, UserServices } from '../operations/operation.ts';
+import { listRunning } from '../operations/runs/list-runs.ts';
+import type { RunId } from '../schema/ids.ts';
+import { runName } from '../schema/run-text.ts';
 import type { Toolset } from '../schema/toolset.ts';
+import type { Audience } from '../wire/face/face.ts';
 import { serveStream } from '../wire/stream/serve-stream.ts';
-import { followTeam, type RunAudiences } from './run-audiences.ts';
 
-export interface ViewPorts {
+export type ListName = 'tools' | 'resources' | 'prompts';
+
+/** Agents on the hub's socket, by run. */
+export class RunAudiences {
+  private readonly present = new Map<RunId, Set<Audience>>();
+
+  /** Returns how to leave. */
+  join(runId: RunId, audience: Audience): () => void {
+    const here = this.present.get(runId) ?? new Set();
+    this.present.set(runId, here.add(audience));
+    return () => {
+      here.delete(audience);
+      if (here.size === 0) this.present.delete(runId);
+    };
+  }
+
+  tell(runId: RunId, what: ListName): void {
+    for (const audience of this.present.get(runId) ?? []) notifyListChanged(what, audience);
+  }
+}
+
+export function notifyListChanged(what: ListName, { notices }: Audience): void {
+  if (what === 'tools') notices.toolsChanged();
+  else if (what === 'resources') notices.resourcesChanged();
+  else notices.promptsChanged();
+}
+
+/** Notifies an audience of changes to its workspace's team. Returns how to leave. */
+export function followTeam(
+  updates: TeamUpdates,
+  workspaces: Workspaces,
+  caller: Caller,
+  member: unknown,
+  audience: Audience,
+): () => void {
+  let leave: (() => void) | null = null;
+  let isGone = false;
+  workspaces.open(caller).then(
+    ({ root }) => {
+      if (!isGone) leave = updates.join(root, member, audience);
+    },
+    // A workspace that cannot be opened has no changes; requests about it fail with the reason.
+    () => {},
+  );
+  return () => {
+    isGone = true;
+    leave?.();
+  };
+}
+
+interface ViewPorts {
   services: UserServices;
   version: string;
   workspaces: Workspaces;
@@ -77,4 +130,19 @@ export async function serveTerminal(
       if (!isFollowing) onInFlight(change);
     },
   });
+}
+
+const MAX_NAMED = 5;
+
+/** Runs of the caller's workspace that were created since then, for a client whose call was lost with the hub. */
+export async function startedSince(at: number, caller: Caller, services: Services): Promise<string[]> {
+  const workspace = await services.workspaces.root(caller).catch(() => null);
+  if (workspace === null) return [];
+  const subject = subjectOf({ services, caller });
+  const { store } =
+    subject.kind === 'user' ? services : await servicesForAgent(services, subject, listRunning);
+  const runs = await store.runs({ workspace, limit: MAX_NAMED });
+  return runs
+    .filter(({ createdAt }) => createdAt >= at)
+    .map(run => `${run.id} (${runName(run)}, ${run.status})`);
 }

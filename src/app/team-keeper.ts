@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Store } from '../core/ports/store.ts';
 import { teamEntry, teamState } from '../core/team/state-files.ts';
-import { answerSample } from '../operations/runs/member-result.ts';
+import { answerSample } from '../operations/runs/run-result.ts';
 import type { Event, EventBody } from '../schema/event.ts';
 import type { Run } from '../schema/run.ts';
 import { TeamLog } from '../workspace/team/team-log.ts';

@@ -9,7 +9,7 @@ import { composeSavedPage, savedName } from '../operations/output/saved-page.ts'
 import { cardsOf, touchedRuns } from '../operations/runs/run-card.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
 import { ClientMessage } from '../schema/live.ts';
-import { BEAT_MS, SILENT_MS } from '../schema/live-times.ts';
+import { BEAT_MS, SILENT_MS } from '../schema/web-ui.ts';
 import type { WebPorts } from '../web-server/ports.ts';
 import type { WebServer } from '../web-server/serve-web.ts';
 

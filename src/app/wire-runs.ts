@@ -2,21 +2,29 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { messageReader, Traces } from '../core/conversations/recorder.ts';
 import { askForServer } from '../core/inbox/elicitation.ts';
+import { Inbox } from '../core/inbox/inbox.ts';
+import { Integrator } from '../core/integration/integrator.ts';
+import { Proposals } from '../core/review/pull-requests.ts';
+import { ReviewLoop } from '../core/review/review-loop.ts';
 import { LastActivity } from '../core/runs/last-activity.ts';
 import { Runner } from '../core/runs/runner.ts';
 import { createEngines } from '../engines/create-engines.ts';
+import { createGitHub } from '../github/git-host.ts';
 import { callerOfRun } from '../hub/callers.ts';
 import { savedEnvironment } from '../link/environment-file.ts';
 import { pricesFile } from '../link/home.ts';
 import { recordToolCall } from '../operations/dispatch.ts';
 import type { UserServices } from '../operations/operation.ts';
 import { OPERATIONS } from '../operations/operations.ts';
-import { planReviewer } from '../operations/review/plan-reviewer.ts';
+import { planReviewer } from '../operations/review/review-tools.ts';
 import { childEnvironment } from '../process/programs/environment.ts';
+import { createRunCheck } from '../process/programs/run-logged.ts';
 import { createSupervisor } from '../process/turns/supervisor.ts';
 import { createPrices } from '../workspace/cost/price-file.ts';
 import { createWorkTree } from '../workspace/evidence/changes.ts';
+import { openGit } from '../workspace/git/git.ts';
 import { keepPrivateGitIn } from '../workspace/git/private-git.ts';
+import { createIntegration } from '../workspace/integration/integration.ts';
 import { createSessions } from '../workspace/runs/tmux-sessions.ts';
 import { createWorkspaces } from '../workspace/settings/open-workspace.ts';
 import { createBranches } from '../workspace/worktrees/run-branch.ts';
@@ -24,11 +32,9 @@ import { createWorktrees } from '../workspace/worktrees/worktrees.ts';
 import { Clients } from './clients.ts';
 import { openGateway } from './gateway-parts.ts';
 import type { HubHome } from './open-home.ts';
-import { endpointOf } from './run-endpoints.ts';
-import { createPrepareFolder } from './run-folders.ts';
+import { createPrepareFolder, endpointOf } from './prepare-run.ts';
 import { TeamKeeper } from './team-keeper.ts';
 import { UserHooks } from './user-hooks.ts';
-import { openWork } from './work-parts.ts';
 
 /** Parts that are wired after the runs, which use them only while the hub serves. */
 interface LaterParts {
@@ -43,7 +49,7 @@ export type RunParts = ReturnType<typeof wireRuns>;
 
 /** Phase 2, first half: everything that runs agents and decides what becomes of their work. */
 export function wireRuns(parts: HubHome, later: LaterParts) {
-  const { home, env, version, programs, clock, files, store, settings, log, warn } = parts;
+  const { home, env, version, programs, clock, files, store, settings, warn } = parts;
   const allSettings = () => settings.all();
   const path = env.PATH ?? '';
   const executor = createSupervisor({ runsDir: parts.runsDir, onError: message => warn(message) });
@@ -80,11 +86,11 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     },
     prices: createPrices(pricesFile(home), warn),
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
-    isAsking: id => work.inbox.openOf(id).length > 0,
-    onTurnOver: run => work.reviews.onTurnOver(run),
+    isAsking: id => inbox.openOf(id).length > 0,
+    onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {
       hooks.tellEnd(run);
-      work.reviews.onEnd(run);
+      reviews.onEnd(run);
       traces.over(run);
     },
   });
@@ -95,32 +101,45 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     environment: id => files.environment(id),
   });
   const { identities } = clients;
-  const servers = openGateway({
-    ...{ home, version, clock, files },
-    pins: store,
+  const servers = openGateway(parts, {
     current: id => runner.current(id),
     rolesOf: async run => {
       const workspace = await workspaces.open(await callerOfRun(run, identities));
       return (await workspace.roles()).map(({ id }) => id);
     },
     note: (id, text) => runner.note(id, text),
-    ask: question => askForServer(question, work.inbox, runner, settings.all()['inbox.timeout_minutes']),
+    ask: question => askForServer(question, inbox, runner, settings.all()['inbox.timeout_minutes']),
     onDenied: async (run, tool, count) => {
       const call = { services: later.services(), caller: await callerOfRun(run, identities) };
       await recordToolCall(call, tool, 'NOT_ALLOWED', clock.now(), count);
     },
-    log: (level, message) => log.write(level, message),
   });
-  const work = openWork({
-    ...{ home, path, clock, store, files, worktrees, branches, sessions, runner, warn },
+  const ofRuns = {
+    ...{ clock, store, files, worktrees, branches, sessions, runner, warn },
     checkpoint: parts.checkpoint,
     settings: allSettings,
-    planReviewer: async (coder, task) => {
+  };
+  const inbox = new Inbox({
+    ...ofRuns,
+    current: id => runner.current(id),
+    timeLeft: id => runner.timeLeft(id),
+  });
+  const reviews = new ReviewLoop({
+    ...ofRuns,
+    plan: async (coder, task) => {
       const call = { services: later.services(), caller: await callerOfRun(coder, identities) };
       return planReviewer(call, coder, task);
     },
-    nextTag: () => servers.nextTag(),
-    log: message => log.write('info', message),
+  });
+  const gitHost = createGitHub({ openGit, env: { PATH: path } });
+  const proposals = new Proposals({ ...ofRuns, reviews, gitHost });
+  const integration = createIntegration();
+  const integrator = new Integrator({
+    ...ofRuns,
+    integration,
+    liveRuns: () => runner.liveRuns(),
+    runCheck: createRunCheck({ nextTag: () => servers.nextTag() }),
+    setupLog: join(home, 'check-setup.log'),
   });
   const workspaces = createWorkspaces({
     home,
@@ -133,8 +152,8 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
   });
   return {
-    ...{ executor, engines, workTree, worktrees, branches, commandLine, sessions, endpoints, hooks, traces },
-    ...{ runner, clients, servers, work, workspaces },
+    ...{ executor, engines, workTree, worktrees, commandLine, sessions, endpoints, hooks, traces },
+    ...{ runner, clients, servers, workspaces, inbox, reviews, proposals, integration, integrator },
     activity: new LastActivity(store, id => runner.current(id) !== null),
     team: new TeamKeeper({ store, clock, files, home, warn }),
   };

@@ -1,13 +1,15 @@
+import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { Terminals } from '../core/ports/sessions.ts';
 import { BoardPages } from '../core/runs/board.ts';
 import { Lifetime } from '../hub/lifetime.ts';
 import { HubServer } from '../hub/server.ts';
 import { requestedPort } from '../hub/startup.ts';
 import { WaitingCalls } from '../hub/waiting-calls.ts';
 import { definedVariables, type Handshake } from '../link/handshake.ts';
-import { EndNotices } from '../mcp/end-notices.ts';
-import { TeamUpdates } from '../mcp/team-updates.ts';
+import { EndNotices, TeamUpdates } from '../mcp/notices.ts';
 import type { HubStatus, UserServices } from '../operations/operation.ts';
+import { findTerminal, openWindow, terminalArguments } from '../process/programs/terminal-window.ts';
 import { asSquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { type Toolset, toolsetsIn } from '../schema/toolset.ts';
@@ -15,11 +17,8 @@ import { createTextSearch } from '../store/sqlite/text-search.ts';
 import { watchFolder } from '../workspace/files/watch.ts';
 import { HttpPort } from './http-port.ts';
 import type { HubHome } from './open-home.ts';
-import { RunAudiences } from './run-audiences.ts';
-import { serveMcp, serveTerminal } from './serve-views.ts';
-import { startedSince } from './start-environment.ts';
+import { RunAudiences, serveMcp, serveTerminal, startedSince } from './serve-views.ts';
 import { SubagentViews } from './subagent-views.ts';
-import { terminalWindows } from './terminal-windows.ts';
 import type { RunParts } from './wire-runs.ts';
 
 const LINGER_MS = 60_000;
@@ -37,8 +36,8 @@ export type ViewParts = ReturnType<typeof wireViews>;
 export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, log, warn, restored, warnings } =
     parts;
-  const { runner, clients, servers, work, workspaces, traces, hooks, sessions } = runs;
-  const { inbox, reviews, proposals, integration, integrator } = work;
+  const { runner, clients, servers, workspaces, traces, hooks, sessions } = runs;
+  const { inbox, reviews, proposals, integration, integrator } = runs;
   const { identities } = clients;
   const tokenFile = join(home, 'token');
   const asking = new WaitingCalls();
@@ -63,7 +62,6 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
     engines: runs.engines,
     workTree: runs.workTree,
     worktrees: runs.worktrees,
-    branches: runs.branches,
     activity: runs.activity,
     terminals: terminalWindows(home, runs.commandLine),
     conversations: store,
@@ -225,3 +223,22 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
 /** Throws INVALID_INPUT. */
 const toolsetsOf = ({ toolsets, env }: Handshake): readonly Toolset[] | null =>
   toolsetsIn(toolsets ?? env.SQUAD_TOOLSETS);
+
+const WINDOW_TIMEOUT_MS = 1_000;
+
+/** `squad`: program and arguments that start this hub's command line. */
+const terminalWindows = (home: string, squad: readonly string[]): Terminals => ({
+  find: env => findTerminal(env),
+  async open(env, { run, takesOver }) {
+    const { program, why } = findTerminal(env);
+    if (program === null) throw Object.assign(new Error(why), { code: 'SPAWN_FAILED' });
+    const attach = [...squad, 'attach', run, ...(takesOver ? ['--take-over'] : []), '--window'];
+    await openWindow({
+      argv: [program, ...terminalArguments(program, attach)],
+      cwd: env.HOME ?? homedir(),
+      // The window has to find this hub, even if the terminal that opened the web UI uses another one.
+      env: { ...env, SQUAD_HOME: home },
+      settleMs: WINDOW_TIMEOUT_MS,
+    });
+  },
+});

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { nearest } from '../base/text.ts';
 import { SquadError } from '../schema/error.ts';
 
 export function checkTask(task: string): void {
@@ -111,4 +112,10 @@ function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text:
   if (/^\s*(```|~~~|[-*_=]{3,}\s*$)/.test(line)) return { kind: 'none', text: '' };
   const text = line.replace(/^\s*(?:>\s*)*(?:[-*+]\s+|\d+[.)]\s+)?/, '').trim();
   return { kind: text === '' ? 'none' : 'prose', text };
+}
+
+/** Suggests similar names; null: there are none. */
+export function didYouMean(wrong: string, names: readonly string[]): string | null {
+  const near = nearest(wrong, names);
+  return near.length > 0 ? `Did you mean ${near.join(' or ')}?` : null;
 }

@@ -1,35 +1,8 @@
 import type { Handshake } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
-import { RunId, type SquadId } from '../schema/ids.ts';
-import type { AgentType } from '../schema/review.ts';
-import type { Permission, Run } from '../schema/run.ts';
-import type { Worktree } from '../schema/worktree.ts';
+import { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
 import { bearerOf } from './token.ts';
-
-/** Structurally the core's `Caller`. */
-export interface Caller {
-  client: string | null;
-  cwd: string | null;
-  workspace: string | null;
-  env: Record<string, string>;
-  parent: {
-    id: RunId;
-    squadId: SquadId;
-    depth: number;
-    type: AgentType | null;
-    reviewOf: RunId | null;
-    lineageId: RunId | null;
-    isProven: boolean;
-    spawn: boolean;
-    isSubagent?: true;
-    isServer?: true;
-    approvals?: true;
-    records: boolean;
-    permission: Permission;
-    worktree: Worktree | null;
-    tools: readonly string[] | null;
-  } | null;
-}
 
 export interface CallerPorts {
   liveRuns(): Run[];
@@ -46,11 +19,7 @@ export interface CallerPorts {
  * Identifies the client on the hub's socket. Throws NOT_ALLOWED for an identity that is not theirs. `isKnown`: the client has
  * proven that it is the process it names. Otherwise what it says can only take rights away.
  */
-export async function callerOfHandshake(
-  handshake: Handshake,
-  ports: CallerPorts,
-  isKnown = true,
-): Promise<Caller> {
+export async function callerOfHandshake(handshake: Handshake, ports: CallerPorts, isKnown = true) {
   const found = await runAround(handshake, ports);
   if (!isKnown && (handshake.token !== undefined || !found)) throw unknownProcess();
   const around = found && { ...found, isProven: found.isProven && isKnown };
@@ -87,7 +56,7 @@ export async function callerOfHandshake(
  * The caller for an agent, however it asks: in its run's workspace and with its run's environment, so that the agent cannot
  * start something with other settings than the user's. Proven by default: it showed its token, or the hub itself asks.
  */
-export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true): Promise<Caller> {
+export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true) {
   const { id, squadId, depth, type, reviewOf, options } = run;
   return {
     client: null,

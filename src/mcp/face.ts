@@ -11,13 +11,20 @@ import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/face/client-of.ts';
 import type { Call, Face, ToolResult } from '../wire/face/face.ts';
 import { noTaskSupport } from '../wire/http/legacy-tasks.ts';
-import { askWhileWaiting, clientName, inputRequired, showsForms, takeResponses } from './client-questions.ts';
-import { ClientRoots, ROOTS_KEY } from './client-roots.ts';
-import type { EndNotices } from './end-notices.ts';
+import {
+  askWhileWaiting,
+  ClientRoots,
+  clientName,
+  inputRequired,
+  ROOTS_KEY,
+  showsForms,
+  takeResponses,
+} from './client-questions.ts';
+import type { EndNotices } from './notices.ts';
 import { resources } from './resources.ts';
 import { continueTask, taskState, tasks } from './tasks.ts';
 import { completeAgentName } from './team-resources.ts';
-import { Tools } from './tools.ts';
+import { toolsOf } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
 /** Read by a client's model before it sees the tools. At most 2 KB: some clients cut there. */
@@ -95,13 +102,13 @@ function ownFace(options: McpFaceOptions): Face {
   return {
     info: { name: 'squad', title: 'Squad', version },
     instructions: caller.parent
-      ? agentInstructions(new Tools(services, caller, toolsets).nameOf('ask_user'))
+      ? agentInstructions(toolsOf(services, caller, toolsets).nameOf('ask_user'))
       : INSTRUCTIONS,
     tools: {
-      list: async peer => new Tools(services, await roots.caller(peer), toolsets).list(),
+      list: async peer => toolsOf(services, await roots.caller(peer), toolsets).list(),
       async call(name, args, call) {
         const placed = await roots.caller(call);
-        const operation = await new Tools(services, placed, toolsets).find(name);
+        const operation = await toolsOf(services, placed, toolsets).find(name);
         const from = { ...placed, client: clientName(call) };
         if (operation && call.asTask) return run(operation, args, call, from, options);
         if (operation)

@@ -1,13 +1,14 @@
-import { nearest, percentDecoded } from '../base/text.ts';
+import { percentDecoded } from '../base/text.ts';
 import { firstThatFit } from '../core/output/digest.ts';
 import { allowed } from '../core/policy.ts';
 import type { Caller, Workspace } from '../core/ports/workspace.ts';
 import type { Decision } from '../core/team/decisions.ts';
+import { didYouMean } from '../core/text.ts';
 import { subjectOf } from '../operations/agent-services.ts';
 import type { Services } from '../operations/operation.ts';
-import { readTeam } from '../operations/team/read-team.ts';
 import {
   agentStatus,
+  readTeam,
   runCounts,
   type Teammate,
   teamMetrics,
@@ -130,12 +131,9 @@ async function teammateNamed(workspace: Workspace, name: string): Promise<Teamma
       [mate.name, mate.member?.name].some(known => known?.toLowerCase() === name.toLowerCase()),
     );
   if (found) return found;
-  const near = nearest(
-    name.slice(0, 100),
-    team.map(mate => mate.name),
-  );
+  const names = team.map(mate => mate.name);
   throw new SquadError('AGENT_UNKNOWN', `There is no agent ${name.slice(0, 100)} on this team`, {
-    suggestions: [near.length > 0 ? `Did you mean ${near.join(' or ')}?` : 'squad://agents has all of them.'],
+    suggestions: [didYouMean(name.slice(0, 100), names) ?? 'squad://agents has all of them.'],
   });
 }
 

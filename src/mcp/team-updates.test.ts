@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { newRunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import type { Audience } from '../wire/face/face.ts';
-import { TeamUpdates } from './team-updates.ts';
+import { TeamUpdates } from './notices.ts';
 
 type OnChange = (changed: ReadonlySet<string> | null) => void;
 

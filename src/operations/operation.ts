@@ -5,23 +5,20 @@ import type { FormReply } from '../core/inbox/client-form.ts';
 import type { Inbox } from '../core/inbox/inbox.ts';
 import type { Integrator } from '../core/integration/integrator.ts';
 import type { AgentAccess } from '../core/policy.ts';
-import type { FolderChanges } from '../core/ports/changes.ts';
 import type { Engines } from '../core/ports/engine.ts';
 import type { AuditTrail, GatewayAdmin, McpConfigs } from '../core/ports/gateway.ts';
 import type { Integration } from '../core/ports/integration.ts';
-import type { MessageStore } from '../core/ports/messages.ts';
 import type { RunFiles } from '../core/ports/run-files.ts';
 import type { Sessions, Terminals } from '../core/ports/sessions.ts';
-import type { Store } from '../core/ports/store.ts';
-import type { TextSearch } from '../core/ports/text-search.ts';
+import type { MessageStore, Store, TextSearch } from '../core/ports/store.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';
-import type { Branches, Worktrees } from '../core/ports/worktrees.ts';
+import type { FolderChanges, Worktrees } from '../core/ports/worktrees.ts';
 import type { Proposals } from '../core/review/pull-requests.ts';
 import type { ReviewLoop } from '../core/review/review-loop.ts';
 import type { BoardPages } from '../core/runs/board.ts';
 import type { LastActivity } from '../core/runs/last-activity.ts';
 import type { Runner } from '../core/runs/runner.ts';
-import type { HubSettingKey, HubSettings } from '../schema/config.ts';
+import type { SettingsInForce } from '../core/settings/hub-settings.ts';
 import type { CliId } from '../schema/engine-spec.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { Run } from '../schema/run.ts';
@@ -56,7 +53,6 @@ export interface Services {
   workspaces: Workspaces;
   workTree: FolderChanges;
   worktrees: Worktrees;
-  branches: Branches;
   integration: Pick<Integration, 'touched' | 'tips'>;
   integrator: Pick<Integrator, 'plan' | 'carryOut'>;
   sessions: Sessions;
@@ -124,21 +120,13 @@ export interface Services {
   mcpConfigs: Pick<McpConfigs, 'of'>;
   gateway: GatewayAdmin;
   audit: AuditTrail;
-  settings: Settings;
+  settings: Pick<SettingsInForce, 'all' | 'isSet' | 'set'>;
   hub: HubControl;
 }
 
 /** Services of an operation that only the user may call. Created once, in `src/app.ts`. */
 export interface UserServices extends Services {
   store: Store;
-}
-
-export interface Settings {
-  all(): HubSettings;
-  /** False: the default applies. */
-  isSet(key: string): boolean;
-  /** Null restores the default. */
-  set(key: HubSettingKey, value: string | null): Promise<void>;
 }
 
 export interface HubControl {
@@ -254,12 +242,13 @@ export interface Tool {
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }
 
+/** Unless a definition says otherwise, only the user may call the operation, and it is no tool. */
 export const operation = <
   const N extends string,
   I extends z.ZodType,
   O extends z.ZodType,
   const R extends Route | null,
-  const A extends AgentAccess | null,
+  const A extends AgentAccess | null = null,
 >(
-  definition: Operation<N, I, O, R, A>,
-) => definition;
+  definition: Omit<Operation<N, I, O, R, A>, 'agents' | 'tool'> & { agents?: A; tool?: Tool },
+): Operation<N, I, O, R, A> => ({ agents: null as A, tool: null, ...definition });

@@ -91,17 +91,7 @@ export type AgentRequest = z.infer<typeof AgentRequest>;
 const REVISION = '2026-07-28';
 
 /** HTTP request of Squad's own agents to the endpoint of their run. */
-interface AgentCall {
-  headers: Record<string, string>;
-  body: string;
-}
-
-export function agentCall(
-  client: string,
-  token: string,
-  method: string,
-  params: Record<string, unknown>,
-): AgentCall {
+export function agentCall(client: string, token: string, method: string, params: Record<string, unknown>) {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': REVISION,
     'io.modelcontextprotocol/clientInfo': { name: client, version: '1' },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One line of the audit log. */
+/** One line of the audit log. It holds shapes, sizes and hashes, never the value of an argument or a result. */
 export const AuditRecord = z.object({
   /** 1, 2, 3 … across all files. */
   seq: z.number().int(),
@@ -8,18 +8,24 @@ export const AuditRecord = z.object({
   at: z.string(),
   runId: z.string().nullable(),
   roleId: z.string().nullable(),
+  /** Name of the subagent, if the run is a call of one. */
   subagent: z.string().optional(),
   workspace: z.string(),
   server: z.string().nullable(),
+  /** `tool`, `resource`, `prompt`, `completion`, `approval`… */
   kind: z.string(),
+  /** The server's own name for it if known, else the name that was asked for. */
   name: z.string(),
   decision: z.enum(['allowed', 'denied']),
+  /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
   outcome: z.string(),
+  /** Types by name: `{"path":"string","lines":"number"}`. */
   argumentShape: z.string().optional(),
   argumentHash: z.string().optional(),
   resultBytes: z.number().optional(),
   resultHash: z.string().optional(),
   durationMs: z.number().optional(),
+  /** Number of similar denials in this line (default: 1). */
   count: z.number().int().optional(),
   /** Hash of the previous line. */
   prev: z.string(),

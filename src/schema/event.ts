@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ReviewId, RunId, type SquadId } from './ids.ts';
+import { ReviewId, RunId, SquadId } from './ids.ts';
 import { InboxItem } from './inbox.ts';
 import { ReviewOutcome } from './review.ts';
 import { Leftover, RunError, RunStatus, StopReason, Usage } from './run.ts';
@@ -141,14 +141,13 @@ export const EventBody = z.discriminatedUnion('type', [
 ]);
 export type EventBody = z.infer<typeof EventBody>;
 
-export interface NewEvent {
-  at: number;
-  runId: RunId | null;
-  squadId: SquadId | null;
-  body: EventBody;
-}
-
 /** `seq` is one increasing sequence for the whole hub, so that "everything after 1234" is unambiguous. */
-export interface Event extends NewEvent {
-  seq: number;
-}
+export const Event = z.object({
+  seq: z.number(),
+  at: z.number(),
+  runId: RunId.nullable(),
+  squadId: SquadId.nullable(),
+  body: EventBody,
+});
+export type Event = z.infer<typeof Event>;
+export type NewEvent = Omit<Event, 'seq'>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Whether Squad's observations support what a run claims. The table is in `src/core/evidence/verdict.ts`. */
+/** Whether Squad's observations support what a run claims. The table is in `src/core/evidence/evidence.ts`. */
 export const Verdict = z.enum(['verified', 'claimed', 'empty', 'contradicted']);
 export type Verdict = z.infer<typeof Verdict>;
 

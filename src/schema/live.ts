@@ -25,18 +25,10 @@ export type LiveMessage =
   | { type: 'beat'; at: number };
 
 /** Messages of the web UI to the hub. */
-export const ClientMessage = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('watch'),
-    runId: RunId,
-    turn: z.number().int().min(1),
-    stream: z.enum(['stdout', 'stderr']),
-  }),
-  z.strictObject({
-    type: z.literal('unwatch'),
-    runId: RunId,
-    turn: z.number().int().min(1),
-    stream: z.enum(['stdout', 'stderr']),
-  }),
-]);
+export const ClientMessage = z.strictObject({
+  type: z.enum(['watch', 'unwatch']),
+  runId: RunId,
+  turn: z.number().int().min(1),
+  stream: z.enum(['stdout', 'stderr']),
+});
 export type ClientMessage = z.infer<typeof ClientMessage>;

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { z } from 'zod';
-import type { Conversation, ConversationFilter, PlacedMessage } from '../core/ports/messages.ts';
+import type { Conversation, ConversationFilter, PlacedMessage } from '../core/ports/store.ts';
 import { NATIVE, type StoredMessage, subagentOfLabel, TracePart } from '../schema/conversation.ts';
 import type { RunId } from '../schema/ids.ts';
 import { fromJson } from './rows.ts';

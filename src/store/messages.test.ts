@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ConversationFilter, PlacedMessage } from '../core/ports/messages.ts';
+import type { ConversationFilter, PlacedMessage } from '../core/ports/store.ts';
 import { traceLabel } from '../schema/conversation.ts';
 import type { Run } from '../schema/run.ts';
 import { openForTest } from './fixtures/open-for-test.ts';

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
-import type { MessageStore } from '../core/ports/messages.ts';
 import type { RunSource } from '../core/ports/run-files.ts';
-import type { Store } from '../core/ports/store.ts';
+import type { MessageStore, Store } from '../core/ports/store.ts';
 import { asSquadError, type SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
 import type { CommitMark, Mark } from './commit-mark.ts';

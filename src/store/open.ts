@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
-import type { MessageStore } from '../core/ports/messages.ts';
-import type { Store } from '../core/ports/store.ts';
+import type { MessageStore, Store } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
 import { migrate } from './migrations.ts';
 import { withRetry } from './retry.ts';

@@ -1,7 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
-import type { MessageStore, PlacedMessage } from '../core/ports/messages.ts';
-import type { Change, Store } from '../core/ports/store.ts';
+import type { Change, MessageStore, PlacedMessage, Store } from '../core/ports/store.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Backend } from './backend.ts';
 import * as board from './board-queries.ts';

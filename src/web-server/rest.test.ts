@@ -15,8 +15,6 @@ const echo = (name: string, route: Route, input: z.ZodType): Operation =>
   operation({
     name,
     route,
-    agents: null,
-    tool: null,
     input,
     output: z.unknown(),
     async run(call, given) {
@@ -38,8 +36,6 @@ beforeAll(async () => {
       operation({
         name: 'list_roles',
         route: 'GET /roles',
-        agents: null,
-        tool: null,
         input: z.strictObject({}),
         output: z.unknown(),
         run: () => Promise.reject(new TypeError('a secret detail')),
@@ -47,8 +43,6 @@ beforeAll(async () => {
       operation({
         name: 'wait_for_runs',
         route: 'POST /wait',
-        agents: null,
-        tool: null,
         input: z.strictObject({}),
         output: z.unknown(),
         run: async call => {

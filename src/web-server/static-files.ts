@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
-import { isViewPath } from '../schema/web-paths.ts';
+import { isViewPath } from '../schema/web-ui.ts';
 
 /** The guard has checked `host`: it is one of the hub's own names. */
 const contentPolicy = (host: string): string =>

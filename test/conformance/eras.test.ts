@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { notifyListChanged } from '../../src/app/run-audiences.ts';
+import { notifyListChanged } from '../../src/app/serve-views.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
 import type { Era, Face } from '../../src/wire/face/face.ts';
 import { httpRig } from '../../src/wire/testing/http-rig.ts';

@@ -1,4 +1,4 @@
-import { notifyListChanged } from '../../src/app/run-audiences.ts';
+import { notifyListChanged } from '../../src/app/serve-views.ts';
 import { withServers } from '../../src/mcp/with-servers.ts';
 import type { Face } from '../../src/wire/face/face.ts';
 import { createHttpHandler } from '../../src/wire/http/serve-http.ts';

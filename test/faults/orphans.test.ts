@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { SquadResult } from '../../src/operations/runs/member-result.ts';
+import type { SquadResult } from '../../src/operations/runs/run-result.ts';
 import { isEnd, type Run } from '../../src/schema/run.ts';
 import { until } from '../support/squad.ts';
 import type { FaultHome } from './fault-home.ts';

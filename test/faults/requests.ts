@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SquadResult } from '../../src/operations/runs/member-result.ts';
+import type { SquadResult } from '../../src/operations/runs/run-result.ts';
 import { isEnd, type Run } from '../../src/schema/run.ts';
 import type { HubLink } from './hub-link.ts';
 import type { McpLine } from './mcp-line.ts';

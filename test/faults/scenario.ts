@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import type { SquadResult } from '../../src/operations/runs/member-result.ts';
+import type { SquadResult } from '../../src/operations/runs/run-result.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { isEnd, type Run, type Turn } from '../../src/schema/run.ts';
 import { FaultHome } from './fault-home.ts';

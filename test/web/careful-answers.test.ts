@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../src/operations/inbox/inbox.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { startRun, usePages } from '../support/page.ts';
 import { RunningAgent } from '../support/running-agent.ts';

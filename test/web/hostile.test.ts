@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { visibleText } from '../../src/base/text.ts';
-import type { ShownItem } from '../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../src/operations/inbox/inbox.ts';
 import { MARK, MARKUP as XSS } from '../attacks/corpus/markup.ts';
 import { figure } from '../faults/figures.ts';
 import { askHub } from '../support/ask-hub.ts';

@@ -1,5 +1,5 @@
 import type { ClientMessage, LiveMessage } from '../../src/schema/live.ts';
-import { SILENT_MS } from '../../src/schema/live-times.ts';
+import { SILENT_MS } from '../../src/schema/web-ui.ts';
 import { backOffMs } from './back-off.ts';
 
 /** A restarting hub is back before this many failures. */

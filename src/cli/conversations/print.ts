@@ -1,5 +1,5 @@
 import { formatBytes, visibleLine, visibleText, withoutColours } from '../../base/text.ts';
-import type { ShownPart } from '../../operations/conversations/get-conversation.ts';
+import type { ShownPart } from '../../operations/conversations/conversations.ts';
 import type { StoredMessage, TracePart } from '../../schema/conversation.ts';
 import {
   callKey,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { VIEWS } from '../../schema/web-paths.ts';
+import { VIEWS } from '../../schema/web-ui.ts';
 import { type CommandMaker, wholeNumber } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
 import { hubLog, hubStart, hubStatus, hubStop, upCommand } from './hub.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SquadError } from '../../schema/error.ts';
-import { VIEWS } from '../../schema/web-paths.ts';
+import { VIEWS } from '../../schema/web-ui.ts';
 import { findGitFolder } from '../../workspace/git/git-folder.ts';
 import type { CliContext } from '../context.ts';
 import type { HubClient } from '../hub-client.ts';

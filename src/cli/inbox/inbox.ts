@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { visibleLine, visibleText } from '../../base/text.ts';
-import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../operations/inbox/inbox.ts';
 import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE, type InboxField } from '../../schema/inbox.ts';

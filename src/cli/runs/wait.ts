@@ -1,5 +1,5 @@
 import { visibleLine } from '../../base/text.ts';
-import type { EndedRun } from '../../operations/runs/wait-for-runs.ts';
+import type { EndedRun } from '../../operations/runs/wait.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';

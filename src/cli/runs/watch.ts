@@ -1,4 +1,4 @@
-import type { ShownItem } from '../../operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../operations/inbox/inbox.ts';
 import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd } from '../../schema/run.ts';

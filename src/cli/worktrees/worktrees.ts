@@ -1,6 +1,6 @@
 import { formatBytes, visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import type { ListedWorktree } from '../../operations/worktrees/list-worktrees.ts';
+import type { ListedWorktree } from '../../operations/worktrees/worktrees.ts';
 import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -4,8 +4,8 @@ import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Engines } from '../ports/engine.ts';
-import type { MessageStore, PlacedMessage } from '../ports/messages.ts';
 import type { RunFiles } from '../ports/run-files.ts';
+import type { MessageStore, PlacedMessage } from '../ports/store.ts';
 import { loadPlan } from '../runs/plan-file.ts';
 
 /** Which messages of one turn are stored, by their positions in it. */
@@ -244,7 +244,10 @@ export class Traces {
         this.notify(message.runId, { kind: 'failed', messageId, error });
     }
     if (error) this.onError(error, batch[0]!.message.runId);
-    else this.onSuccess();
+    else {
+      this.lastError = null;
+      this.pauseMs = FIRST_PAUSE_MS;
+    }
     this.reviewAll();
   }
 
@@ -257,11 +260,6 @@ export class Traces {
     this.lastError = error;
     this.readSoon(this.pauseMs);
     this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
-  }
-
-  private onSuccess(): void {
-    this.lastError = null;
-    this.pauseMs = FIRST_PAUSE_MS;
   }
 
   /** Closes complete conversations and schedules reading what was dropped. */

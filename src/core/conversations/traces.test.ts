@@ -9,7 +9,7 @@ import { startChild } from '../../store/fixtures/child.ts';
 import { openForTest } from '../../store/fixtures/open-for-test.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { tempFile } from '../../store/fixtures/temp-file.ts';
-import type { MessageStore } from '../ports/messages.ts';
+import type { MessageStore } from '../ports/store.ts';
 import { type TraceNote, Traces } from './recorder.ts';
 
 const HOLDER = new URL('../../store/fixtures/hold-database.ts', import.meta.url);

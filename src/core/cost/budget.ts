@@ -1,18 +1,14 @@
 import type { HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
+import type { EventBody } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type RunOptions } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Store } from '../ports/store.ts';
 import { descendantsOf, MAX_LINE_LENGTH } from '../runs/descendants.ts';
 
-export type BudgetScope = 'run' | 'squad' | 'day';
-
-export interface Spending {
-  spentUsd: number;
-  budgetUsd: number;
-  scope: BudgetScope;
-}
+export type Spending = Omit<Extract<EventBody, { type: 'run.budget' }>, 'type'>;
+export type BudgetScope = Spending['scope'];
 
 /** Share of a budget at which a warning is recorded. */
 const WARN_AT = 0.8;

@@ -100,27 +100,8 @@ type Summed = Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'>;
 export type RunFigures = Summed &
   Pick<Run, 'id' | 'squadId' | 'roleId' | 'model' | 'createdAt'> & { subagent: string | null };
 
-export interface Figures {
-  runs: number;
-  running: number;
-  queued: number;
-  completed: number;
-  failed: number;
-  /** Ended on purpose: cancelled, abandoned, or with its part in a review done. */
-  stopped: number;
-  /** Of the runs that reported it; null: none did. */
-  input_tokens: number | null;
-  output_tokens: number | null;
-  cost_usd: number | null;
-  /** Some of the cost was estimated from a price list. */
-  cost_is_estimated: boolean;
-  /** Total running time; null: none has started. */
-  duration_seconds: number | null;
-  /** Ended runs without reported usage, which are not in the sums. */
-  unreported: number;
-}
-
-export function figuresOf(runs: readonly Summed[], now: number): Figures {
+/** A figure that no run reported is null. */
+export function figuresOf(runs: readonly Summed[], now: number) {
   const ended = runs.filter(({ status }) => isEnd(status));
   const completed = ended.filter(({ status }) => status === 'completed').length;
   const failed = ended.filter(({ status }) => isFailure(status)).length;
@@ -132,16 +113,20 @@ export function figuresOf(runs: readonly Summed[], now: number): Figures {
     queued,
     completed,
     failed,
+    /** Ended on purpose: cancelled, abandoned, or with its part in a review done. */
     stopped: ended.length - completed - failed,
     input_tokens: usage?.input ?? null,
     output_tokens: usage?.output ?? null,
     cost_usd: usage?.costUsd ?? null,
+    /** Some of the cost was estimated from a price list. */
     cost_is_estimated: usage?.costIsEstimated ?? false,
+    /** Total running time. */
     duration_seconds: sumOfKnown(
       runs.map(({ startedAt, endedAt }) =>
         startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000,
       ),
     ),
+    /** Ended runs without reported usage, which are not in the sums. */
     unreported: ended.filter(({ usage }) => usage === null).length,
   };
 }

@@ -1,9 +1,9 @@
 import { sep } from 'node:path';
 import { Baseline } from '../../schema/evidence.ts';
 import type { Run } from '../../schema/run.ts';
-import type { FolderChanges } from '../ports/changes.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { TurnRef } from '../ports/turns.ts';
+import type { FolderChanges } from '../ports/worktrees.ts';
 import type { LiveRun } from '../runs/live-run.ts';
 import { parseJson } from '../text.ts';
 

@@ -5,16 +5,69 @@ import {
   type Evidence,
   MAX_COMMITS_NAMED,
   MAX_FILES_NAMED,
+  type Verdict,
   type WorkChanges,
 } from '../../schema/evidence.ts';
 import type { EndStatus, Run, RunError } from '../../schema/run.ts';
-import type { FolderChanges } from '../ports/changes.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { TurnEnd } from '../ports/turns.ts';
+import type { FolderChanges } from '../ports/worktrees.ts';
 import type { LiveRun } from '../runs/live-run.ts';
 import { usesSameFolder } from './baseline.ts';
-import { verdict } from './verdict.ts';
+
+/**
+ * One word for how far a run's claim can be trusted. The first row that fits decides; docs/guides/evidence.md has the same
+ * table.
+ *
+ * | The run       | What Squad saw                                                              | Word         |
+ * | ------------- | --------------------------------------------------------------------------- | ------------ |
+ * | any           | its structured answer does not fit the schema                               | contradicted |
+ * | not completed | neither output nor changes                                                  | empty        |
+ * | not completed | output or changes, not verified                                             | claimed      |
+ * | completed     | its exit code is not 0, and not that of a signal which ended it afterwards   | contradicted |
+ * | completed     | nothing backs it, and tool calls were denied or all of them failed          | contradicted |
+ * | completed     | files changed, commits, or a structured answer that fits the schema         | verified     |
+ * | completed     | output only, edits the engine reported and git does not show, or work on another branch than the run's | claimed |
+ * | completed     | nothing                                                                     | empty        |
+ *
+ * *Verified* says that something happened, not that it is right.
+ */
+export function verdict(facts: VerdictFacts): Verdict {
+  const hasChanges = (facts.filesChanged ?? 0) > 0 || (facts.commits ?? 0) > 0;
+  const hasAnything = facts.hasOutput || hasChanges || (facts.toolEdits ?? 0) > 0;
+  if (facts.structured === 'invalid') return 'contradicted';
+  if (facts.status !== 'completed') return hasAnything ? 'claimed' : 'empty';
+  if (facts.exitCode !== null && !HARMLESS_EXITS.has(facts.exitCode)) return 'contradicted';
+  const isBacked = facts.structured === 'valid' || (hasChanges && areItsOwn(facts));
+  if (!isBacked && wasObstructed(facts)) return 'contradicted';
+  if (isBacked) return 'verified';
+  return hasAnything ? 'claimed' : 'empty';
+}
+
+/** Success, and being killed (HUP, INT, KILL, TERM): a run is only completed if it had reported its success before. */
+const HARMLESS_EXITS = new Set([0, 129, 130, 137, 143]);
+
+export interface VerdictFacts
+  extends Pick<Observed, 'status' | 'exitCode' | 'hasOutput' | 'structured'>,
+    Pick<Evidence, 'toolCalls' | 'toolFailures' | 'toolDenials' | 'toolEdits'> {
+  /** Null when unknown. */
+  filesChanged: number | null;
+  commits: number | null;
+  /** Other runs worked in the same folder meanwhile: changes may be theirs. */
+  isShared: boolean;
+  /** The work tree is not on the run's own branch: its changes are not what the run delivers. */
+  isElsewhere: boolean;
+}
+
+/** In a shared folder the engine must have reported edits too: changes alone could be another run's. */
+const areItsOwn = ({ isShared, isElsewhere, toolEdits }: VerdictFacts): boolean =>
+  !isElsewhere && (!isShared || (toolEdits ?? 0) > 0);
+
+function wasObstructed({ toolCalls, toolFailures, toolDenials }: VerdictFacts): boolean {
+  const allFailed = toolCalls !== null && toolCalls > 0 && toolFailures === toolCalls;
+  return allFailed || (toolDenials ?? 0) > 0;
+}
 
 /** Everything Squad knows about a run that has ended. */
 export interface Observed {
@@ -22,7 +75,9 @@ export interface Observed {
   exitCode: number | null;
   durationMs: number | null;
   leftoversKilled: number;
+  /** The answer, or any output of an engine without answers, is more than white space. */
   hasOutput: boolean;
+  /** Null when the run has no schema. */
   structured: 'valid' | 'invalid' | null;
   /** Of this turn. Null when the engine reports none. */
   tools: { calls: number; failures: number; denials: number; edits: number } | null;
@@ -41,29 +96,26 @@ export function evidenceOf(seen: Observed): Evidence {
   const isLate = wasLate(seen);
   const files = changes?.files ?? null;
   const commits = changes?.commits ?? null;
-  return {
-    exitCode: seen.exitCode,
-    durationMs: seen.durationMs,
+  const { status, exitCode, hasOutput, structured } = seen;
+  const ofTools = {
     toolCalls: tools?.calls ?? null,
     toolFailures: tools?.failures ?? null,
     toolDenials: tools?.denials ?? null,
     toolEdits: tools?.edits ?? null,
+  };
+  return {
+    exitCode,
+    durationMs: seen.durationMs,
+    ...ofTools,
     filesChanged: files && { count: files.length, files: files.slice(0, MAX_FILES_NAMED).map(nameOf) },
     commits: commits && { count: commits.count, newest: commits.newest.slice(0, MAX_COMMITS_NAMED) },
     diff: changes?.lines ?? null,
     leftoversKilled: (earlier?.leftoversKilled ?? 0) + seen.leftoversKilled,
     note: noteOf({ ...seen, tools }, isLate),
     verdict: verdict({
-      status: seen.status,
-      exitCode: seen.exitCode,
-      hasOutput: seen.hasOutput,
-      structured: seen.structured,
+      ...{ status, exitCode, hasOutput, structured, ...ofTools },
       filesChanged: files?.length ?? null,
       commits: commits?.count ?? null,
-      toolCalls: tools?.calls ?? null,
-      toolFailures: tools?.failures ?? null,
-      toolDenials: tools?.denials ?? null,
-      reportedEdits: tools?.edits ?? null,
       isShared: seen.otherRuns > 0,
       isElsewhere: changes?.isElsewhere === true,
     }),

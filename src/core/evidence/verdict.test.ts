@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type VerdictFacts, verdict } from './verdict.ts';
+import { type VerdictFacts, verdict } from './evidence.ts';
 
 /** A run that completed, said something, and was seen to do nothing. */
 const spoke: VerdictFacts = {
@@ -12,7 +12,7 @@ const spoke: VerdictFacts = {
   toolCalls: 3,
   toolFailures: 0,
   toolDenials: 0,
-  reportedEdits: 0,
+  toolEdits: 0,
   isShared: false,
   isElsewhere: false,
 };
@@ -37,7 +37,7 @@ describe('a run that completed', () => {
   });
 
   test('with work on another branch than its own has claimed', () => {
-    expect(of({ filesChanged: 1, commits: 1, reportedEdits: 1, isElsewhere: true })).toBe('claimed');
+    expect(of({ filesChanged: 1, commits: 1, toolEdits: 1, isElsewhere: true })).toBe('claimed');
   });
 
   test('and failed by its exit code or its schema is contradicted, whatever it changed', () => {
@@ -52,9 +52,9 @@ describe('a run that completed', () => {
   });
 
   test('and reported edits that git does not show has claimed: ignored files are files too', () => {
-    expect(of({ reportedEdits: 2 })).toBe('claimed');
-    expect(of({ reportedEdits: 2, hasOutput: false })).toBe('claimed');
-    expect(of({ reportedEdits: 2, structured: 'valid' })).toBe('verified');
+    expect(of({ toolEdits: 2 })).toBe('claimed');
+    expect(of({ toolEdits: 2, hasOutput: false })).toBe('claimed');
+    expect(of({ toolEdits: 2, structured: 'valid' })).toBe('verified');
   });
 
   test('but could use no tool, with nothing to show, is contradicted', () => {
@@ -66,8 +66,8 @@ describe('a run that completed', () => {
 
   test('in a folder others worked in needs its own word for the changes', () => {
     expect(of({ filesChanged: 4, isShared: true })).toBe('claimed');
-    expect(of({ filesChanged: 4, isShared: true, reportedEdits: 1 })).toBe('verified');
-    expect(of({ filesChanged: 0, isShared: true, reportedEdits: 1 })).toBe('claimed');
+    expect(of({ filesChanged: 4, isShared: true, toolEdits: 1 })).toBe('verified');
+    expect(of({ filesChanged: 0, isShared: true, toolEdits: 1 })).toBe('claimed');
   });
 });
 

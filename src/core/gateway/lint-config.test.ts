@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { McpConfig } from '../../schema/mcp-config.ts';
-import type { KnownToLint } from './config-finding.ts';
-import { lintMcpConfig } from './lint-config.ts';
+import { type KnownToLint, lintMcpConfig } from './lint-config.ts';
 
 const v = (name: string) => `$\{${name}}`;
 const NOTHING: KnownToLint = { roles: null, env: null };

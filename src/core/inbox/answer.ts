@@ -2,8 +2,16 @@ import { runInNewContext } from 'node:vm';
 import { isObject } from '../../base/json.ts';
 import { oneLine, visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
-import { DECLINE, type InboxField, type InboxItem, NO, YES } from '../../schema/inbox.ts';
-import { checkText, parseJson } from '../text.ts';
+import {
+  DECLINE,
+  type InboxField,
+  type InboxItem,
+  NO,
+  whoAnswered,
+  whyWithdrawn,
+  YES,
+} from '../../schema/inbox.ts';
+import { checkText, didYouMean, parseJson } from '../text.ts';
 
 type Json = Record<string, unknown>;
 type Limits = Pick<
@@ -222,3 +230,54 @@ const shown = (text: string) => oneLine(visibleText(text), MAX_SHOWN_LENGTH);
 
 const refused = (message: string, suggestion: string) =>
   new SquadError('ANSWER_INVALID', message, { suggestions: [suggestion] });
+
+export function alreadyClosed(item: InboxItem): SquadError {
+  const { id, state, answer, answeredBy, answeredAt } = item;
+  return new SquadError('ALREADY_ANSWERED', `${id} ${describeClosing(item)}`, {
+    suggestions: ['Nothing was changed. `reply` to the run, once it has ended, to tell it something else.'],
+    details: { id, state, answer, answered_by: answeredBy, answered_at: answeredAt },
+  });
+}
+
+/** How it was closed, as the rest of a sentence. */
+function describeClosing({ state, answer, answeredBy, withdrawnBecause }: InboxItem): string {
+  const text = answer === null ? 'nothing' : `"${oneLine(visibleText(answer), 200)}"`;
+  if (state === 'withdrawn') return `was withdrawn: ${whyWithdrawn(withdrawnBecause)}`;
+  if (state === 'declined') return `was declined by ${whoAnswered(answeredBy)}`;
+  if (state === 'expired') return `was not answered in time; its default was ${text}`;
+  return `was already answered with ${text} by ${whoAnswered(answeredBy)}`;
+}
+
+/** `found`: items whose ids begin with it; `others`: all candidates. */
+export function unknownItem(
+  given: string,
+  found: readonly InboxItem[],
+  others: readonly InboxItem[],
+): SquadError {
+  if (found.length > 1)
+    return new SquadError(
+      'INBOX_UNKNOWN',
+      `${oneLine(visibleText(given), 60)} matches several ids: ${found
+        .slice(0, 5)
+        .map(({ id }) => id)
+        .join(', ')}`,
+      { suggestions: ['Give more characters of the id.'] },
+    );
+  const meant = didYouMean(
+    given.slice(0, 40),
+    others.map(({ id }) => id),
+  );
+  const open = others.filter(({ state }) => state === 'open').slice(0, 3);
+  return new SquadError(
+    'INBOX_UNKNOWN',
+    `There is no question ${oneLine(visibleText(given), 60) || '(nothing)'}`,
+    {
+      suggestions: [
+        meant ??
+          (open.length > 0
+            ? `Open now: ${open.map(({ id, question }) => `${id} (${oneLine(visibleText(question), 60)})`).join(', ')}.`
+            : '`squad inbox --all` lists all questions.'),
+      ],
+    },
+  );
+}

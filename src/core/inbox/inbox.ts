@@ -1,22 +1,17 @@
-import { Alarms } from '../../base/clock.ts';
+import { EventEmitter, once } from 'node:events';
+import { Alarms, type Clock } from '../../base/clock.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { HubSettings } from '../../schema/config.ts';
+import { SquadError } from '../../schema/error.ts';
 import type { NewEvent } from '../../schema/event.ts';
 import { type InboxId, newInboxId, type RunId } from '../../schema/ids.ts';
 import { type AnsweredBy, type InboxItem, NO, type WithdrawnBecause } from '../../schema/inbox.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import type { InboxFilter, Store } from '../ports/store.ts';
+import { MAX_LINE_LENGTH } from '../runs/descendants.ts';
 import { Deadlines } from '../runs/turn-limits.ts';
-import { answerText } from './answer.ts';
+import { alreadyClosed, answerText, unknownItem } from './answer.ts';
 import { type Ask, defaultOf, isSame, wordingOf } from './ask.ts';
-import {
-  alreadyClosed,
-  DeliveredAnswers,
-  type DeliveryPorts,
-  full,
-  OpenItems,
-  unknownItem,
-} from './open-items.ts';
 
 const MINUTE = 60_000;
 
@@ -53,7 +48,12 @@ const RETRY_DELAY_MS = 5_000;
 /** Questions, approvals and permissions of agents, from the question until it is answered or closed. All of it is on disk. */
 export class Inbox {
   private readonly ports: InboxPorts;
-  private readonly opened: OpenItems;
+  /** The open items, oldest first. */
+  private readonly items = new Map<InboxId, InboxItem>();
+  /** Emits the id of an item when it is closed. */
+  private readonly closed = new EventEmitter().setMaxListeners(0);
+  private readonly listeners = new Set<(item: InboxItem) => void>();
+  private readonly notified = new Map<InboxId, Set<string>>();
   private readonly queue = new KeyedQueue<InboxId | RunId>();
   private readonly alarms: Alarms<InboxId>;
   private readonly deadlines: Deadlines<InboxId>;
@@ -62,7 +62,6 @@ export class Inbox {
   constructor(ports: InboxPorts) {
     this.ports = ports;
     this.delivered = new DeliveredAnswers(ports);
-    this.opened = new OpenItems(ports.current);
     this.alarms = new Alarms(ports.clock, id => this.expire(id));
     this.deadlines = new Deadlines(ports.clock);
     // Memory follows the disk, before other listeners of the same event read it.
@@ -132,26 +131,34 @@ export class Inbox {
 
   /** Resolves with the item once it is closed; with null when the signal fires first. Throws INBOX_UNKNOWN. */
   async untilClosed(id: InboxId, signal: AbortSignal): Promise<InboxItem | null> {
-    return this.opened.get(id) ? this.opened.untilClosed(id, signal) : this.stored(id);
+    if (!this.items.has(id)) return this.stored(id);
+    return once(this.closed, id, { signal }).then(
+      ([item]: InboxItem[]) => item!,
+      () => null,
+    );
   }
 
   /** Open items of these runs and their descendants. */
   openFor(runIds: readonly RunId[], owner: InboxItem['owner'] = 'user'): InboxItem[] {
-    return this.opened.below(runIds).filter(item => item.owner === owner);
+    const wanted = new Set(runIds);
+    return [...this.items.values()].filter(item => item.owner === owner && this.isBelow(item.runId, wanted));
   }
 
   /** Whether this is the first notification of an open item to them. */
   notify(id: InboxId, whom: string): boolean {
-    return this.opened.notify(id, whom);
+    if (!this.items.has(id) || this.isNotified(id, whom)) return false;
+    this.notified.set(id, (this.notified.get(id) ?? new Set()).add(whom));
+    return true;
   }
 
   isNotified(id: InboxId, whom: string): boolean {
-    return this.opened.isNotified(id, whom);
+    return this.notified.get(id)?.has(whom) === true;
   }
 
   /** Calls the listener with every new item. Returns a function that stops it. */
   onAsked(listener: (item: InboxItem) => void): () => void {
-    return this.opened.onAsked(listener);
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   /** The asker gets the answer now. That it arrived is known when the run continues: until then it may ask again. */
@@ -166,12 +173,12 @@ export class Inbox {
 
   /** Nearest deadline first. */
   open(): InboxItem[] {
-    return this.opened.list().sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
+    return [...this.items.values()].sort((a, b) => a.deadlineAt - b.deadlineAt || a.createdAt - b.createdAt);
   }
 
   /** Oldest first. */
   openOf(runId: RunId): InboxItem[] {
-    return this.opened.list().filter(item => item.runId === runId);
+    return [...this.items.values()].filter(item => item.runId === runId);
   }
 
   /** By its id or a unique prefix of it. Throws INBOX_UNKNOWN. */
@@ -219,7 +226,7 @@ export class Inbox {
       ? await store.inboxItems({ ...whose, idPrefix: `ask_${letters}`, limit: 5 })
       : [];
     const [item] = found;
-    if (item && found.length === 1) return this.opened.get(item.id) ?? item;
+    if (item && found.length === 1) return this.items.get(item.id) ?? item;
     throw unknownItem(given, found, await store.inboxItems({ ...whose, limit: 200 }));
   }
 
@@ -240,17 +247,26 @@ export class Inbox {
     return lead && !isEnd(lead.status) && lead.options.spawn ? lead.id : null;
   }
 
+  private isBelow(runId: RunId, wanted: ReadonlySet<RunId>): boolean {
+    let above: RunId | null = runId;
+    for (let i = 0; above !== null && i < MAX_LINE_LENGTH; i++) {
+      if (wanted.has(above)) return true;
+      above = this.ports.current(above)?.parentId ?? null;
+    }
+    return false;
+  }
+
   private expire(id: InboxId): void {
-    const item = this.opened.get(id);
+    const item = this.items.get(id);
     if (!item) return;
     this.ifOpen(id, unanswered(item)).catch(thrown => {
       this.ports.warn(`Could not record that ${id} has expired`, thrown);
-      if (this.opened.get(id)) this.alarms.set(id, RETRY_DELAY_MS);
+      if (this.items.get(id)) this.alarms.set(id, RETRY_DELAY_MS);
     });
   }
 
   private onEnd(runId: RunId): void {
-    const left = this.opened.list().filter(item => item.runId === runId || item.owner === runId);
+    const left = [...this.items.values()].filter(item => item.runId === runId || item.owner === runId);
     for (const { id, runId: asker } of left) {
       const done = asker === runId ? this.withdraw(id, 'run_ended') : this.passToUser(id);
       done.catch(thrown => this.ports.warn(`Could not close the open questions of ${runId}`, thrown));
@@ -260,7 +276,7 @@ export class Inbox {
   /** The run that should answer has ended. */
   private passToUser(id: InboxId): Promise<void> {
     return this.queue.run(id, async () => {
-      const item = this.opened.get(id);
+      const item = this.items.get(id);
       if (!item || item.owner === 'user') return;
       await this.write({ ...item, owner: 'user' }, 'inbox.asked');
     });
@@ -268,14 +284,14 @@ export class Inbox {
 
   private ifOpen(id: InboxId, patch: Partial<InboxItem>): Promise<void> {
     return this.queue.run(id, async () => {
-      const item = this.opened.get(id);
+      const item = this.items.get(id);
       if (item) await this.closeItem(item, patch);
     });
   }
 
   private closeOpen(id: InboxId, patchOf: (item: InboxItem) => Partial<InboxItem>): Promise<InboxItem> {
     return this.queue.run(id, async () => {
-      const item = this.opened.get(id);
+      const item = this.items.get(id);
       if (!item) throw alreadyClosed(await this.stored(id));
       // On a busy machine the alarm may be late.
       if (this.timeLeft(item) <= 0) throw alreadyClosed(await this.closeItem(item, unanswered(item)));
@@ -291,7 +307,8 @@ export class Inbox {
 
   private add(item: InboxItem): void {
     this.alarms.set(item.id, this.timeLeft(item));
-    this.opened.add(item);
+    this.items.set(item.id, item);
+    for (const listener of [...this.listeners]) listener(item);
   }
 
   private timeLeft({ id, createdAt, deadlineAt }: InboxItem): number {
@@ -301,7 +318,9 @@ export class Inbox {
   private remove(item: InboxItem): void {
     this.alarms.set(item.id, null);
     this.deadlines.forget(item.id);
-    this.opened.remove(item);
+    this.items.delete(item.id);
+    this.notified.delete(item.id);
+    this.closed.emit(item.id, item);
   }
 
   private write(item: InboxItem, type: 'inbox.asked' | 'inbox.settled'): Promise<void> {
@@ -323,3 +342,64 @@ const unanswered = (item: InboxItem) =>
     answer: item.default,
     answeredBy: { who: 'default', via: null },
   }) as const;
+
+const full = (runId: RunId, most: number): SquadError =>
+  new SquadError(
+    'INBOX_FULL',
+    `Run ${runId} has ${most} questions open; it cannot ask more until some are answered`,
+    {
+      suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
+    },
+  );
+
+interface DeliveryPorts {
+  clock: Clock;
+  store: Pick<Store, 'commit'>;
+  warn(message: string, cause: unknown): void;
+  /** Called between the steps of a delivery, by name. */
+  checkpoint(name: string): void;
+}
+
+/** After a hub died while delivering an answer, for this long an equal question counts as the same one. */
+const ASKED_AGAIN_MS = 120_000;
+
+/** Answers on their way to the run that asked. That one arrived is known when the run continues: until then it may ask again. */
+class DeliveredAnswers {
+  private readonly ports: DeliveryPorts;
+  private readonly items = new Map<RunId, Map<InboxId, InboxItem>>();
+  private readonly openedAt: { wall: number; monotonic: number };
+
+  constructor(ports: DeliveryPorts) {
+    this.ports = ports;
+    this.openedAt = { wall: ports.clock.now(), monotonic: ports.clock.monotonic() };
+  }
+
+  add(item: InboxItem): void {
+    const items = this.items.get(item.runId) ?? new Map<InboxId, InboxItem>();
+    this.items.set(item.runId, items.set(item.id, item));
+    this.ports.checkpoint('inbox:handed');
+  }
+
+  /** The run continues, so it has its answers. Never rejects. */
+  async markResumed(runId: RunId): Promise<void> {
+    const items = [...(this.items.get(runId)?.values() ?? [])];
+    if (items.length === 0) return;
+    this.items.delete(runId);
+    const heardAt = this.ports.clock.now();
+    await this.ports.store
+      .commit({ inbox: items.map(item => ({ ...item, heardAt })), events: [] })
+      .catch(thrown => this.ports.warn(`Could not record that ${runId} has its answers`, thrown));
+    this.ports.checkpoint('inbox:heard');
+  }
+
+  forget(runId: RunId): void {
+    this.items.delete(runId);
+  }
+
+  mayNotHaveArrived({ heardAt }: InboxItem): boolean {
+    if (heardAt === null) return true;
+    const { wall, monotonic } = this.openedAt;
+    const age = wall - heardAt + (this.ports.clock.monotonic() - monotonic);
+    return heardAt < wall && age < ASKED_AGAIN_MS;
+  }
+}

@@ -1,6 +1,7 @@
 import { oneLine } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
+import type { IntegrationPlan } from '../../schema/integration.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
 import { type NamedRun, runName } from '../../schema/run-text.ts';
@@ -15,10 +16,7 @@ interface Candidate {
   worktree: Worktree;
 }
 
-export interface LeftOut {
-  runId: RunId;
-  why: string;
-}
+export type LeftOut = IntegrationPlan['leftOut'][number];
 
 interface Chosen {
   candidates: Candidate[];

@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { asSquadError } from '../../schema/error.ts';
 import type { NewEvent } from '../../schema/event.ts';
-import type { RunId } from '../../schema/ids.ts';
+import { RunId } from '../../schema/ids.ts';
 import type { IntegrationPlan } from '../../schema/integration.ts';
 import type { Intent } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Checkpoint } from '../ports/integration.ts';
 import { removalEvent } from '../worktrees/removal.ts';
 import { branchMoved, checkedOutOtherwise, planUnknown } from './checklist.ts';
-import { removeCheckTree } from './merge-check.ts';
-import { type MadePlan, type PlanPorts, type PlanRequest, planIntegration } from './plan-integration.ts';
+import {
+  type MadePlan,
+  type PlanPorts,
+  type PlanRequest,
+  planIntegration,
+  removeCheckTree,
+} from './plan-integration.ts';
 
 export interface IntegratorPorts extends PlanPorts {
   /** Runs that have not ended: their work trees stay. */
@@ -18,16 +24,17 @@ export interface IntegratorPorts extends PlanPorts {
   checkpoint: Checkpoint;
 }
 
-export interface Integrated {
-  target: string;
-  from: string;
-  to: string;
-  merged: { runId: RunId; branch: string; commit: string }[];
+export const Integrated = z.object({
+  target: z.string(),
+  from: z.string(),
+  to: z.string(),
+  merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
   /** Of the work trees that were to be removed. */
-  removed: { runId: RunId; path: string; kept: string | null }[];
+  removed: z.array(z.object({ runId: RunId, path: z.string(), kept: z.string().nullable() })),
   /** Warnings that the user should read afterwards. */
-  notes: string[];
-}
+  notes: z.array(z.string()),
+});
+export type Integrated = z.infer<typeof Integrated>;
 
 type IntegrateIntent = Extract<Intent, { kind: 'integrate' }>;
 

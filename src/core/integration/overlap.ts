@@ -1,4 +1,5 @@
-import type { RunId } from '../../schema/ids.ts';
+import { z } from 'zod';
+import { RunId } from '../../schema/ids.ts';
 
 /** Files that one run has changed, by path from the root of its repository. */
 export interface Touching {
@@ -6,12 +7,13 @@ export interface Touching {
   files: readonly string[];
 }
 
-export interface Overlap {
+export const Overlap = z.object({
   /** Files that more than one run has changed, those of most runs first. */
-  files: { path: string; runs: RunId[] }[];
+  files: z.array(z.object({ path: z.string(), runs: z.array(RunId) })),
   /** Runs that have changed the same files, those with most of them first. */
-  pairs: { runs: [RunId, RunId]; files: number }[];
-}
+  pairs: z.array(z.object({ runs: z.tuple([RunId, RunId]), files: z.number() })),
+});
+export type Overlap = z.infer<typeof Overlap>;
 
 export function overlapOf(touching: readonly Touching[]): Overlap {
   const runsOf = new Map<string, Set<RunId>>();

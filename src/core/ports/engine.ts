@@ -1,3 +1,4 @@
+import type { AgentFailure } from '../../schema/agent-protocol.ts';
 import type { TraceMessage } from '../../schema/conversation.ts';
 import type { CliFacts, CliId, EngineSpec, InstalledCli } from '../../schema/engine-spec.ts';
 import type { RunId } from '../../schema/ids.ts';
@@ -35,17 +36,7 @@ export interface EngineEnd {
   structured?: unknown;
 }
 
-export type EngineFailure =
-  | 'ENGINE_FAILED'
-  | 'ENGINE_NOT_LOGGED_IN'
-  | 'ENGINE_RATE_LIMITED'
-  | 'BUDGET_EXCEEDED'
-  | 'OUTPUT_MISMATCH'
-  | 'OUTPUT_LIMIT'
-  | 'CHAT_UNKNOWN'
-  | 'TURN_LIMIT'
-  | 'INPUT_UNREADABLE'
-  | 'SANDBOX_MISSING';
+export type EngineFailure = AgentFailure | 'BUDGET_EXCEEDED' | 'CHAT_UNKNOWN';
 
 export interface ApiRetry {
   code: EngineFailure;

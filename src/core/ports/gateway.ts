@@ -1,16 +1,19 @@
+import { z } from 'zod';
 import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig, OwnServers } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 
+/**
+ * `none`: there is no file. `trusted`: it is in force. `untrusted`: it is valid, but the user has not trusted this content,
+ * so it has no effect. `invalid`: it cannot be read; the last valid configuration stays in force.
+ */
+export const ConfigState = z.enum(['none', 'trusted', 'untrusted', 'invalid']);
+
 /** A workspace's `.squad/mcp-config.json` and what of it is in force. */
 export interface ConfigInForce {
   file: string;
-  /**
-   * `none`: there is no file. `trusted`: it is in force. `untrusted`: it is valid, but the user has not trusted this content,
-   * so it has no effect. `invalid`: it cannot be read; the last valid configuration stays in force.
-   */
-  state: 'none' | 'trusted' | 'untrusted' | 'invalid';
+  state: z.infer<typeof ConfigState>;
   config: McpConfig | null;
   /** For the user: why the file has no effect, what is wrong and where, which references lead nowhere. */
   warnings: string[];
@@ -62,32 +65,8 @@ export interface PinStore {
   savePins(key: PinKey, pins: Pin[]): Promise<void>;
 }
 
-type AuditDecision = 'allowed' | 'denied';
-
-/** One line of the audit log. It holds shapes, sizes and hashes, never the value of an argument or a result. */
-export interface AuditEntry {
-  runId: RunId | null;
-  roleId: string | null;
-  /** Name of the subagent, if the run is a call of one. */
-  subagent?: string;
-  workspace: string;
-  server: string | null;
-  /** `tool`, `resource`, `prompt`, `completion`, `approval`… */
-  kind: string;
-  /** The server's own name for it if known, else the name that was asked for. */
-  name: string;
-  decision: AuditDecision;
-  /** Reason for the denial, or how the call ended: `asked` (not yet), `ok`, `tool_error`, `unavailable`, `timeout`, `cancelled`, `unknown`, `argument_rule`… */
-  outcome: string;
-  /** Types by name: `{"path":"string","lines":"number"}`. */
-  argumentShape?: string;
-  argumentHash?: string;
-  resultBytes?: number;
-  resultHash?: string;
-  durationMs?: number;
-  /** Number of similar denials in this line (default: 1). */
-  count?: number;
-}
+/** One line of the audit log, before it is numbered and chained. */
+export type AuditEntry = Omit<AuditRecord, 'seq' | 'at' | 'prev' | 'hash'>;
 
 export interface Audit {
   /** Queued at once and written soon. Throws AUDIT_UNAVAILABLE when earlier entries could not be written. */
@@ -97,87 +76,93 @@ export interface Audit {
   flush(): Promise<void>;
 }
 
-export type UpstreamHealth =
+const UpstreamHealth = z.enum([
   /** No run has needed it yet, or not for a while. */
-  | 'idle'
-  | 'starting'
-  | 'up'
+  'idle',
+  'starting',
+  'up',
   /** A call timed out: the server gets no new calls until it has answered a probe. */
-  | 'checking'
+  'checking',
   /** It failed while no call was waiting: it is started again after a short delay. */
-  | 'retrying'
+  'retrying',
   /** A call failed, or it kept failing: one attempt after the cool-down. */
-  | 'cooling'
+  'cooling',
   /** It cannot be used as configured: a variable is not set, the program is missing, the address is refused, or the login failed. */
-  | 'unusable';
+  'unusable',
+]);
+export type UpstreamHealth = z.infer<typeof UpstreamHealth>;
 
 /** State of one connection, for people. */
-export interface UpstreamStatus {
-  workspace: string;
-  server: string;
-  type: 'stdio' | 'http' | 'sse';
-  instance: 'shared' | 'per-agent';
-  health: UpstreamHealth;
+export const UpstreamStatus = z.object({
+  workspace: z.string(),
+  server: z.string(),
+  type: z.enum(['stdio', 'http', 'sse']),
+  instance: z.enum(['shared', 'per-agent']),
+  health: UpstreamHealth,
   /** Start of the current health state. */
-  since: number;
+  since: z.number(),
   /** Start of the current uninterrupted connection; null: not connected. */
-  upSince: number | null;
-  retryAt: number | null;
+  upSince: z.number().nullable(),
+  retryAt: z.number().nullable(),
   /** The current error, without secrets. */
-  fault: string | null;
+  fault: z.string().nullable(),
   /** The last error since the server was first needed, also if it is over. */
-  lastFault: { message: string; at: number } | null;
-  pid: number | null;
-  era: 'legacy' | 'modern' | null;
-  serverName: string | null;
-  tools: number | null;
+  lastFault: z.object({ message: z.string(), at: z.number() }).nullable(),
+  pid: z.number().nullable(),
+  era: z.enum(['legacy', 'modern']).nullable(),
+  serverName: z.string().nullable(),
+  tools: z.number().nullable(),
   /** Number of definitions that wait for approval. */
-  pending: number;
-  runs: number;
-  callsInFlight: number;
-  calls: number;
-  failures: number;
+  pending: z.number(),
+  runs: z.number(),
+  callsInFlight: z.number(),
+  calls: z.number(),
+  failures: z.number(),
   /** Number of discarded messages that answered no request. */
-  stray: number;
-  restarts: number;
+  stray: z.number(),
+  restarts: z.number(),
   /** Definitions that are listed but hidden from everybody, with the reason; only the first few. */
-  refused: { name: string; reason: string }[];
-}
+  refused: z.array(z.object({ name: z.string(), reason: z.string() })),
+});
+export type UpstreamStatus = z.infer<typeof UpstreamStatus>;
 
 /** A tool of another server, and whether a run can see it. */
-export interface SeenTool {
-  server: string;
-  tool: string;
+export const SeenTool = z.object({
+  server: z.string(),
+  tool: z.string(),
   /** Name that agents call it by. */
-  name: string;
-  description: string;
-  isVisible: boolean;
+  name: z.string(),
+  description: z.string(),
+  isVisible: z.boolean(),
   /** Why it is hidden: `not in the server's tools`, `excluded`, `pending approval`… */
-  reason: string | null;
-}
+  reason: z.string().nullable(),
+});
+export type SeenTool = z.infer<typeof SeenTool>;
 
 /** A server whose tools could not be listed. */
-export interface ServerFault {
-  server: string;
-  fault: string;
+export const ServerFault = z.object({
+  server: z.string(),
+  fault: z.string(),
   /** True: it is still starting, which is no error. */
-  isStarting: boolean;
-}
+  isStarting: z.boolean(),
+});
+export type ServerFault = z.infer<typeof ServerFault>;
 
-export interface PendingChange {
-  server: string;
+export const PendingChange = z.object({
+  server: z.string(),
   /** For `unmatched` the entry of the list; for `dangling` its path in the file, such as `toolRestrictions.tester`. */
-  tool: string;
+  tool: z.string(),
   /**
    * `unmatched`: an entry that excludes tools and matches none, so all tools of the server are hidden. `dangling`: a
    * restriction or rule for a server or role that does not exist.
    */
-  kind: 'new' | 'changed' | 'unmatched' | 'dangling';
-  hash: string;
-  seenAt: number;
+  kind: z.enum(['new', 'changed', 'unmatched', 'dangling']),
+  hash: z.string(),
+  seenAt: z.number(),
   /** Lines that begin with `+`, `-` or a space. */
-  diff: string[];
-}
+  diff: z.array(z.string()),
+});
+export type PendingChange = z.infer<typeof PendingChange>;
 
 /** The gateway as people use it. */
 export interface GatewayAdmin {

@@ -1,4 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
+import { z } from 'zod';
 import type { RunId } from '../../schema/ids.ts';
 import type { RunRecord } from '../runs/run-record.ts';
 import type { TurnRef } from './turns.ts';
@@ -14,15 +15,17 @@ export interface OutputPage {
   size: number;
 }
 
-/** A line of an output, counted from 1, and its byte offset. Null: not found, or not found yet. */
-interface OutputPlace {
-  line: number | null;
-  offset: number | null;
+/** A line of an output and its byte offset. */
+export const OutputPlace = z.object({
+  /** From 1; after the end the last line. Null: there is no output, or not found yet. */
+  line: z.number().nullable(),
+  offset: z.number().nullable(),
   /** Number of lines; null: not all of the output has been read. */
-  lines: number | null;
+  lines: z.number().nullable(),
   /** False: the time was up. The next call continues from there. */
-  isComplete: boolean;
-}
+  isComplete: z.boolean(),
+});
+type OutputPlace = z.infer<typeof OutputPlace>;
 
 export interface OutputQuery {
   q: string;

@@ -1,3 +1,4 @@
+import type { StoredMessage } from '../../schema/conversation.ts';
 import type { Event, NewEvent } from '../../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../../schema/ids.ts';
 import type { InboxItem, InboxState } from '../../schema/inbox.ts';
@@ -151,4 +152,81 @@ export interface BoardStore {
   turnsOf(ids: readonly RunId[]): Promise<Turn[]>;
   /** Number of the newest event; 0: there is none. */
   lastEvent(): Promise<number>;
+}
+
+/** A message and its place. Messages may be stored out of order and repeatedly. */
+export interface PlacedMessage extends StoredMessage {
+  turn: number;
+  /** Within the turn, from 0. */
+  position: number;
+}
+
+/** The conversation of one run of the native engine. */
+export interface Conversation {
+  runId: RunId;
+  label: string;
+  /** Null: the run is no call of a subagent. */
+  subagent: string | null;
+  startedAt: number;
+  messages: number;
+  /** Time of the newest message; null: there is none. */
+  lastAt: number | null;
+}
+
+export interface ConversationFilter {
+  workspace?: string;
+  subagent?: string;
+  /** Only conversations that began before this time, for paging. */
+  before?: number;
+  limit: number;
+}
+
+export interface MessageStore {
+  /** In any order, repeatedly: messages that are stored already do not change. */
+  saveMessages(messages: readonly PlacedMessage[]): Promise<void>;
+  /** In the order of the conversation. */
+  messages(runId: RunId, page: { skip: number; limit: number }): Promise<StoredMessage[]>;
+  message(runId: RunId, id: string): Promise<StoredMessage | null>;
+  countMessages(runId: RunId): Promise<number>;
+  /** Newest first. */
+  conversations(filter: ConversationFilter): Promise<Conversation[]>;
+  /** Names of subagents that have conversations. */
+  talkers(): Promise<string[]>;
+  /** Marks the conversation as complete. */
+  closeConversation(conversation: Pick<Conversation, 'runId' | 'label' | 'startedAt'>): Promise<void>;
+  /** Ended runs of the native engine whose conversation is not marked as complete, oldest first. */
+  unclosedConversations(limit: number): Promise<RunId[]>;
+}
+
+export interface TextDocument {
+  id: string;
+  title: string;
+  author: string | null;
+  text: string;
+}
+
+export interface TextHit {
+  id: string;
+  /** The text around the match, on one line. */
+  snippet: string;
+  /** Higher is better; comparable only within one search. */
+  score: number;
+}
+
+export interface TextHits {
+  /** Best first. */
+  hits: TextHit[];
+  total: number;
+  /** `all`: each hit has every word. `some`: no document has every word, these have at least one. `part`: the words as parts of other words. */
+  match: 'all' | 'some' | 'part';
+}
+
+export interface TextSearch {
+  /**
+   * Indexes the documents of a key, unless this revision is indexed already. Searches for other keys continue meanwhile.
+   * Documents beyond the size limits are left out.
+   */
+  index(key: string, revision: string, documents: () => Iterable<TextDocument>): Promise<void>;
+  /** Accepts any text: words, "phrases", prefixes*. Null: the query has no words. */
+  search(key: string, query: string, limit: number): TextHits | null;
 }

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import type { Worktree, WorktreeSettings } from '../../schema/worktree.ts';
@@ -37,26 +39,27 @@ export interface Checkout {
 }
 
 /** State of a work tree and its branch, from Git and the disk. */
-export interface WorktreeState {
+export const WorktreeState = z.object({
   /** `missing`: its folder was removed. `foreign`: something else is there. */
-  folder: 'there' | 'missing' | 'foreign';
+  folder: z.enum(['there', 'missing', 'foreign']),
   /** Commit of the branch; null: there is no such branch. */
-  tip: string | null;
+  tip: z.string().nullable(),
   /** Commits that the base does not have; null: unknown. */
-  ahead: number | null;
+  ahead: z.number().nullable(),
   /** All commits are in the base branch; null: there is no base branch to compare with. */
-  isMerged: boolean | null;
+  isMerged: z.boolean().nullable(),
   /** Files that differ from the tip, with untracked ones; null: unknown. */
-  uncommitted: number | null;
+  uncommitted: z.number().nullable(),
   /** Processes whose working directory is in it. */
-  processes: { pid: number; command: string }[];
+  processes: z.array(z.object({ pid: z.number(), command: z.string() })),
   /** Why it cannot be removed now, and what to do about it. */
-  held: string | null;
+  held: z.string().nullable(),
   /** Why its removal would save so much data that the user has to decide, and what to do about it. */
-  large: string | null;
+  large: z.string().nullable(),
   /** Why something is unknown. */
-  error: string | null;
-}
+  error: z.string().nullable(),
+});
+export type WorktreeState = z.infer<typeof WorktreeState>;
 
 /** Remains of a work tree that may be gone. */
 export interface WorktreeRemains {
@@ -143,4 +146,23 @@ export interface Branches {
   apply(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
   /** Reverts `apply` (with the same `path`): the work is uncommitted again. Does nothing if the move was not applied, or the branch has moved on. */
   undo(worktree: Worktree, move: BranchMove, path?: string, patienceMs?: number): Promise<void>;
+}
+
+/** Changes of the files in a run's folder, as Git tells them. Throws only where noted. */
+export interface FolderChanges {
+  /** One short Git process, because the start of the agent waits for it. */
+  snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
+  changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;
+  /** Between two commits of a repository, for a folder that is gone. Both throw DIFF_UNAVAILABLE. */
+  commitChanges(repository: string, from: string, to: string): Promise<Pick<WorkChanges, 'files' | 'lines'>>;
+  commitDiff(repository: string, from: string, to: string, options: { maxBytes: number }): Promise<WorkDiff>;
+  /** Throws DIFF_UNAVAILABLE. */
+  diff(directory: string, before: WorkSnapshot, options: WorkPlace & { maxBytes: number }): Promise<WorkDiff>;
+}
+
+export interface WorkPlace {
+  /** Its team files are not counted: Squad itself keeps them up to date. */
+  workspace?: string;
+  /** The run's own branch: what the run commits elsewhere is not counted. */
+  branch?: string;
 }

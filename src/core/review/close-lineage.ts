@@ -233,29 +233,19 @@ async function continueCoder(coder: Run, reviews: Review[], ports: ReviewPorts):
   });
 }
 
-/** Finishes or undoes what an earlier hub was doing. A failure does not affect the others. */
+/**
+ * Finishes or undoes what an earlier hub was doing. A failure does not affect the others. The hub serves nobody meanwhile: what
+ * another git process blocks is left for later, or as it is. An abandoned task has runs to stop, and none is known yet; a pull
+ * request is for `Proposals.recover`, which asks the Git host.
+ */
 export async function finishIntents(ports: ReviewPorts): Promise<void> {
   for (const intent of await ports.store.intents())
-    await finish(intent, ports).catch(thrown =>
-      ports.warn(`An interrupted ${intent.kind} could not be finished`, thrown),
-    );
-}
-
-/** The hub serves nobody meanwhile: what another git process blocks is left for later, or as it is. */
-async function finish(intent: Intent, ports: ReviewPorts): Promise<void> {
-  switch (intent.kind) {
-    case 'request_review':
-      return undoRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
-    case 'send_feedback':
-      await finishFeedback(intent, ports);
-      return;
-    case 'abandon':
-      // It stops runs, and none is known yet.
-      return;
-    case 'create_pull_request':
-      // The Git host has to be asked: Proposals.recover does that.
-      return;
-  }
+    try {
+      if (intent.kind === 'request_review') await undoRequest(intent, ports, BRANCH_LOCK_TIMEOUT_MS);
+      if (intent.kind === 'send_feedback') await finishFeedback(intent, ports);
+    } catch (thrown) {
+      ports.warn(`An interrupted ${intent.kind} could not be finished`, thrown);
+    }
 }
 
 const MAX = { runs: 1_000, events: 10_000 };

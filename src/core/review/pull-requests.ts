@@ -2,26 +2,58 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { RunId } from '../../schema/ids.ts';
 import { FEEDBACK_FILE, type Intent, type Review } from '../../schema/review.ts';
 import type { Run } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
-import type { CreatedIssue, GitHost, HostedRepository, PullRequest } from '../ports/git-host.ts';
+import type {
+  CreatedIssue,
+  GitHost,
+  GitHostAccess,
+  HostedRepository,
+  PullRequest,
+} from '../ports/git-host.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
 import type { Branches } from '../ports/worktrees.ts';
 import type { Runner } from '../runs/runner.ts';
-import { gitHostAccess } from './git-host-access.ts';
 import { retryWhileBranchMoves } from './give-feedback.ts';
 import { eventOf, runNow } from './ports.ts';
-import { pullRequestOpened } from './pull-request-opened.ts';
 import type { ReviewLoop } from './review-loop.ts';
 import { worktreeNeeded } from './reviewer-role.ts';
+import { pullRequestOpened } from './rounds.ts';
 
-interface NewIssue {
-  title: string;
-  body: string;
-  labels: string[];
+/**
+ * The GitHub token and API address from the environment of a run's client; the agent itself need not have them. The hub starts
+ * reviewers, so the environment of the reviewed run counts too. Throws GITHUB_TOKEN_MISSING.
+ */
+async function gitHostAccess(
+  runIds: readonly [RunId, ...RunId[]],
+  files: Pick<RunFiles, 'variables' | 'environment'>,
+): Promise<GitHostAccess> {
+  const [env, ...others] = await Promise.all(runIds.map(id => files.environment(id)));
+  const kept = await Promise.all(runIds.map(id => files.variables(id)));
+  const found = (name: string) =>
+    [...kept, env, ...others].map(each => each?.[name]?.trim()).find(value => value);
+  const token = found('GITHUB_TOKEN') ?? found('GH_TOKEN');
+  if (token === undefined)
+    throw missing(
+      `Run ${runIds[0]} has no token for GitHub: neither GITHUB_TOKEN nor GH_TOKEN is set for its client`,
+    );
+  // It becomes part of a header.
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw missing('The token in GITHUB_TOKEN has characters that no token can have');
+  return { token, apiUrl: found('GITHUB_API_URL') ?? null, env: env ?? {} };
 }
+
+const missing = (message: string): SquadError =>
+  new SquadError('GITHUB_TOKEN_MISSING', message, {
+    suggestions: [
+      'The user sets GITHUB_TOKEN where the client or the terminal gets its environment, for example `GITHUB_TOKEN=$(gh auth token)`, and starts the run again. An agent cannot do that.',
+    ],
+  });
+
+type NewIssue = Parameters<GitHost['createIssue']>[1];
 
 type CreatedAs = CreatedIssue & { title: string };
 

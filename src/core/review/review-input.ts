@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
 import type { FeedbackType } from '../../schema/review.ts';
 import { checkText } from '../text.ts';
@@ -66,15 +67,18 @@ const tooLong = (what: string, bytes: number) =>
 const invalid = (message: string, suggestion: string) =>
   new SquadError('INVALID_INPUT', message, { suggestions: [suggestion] });
 
-interface LineComment {
-  path: string;
-  line: number;
+export const MAX_COMMENT_LENGTH = 20_000;
+
+export const LineComment = z.strictObject({
+  path: z.string().min(1).max(4096),
+  line: z.number().int().min(1),
   /** Of the diff. */
-  side: 'old' | 'new';
+  side: z.enum(['old', 'new']),
   /** The line itself, to find it again when the file has changed. */
-  quote?: string;
-  text: string;
-}
+  quote: z.string().max(2000).optional(),
+  text: z.string().trim().min(1).max(MAX_COMMENT_LENGTH),
+});
+type LineComment = z.infer<typeof LineComment>;
 
 /** The message to the agent. Quoted lines are marked, to keep them apart from what the agent is asked to do. */
 export function commentsText(comments: readonly LineComment[], message: string | undefined): string {

@@ -17,10 +17,9 @@ import {
 } from './close-lineage.ts';
 import { giveFeedback } from './give-feedback.ts';
 import { ALL_REVIEWS, eventOf, type ReviewPorts } from './ports.ts';
-import { pullRequestOpened } from './pull-request-opened.ts';
 import { type RequestedReview, requestReview } from './request-review.ts';
 import { checkFeedback, checkReviewAsk, type Feedback, type ReviewAsk } from './review-input.ts';
-import { closing, type Rounds, roundsOf } from './rounds.ts';
+import { closing, pullRequestOpened, type Rounds, roundsOf } from './rounds.ts';
 
 /** Removes the work tree of an ended run, unless work would be lost, and records the result. False: another run uses the work tree. */
 async function clearWorktree(run: Run, ports: ReviewPorts): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -6,21 +7,23 @@ import type { Review, ReviewOutcome } from '../../schema/review.ts';
 import type { Run, RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
+import type { PullRequest } from '../ports/git-host.ts';
 import type { Change } from '../ports/store.ts';
-import { eventOf } from './ports.ts';
+import { eventOf, type ReviewPorts, runNow } from './ports.ts';
 
 /** The review rounds of a task, and their limits. */
-export interface Rounds {
+export const Rounds = z.object({
   /** The number of the last round: every review counts, whatever its outcome. */
-  current: number;
-  max: number;
+  current: z.number(),
+  max: z.number(),
   /** Reviews that asked for more work. */
-  sentBack: number;
+  sentBack: z.number(),
   /** Reviews without a result. */
-  failed: number;
+  failed: z.number(),
   /** The task is abandoned after this many of both. */
-  abandonAfter: number;
-}
+  abandonAfter: z.number(),
+});
+export type Rounds = z.infer<typeof Rounds>;
 
 const FAILED: readonly ReviewOutcome[] = ['error', 'timeout', 'no_feedback'];
 
@@ -147,4 +150,23 @@ export function closingOfEnded(reviewer: Run | null, refused: Refusal | null = n
     };
   if (status === 'error' || status === 'lost') return { outcome: 'error', reason };
   return { outcome: 'cancelled', reason: `The reviewer was ${status}.` };
+}
+
+/** Records an open pull request. A reviewer's pull request ends its review. */
+export async function pullRequestOpened(
+  run: Run,
+  pr: PullRequest & { branch: string },
+  intentsDone: string[],
+  ports: Pick<ReviewPorts, 'clock' | 'store' | 'checkpoint'> & {
+    runner: Pick<ReviewPorts['runner'], 'current'>;
+  },
+): Promise<void> {
+  const { store, clock } = ports;
+  const coder = (run.reviewOf && (await runNow(ports, run.reviewOf))) ?? run;
+  const [review] = await store.reviews({ reviewerId: run.id, isOpen: true, limit: 1 });
+  const how = { outcome: 'pull_request', reason: pr.url } as const;
+  const over = review ? closing(review, how, coder, clock) : { events: [] };
+  const opened = eventOf(clock, coder, { type: 'pull_request.opened', ...pr });
+  await store.commit({ ...over, intentsDone, events: [opened, ...over.events] });
+  ports.checkpoint('create_pull_request:5');
 }

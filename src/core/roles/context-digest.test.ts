@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf } from './context-excerpt.ts';
+import { digestOf } from './context.ts';
 
 const digest = (file: string, ...text: string[]) =>
   digestOf(file, text.join('\n'))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { outline, readMarkdown } from '../../base/markdown.ts';
-import { currentIteration } from './context-excerpt.ts';
+import { currentIteration } from './context.ts';
 
 const current = (...text: string[]) =>
   currentIteration(outline(readMarkdown(text.join('\n'))))

@@ -1,12 +1,10 @@
 import { oneLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
 import type { RunId } from '../../schema/ids.ts';
+import type { RunCard } from '../../schema/run-card.ts';
 import type { Store } from '../ports/store.ts';
 
-export interface Activity {
-  text: string;
-  at: number;
-}
+type Activity = NonNullable<RunCard['activity']>;
 
 const MAX_TEXT_LENGTH = 160;
 

@@ -1,33 +1,15 @@
 import { z } from 'zod';
 import { createRedactor, type Secret } from '../../redaction/redactor.ts';
 import { EngineSpec } from '../../schema/engine-spec.ts';
-import { JsonSchema, Permission, type Run } from '../../schema/run.ts';
-import { Isolation } from '../../schema/worktree.ts';
+import type { Run } from '../../schema/run.ts';
 import { isOrdinaryVariable, looksSecretName } from '../gateway/variables.ts';
 import type { TurnInput } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Command, TurnRef } from '../ports/turns.ts';
 import { parseJson, truncate } from '../text.ts';
-import type { RunRequest } from './run-request.ts';
+import { type RunRequest, SavedRequest } from './run-request.ts';
 
 export const PLAN_FILE = 'plan.json';
-
-/** Options that the caller set and that the run's row does not have. The rest is absent, so that a retry takes it from the role again. */
-const SavedRequest = z.object({
-  form: z.enum(['member', 'spawn']).optional(),
-  engine: z.string().optional(),
-  isolation: Isolation.optional(),
-  model: z.string().optional(),
-  effort: z.string().nullable().optional(),
-  tools: z.array(z.string()).nullable().optional(),
-  permission: Permission.optional(),
-  timeoutMs: z.number().optional(),
-  stallMs: z.number().nullable().optional(),
-  budgetUsd: z.number().nullable().optional(),
-  stopAtBudget: z.boolean().optional(),
-  outputSchema: z.union([z.string(), JsonSchema]).nullable().optional(),
-  context: z.union([z.boolean(), z.array(z.string())]).optional(),
-});
 
 const SavedPlan = z.object({ engine: EngineSpec, request: SavedRequest });
 

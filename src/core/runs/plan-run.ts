@@ -15,7 +15,7 @@ import type { Caller, Workspace } from '../ports/workspace.ts';
 import type { Worktrees } from '../ports/worktrees.ts';
 import type { Context } from '../roles/context.ts';
 import { answerFormat, buildPrompt } from '../roles/prompt.ts';
-import { engineNotTrusted } from '../settings/config-sources.ts';
+import { engineNotTrusted } from '../settings/config.ts';
 import { policyFor } from './engine-policy.ts';
 import { optionsOf, type RunRequest } from './run-request.ts';
 import { dryRunFiles, turnInput } from './turn-input.ts';

@@ -25,12 +25,13 @@ function only<T extends object>(methods: Partial<T>): { port: T; uses: () => num
 }
 
 function runnerThatTakes(requeued: RunId[], ended: string[]): Runner {
-  const found: Partial<Runner['found']> = {
+  const runner: Partial<Runner> = {
     requeue: ({ id }: Run) => void requeued.push(id),
-    end: async ({ id }, reason) => void ended.push(`${id} ${reason}`),
+    recall: () => {},
+    endStopped: async ({ id }, reason) => void ended.push(`${id} ${reason}`),
     lose: async ({ id }, { message }) => void ended.push(`${id} ${message}`),
   };
-  return { found, recall: () => {} } as unknown as Runner;
+  return runner as Runner;
 }
 
 async function queuedRuns() {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { EventBody } from '../../schema/event.ts';
 import type { Run, StopReason } from '../../schema/run.ts';
 import { loadBaseline } from '../evidence/baseline.ts';
 import type { Engines } from '../ports/engine.ts';
@@ -15,12 +16,7 @@ import { cancelNote, type Runner } from './runner.ts';
 /** A higher limit per minute is no real limit. */
 const MAX_RECALLED = 5_000;
 
-export interface Recovered {
-  watched: number;
-  ended: number;
-  requeued: number;
-  lost: number;
-}
+export type Recovered = Omit<Extract<EventBody, { type: 'hub.recovered' }>, 'type'>;
 
 export interface RecoveryPorts {
   clock: Clock;
@@ -51,7 +47,7 @@ export async function recover(runner: Runner, ports: RecoveryPorts): Promise<Rec
   );
   for (const [i, outcome] of outcomes.entries()) {
     counts[outcome]++;
-    if (outcome === 'requeued') runner.found.requeue(runs[i]!);
+    if (outcome === 'requeued') runner.requeue(runs[i]!);
   }
   return counts;
 }
@@ -87,14 +83,14 @@ async function recoverRun(
   ]);
   if (stored instanceof SquadError) {
     await end(found);
-    await runner.found.lose(run, { code: stored.code, message: stored.message });
+    await runner.lose(run, { code: stored.code, message: stored.message });
     return 'lost';
   }
   if (found.state === 'never_started' && run.status === 'queued') {
     if (request === null) return 'requeued';
     // It was asked to stop while its create-chat command was running.
     await end(await executor.find({ ...current, number: 0 }, { keepLeftovers: false }));
-    await runner.found.end(run, request.reason);
+    await runner.endStopped(run, request.reason);
     return 'ended';
   }
 
@@ -102,8 +98,8 @@ async function recoverRun(
   entry.turn = turns.find(({ number }) => number === run.turn) ?? null;
   entry.baseline = await loadBaseline(ports.files, { ...current, number: 1 });
   if (run.status === 'waiting_review' && entry.turn && entry.turn.endedAt !== null) {
-    if (request) await runner.found.end(run, request.reason);
-    else runner.found.park(entry);
+    if (request) await runner.endStopped(run, request.reason);
+    else runner.park(entry);
     return request ? 'ended' : 'watched';
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
@@ -113,14 +109,14 @@ async function recoverRun(
   const isKnown = request !== null && request.at <= ports.clock.now();
   entry.stopAskedAt = isKnown ? monotonicOf(ports.clock, request.at) : null;
   if (found.state === 'live') {
-    await runner.found.adopt(entry, found.turn, found.startedAt);
+    await runner.adopt(entry, found.turn, found.startedAt);
     return 'watched';
   }
   const seen =
     found.state === 'never_started'
       ? { end: { exitCode: null, spawnError: null, leftovers: [], endedAt: run.startedAt ?? run.createdAt } }
       : found;
-  await runner.found.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
+  await runner.settle(entry, seen.end, 'startedAt' in seen ? seen.startedAt : run.createdAt);
   return found.state === 'ended' ? 'ended' : 'lost';
 }
 
@@ -138,7 +134,7 @@ async function giveUp(
     .find({ runId: run.id, number: run.turn }, { keepLeftovers: false })
     .then(end)
     .catch(() => {}); // it is what could not be looked into
-  await runner.found.lose(run, {
+  await runner.lose(run, {
     code: 'LOST',
     message: `Its state could not be recovered: ${error.message}`,
   });

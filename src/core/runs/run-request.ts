@@ -1,31 +1,37 @@
+import { z } from 'zod';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { RoleMeta } from '../../schema/role.ts';
-import type { JsonSchema, Permission, RunOptions, StateMode, TakesUp } from '../../schema/run.ts';
-import type { Isolation, Worktree } from '../../schema/worktree.ts';
+import { JsonSchema, Permission, type RunOptions, type StateMode, type TakesUp } from '../../schema/run.ts';
+import { Isolation, type Worktree } from '../../schema/worktree.ts';
 
-/** A request for one run. What is left out comes from the role, then from the configuration; null means none. */
-export interface RunRequest {
+/** Options that the caller set and that the run's row does not have. What is left out comes from the role, then from the configuration; null means none. */
+export const SavedRequest = z.object({
   /** `spawn` adds the project's context and a plain heading to the prompt; a `member` gets only its role. */
-  form?: 'member' | 'spawn';
+  form: z.enum(['member', 'spawn']).optional(),
+  engine: z.string().optional(),
+  isolation: Isolation.optional(),
+  model: z.string().optional(),
+  effort: z.string().nullable().optional(),
+  tools: z.array(z.string()).nullable().optional(),
+  permission: Permission.optional(),
+  timeoutMs: z.number().optional(),
+  stallMs: z.number().nullable().optional(),
+  budgetUsd: z.number().nullable().optional(),
+  stopAtBudget: z.boolean().optional(),
+  /** Path of a file in the workspace, or the schema itself. */
+  outputSchema: z.union([z.string(), JsonSchema]).nullable().optional(),
+  context: z.union([z.boolean(), z.array(z.string())]).optional(),
+});
+
+/** A request for one run. */
+export interface RunRequest extends z.infer<typeof SavedRequest> {
   roleId?: string;
   task: string;
   title?: string;
   cwd?: string;
   chatId?: string;
-  engine?: string;
-  model?: string;
-  effort?: string | null;
-  tools?: string[] | null;
-  permission?: Permission;
-  timeoutMs?: number;
-  stallMs?: number | null;
-  budgetUsd?: number | null;
-  stopAtBudget?: boolean;
-  /** Path of a file in the workspace, or the schema itself. */
-  outputSchema?: string | JsonSchema | null;
-  context?: boolean | string[];
   notify?: boolean;
   /** A retry or a reply: the mode of the first run, whatever is set now. */
   stateMode?: StateMode;
@@ -34,7 +40,6 @@ export interface RunRequest {
   takesUp?: TakesUp;
   /** A reply: the engine of the first run, because a chat belongs to one engine. A call of a subagent: its file. */
   spec?: EngineSpec;
-  isolation?: Isolation;
   /** A reply: the folder of the first run. */
   place?: { directory: string; worktree: Worktree | null };
   /** A review: the run under review, and the work tree to fork. */

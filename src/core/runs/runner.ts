@@ -21,15 +21,14 @@ import type { Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
 import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
-import { ChatClaims, RunQueue, SpawnLimit } from './admission.ts';
-import type { LiveRun } from './live-run.ts';
+import { ChatClaims, monotonicOf, RunQueue, SpawnLimit } from './admission.ts';
+import { LiveRun } from './live-run.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
 import type { PlannedRun, PlannedSquad } from './plan-run.ts';
-import { RecoveredRuns } from './recovered-runs.ts';
 import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
 import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
-import { closeTurn, evidenceOfTurn, readFinalOutput } from './turn-end.ts';
+import { closeTurn, evidenceOfTurn, messagesOnly, readFinalOutput } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
 import { startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
@@ -71,7 +70,6 @@ export class Runner {
   private readonly budgets: BudgetWatch;
   private readonly stalls: StallWatch;
   private readonly chats = new ChatClaims(() => this.live.values());
-  readonly found: RecoveredRuns;
   private closed = false;
 
   constructor(ports: RunnerPorts) {
@@ -84,12 +82,6 @@ export class Runner {
       live: () => this.live.values(),
       places: () => ports.settings()['limits.concurrency'],
       start: entry => void this.launch(entry),
-    });
-    this.found = new RecoveredRuns({
-      ...{ ports, live: this.live, queue: this.queue, ledger: this.ledger },
-      watch: (entry, process, seen) => this.watch(entry, process, seen),
-      turnEnded: (entry, end) => this.turnEnded(entry, end),
-      forget: entry => this.forget(entry),
     });
     this.budgets = new BudgetWatch({
       ...ports,
@@ -314,9 +306,57 @@ export class Runner {
     return this.finish(entry, 'fail', error, null);
   }
 
-  /** Counts starts of an earlier hub. */
+  /** Counts starts of an earlier hub. This and the next six are for the recovery. */
   recall(starts: readonly number[]): void {
     this.spawnLimit.recall(starts);
+  }
+
+  /** Takes over a run that never started. It waits for `pump`, and its files are read when it starts. */
+  requeue(run: Run): void {
+    const entry = new LiveRun(run, null, null);
+    this.live.set(run.id, entry);
+    this.queue.add(entry);
+  }
+
+  /** Takes over a run whose agent is running. */
+  async adopt(entry: LiveRun, process: LiveTurn, startedAt: number): Promise<void> {
+    const { files, clock } = this.ports;
+    await this.takeIn(entry, process.pid, startedAt);
+    const turn = { runId: entry.run.id, number: entry.turnNumber };
+    const [seen, wroteAt] = await Promise.all([files.size(turn, 'stdout'), files.wroteAt(turn)]);
+    entry.lastSignAt = wroteAt === null ? null : monotonicOf(clock, wroteAt);
+    this.watch(entry, process, seen);
+  }
+
+  /** Takes over a run whose turn ended while there was no hub. */
+  async settle(entry: LiveRun, end: TurnEnd, startedAt: number): Promise<void> {
+    const { files, clock } = this.ports;
+    await this.takeIn(entry, null, startedAt);
+    if (isSubagentCall(entry.run)) entry.run.notes.push(LOST_CALLER_NOTE);
+    entry.follow(files, clock, messagesOnly(entry, this.ports), Number.POSITIVE_INFINITY);
+    await this.turnEnded(entry, end);
+  }
+
+  /** Takes over a run that waits for a review and has no turn. */
+  park(entry: LiveRun): void {
+    this.live.set(entry.run.id, entry);
+    entry.pause();
+  }
+
+  /** Ends a run that has nothing left to read a result from. */
+  async lose(run: Run, error: RunError): Promise<void> {
+    const { store, clock } = this.ports;
+    const turn = (await store.turns(run.id)).at(-1);
+    const turns = turn && turn.endedAt === null ? [{ ...turn, endedAt: clock.now() }] : [];
+    await this.ledger.ended(run, 'lose', error, { turns, events: [] }, null, null);
+    // It may have been added before it was given up.
+    const entry = this.live.get(run.id);
+    if (entry) this.forget(entry);
+  }
+
+  /** Ends a run that was asked to stop while it had no turn. */
+  async endStopped(run: Run, reason: StopReason): Promise<void> {
+    await this.ledger.ended(run, stepOfUnstarted(reason), null, { events: [] }, null, null);
   }
 
   /** Starts queued runs. Also called when the limit was raised. */
@@ -332,6 +372,13 @@ export class Runner {
     this.outputWatch.close();
     this.stalls.close();
     for (const entry of this.live.values()) entry.release();
+  }
+
+  private async takeIn(entry: LiveRun, pid: number | null, startedAt: number): Promise<void> {
+    this.live.set(entry.run.id, entry);
+    entry.isActive = true;
+    // The earlier hub may have died between the start and its record.
+    if (entry.run.status === 'queued') await this.ledger.started(entry, pid, startedAt);
   }
 
   private enqueue(entry: LiveRun): void {
@@ -464,5 +511,8 @@ export class Runner {
     );
   }
 }
+
+const LOST_CALLER_NOTE =
+  'The hub ended while this call was running: its caller got HUB_RESTARTED instead of the answer.';
 
 const TURN_LIMITS: readonly StopReason[] = ['timeout', 'stall', 'output_limit'];

@@ -5,7 +5,6 @@ import type { Traces } from '../conversations/recorder.ts';
 import { describeOverspend, overBudget, type Spending } from '../cost/budget.ts';
 import { type Ending, type EvidencePorts, gatherEvidence } from '../evidence/evidence.ts';
 import { structuredAnswer } from '../output/structured-answer.ts';
-import type { FolderChanges } from '../ports/changes.ts';
 import type { TurnEnd } from '../ports/turns.ts';
 import { wallTimeOf } from './admission.ts';
 import type { LiveRun, RunListener } from './live-run.ts';
@@ -15,7 +14,6 @@ import { outputSize } from './turn-limits.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
   settings(): HubSettings;
-  workTree: FolderChanges;
   traces: Pick<Traces, 'take' | 'turnOver'>;
 }
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { resolveConfig } from './config.ts';
-import { type ConfigSources, type TemplateFile, templatePath, trustableFiles } from './config-sources.ts';
+import {
+  type ConfigSources,
+  resolveConfig,
+  type TemplateFile,
+  templatePath,
+  trustableFiles,
+} from './config.ts';
 
 const nothing: ConfigSources = {
   workspace: '/ws',

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   isCode,
   MAX_ENTRIES,
@@ -8,26 +9,28 @@ import {
   withoutMarkup,
 } from './team-markdown.ts';
 
-export interface BacklogItem {
-  title: string;
-  done: boolean;
+export const BacklogItem = z.object({
+  title: z.string(),
+  done: z.boolean(),
   /** `(#12)` */
-  issue: string | null;
+  issue: z.string().nullable(),
   /** `@name` */
-  owner: string | null;
+  owner: z.string().nullable(),
   /** `[P1]` */
-  priority: string | null;
+  priority: z.string().nullable(),
   /** The lines indented under the item. */
-  notes: string | null;
-}
+  notes: z.string().nullable(),
+});
+export type BacklogItem = z.infer<typeof BacklogItem>;
 
-export interface BacklogGroup {
+export const BacklogGroup = z.object({
   /** The heading: a state such as Next or Later. Null above the first heading. */
-  title: string | null;
-  items: BacklogItem[];
+  title: z.string().nullable(),
+  items: z.array(BacklogItem),
   /** Other text under the heading. */
-  text: string | null;
-}
+  text: z.string().nullable(),
+});
+export type BacklogGroup = z.infer<typeof BacklogGroup>;
 
 export interface Backlog {
   groups: BacklogGroup[];

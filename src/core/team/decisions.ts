@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { type FieldName, fieldIn, fieldNamed } from './decision-file.ts';
 import {
   dateIn,
@@ -12,22 +13,23 @@ import {
   withoutMarkup,
 } from './team-markdown.ts';
 
-export interface Decision {
+export const Decision = z.object({
   /** Stays the same as long as the heading does, also when the decision moves from the inbox into the file. */
-  id: string;
-  title: string;
+  id: z.string(),
+  title: z.string(),
   /** As written. */
-  date: string | null;
-  by: string | null;
-  what: string | null;
-  why: string | null;
+  date: z.string().nullable(),
+  by: z.string().nullable(),
+  what: z.string().nullable(),
+  why: z.string().nullable(),
   /** Everything under the heading. */
-  text: string;
+  text: z.string(),
   /** Inside `.squad`. */
-  file: string;
+  file: z.string(),
   /** False: still in the inbox. */
-  merged: boolean;
-}
+  merged: z.boolean(),
+});
+export type Decision = z.infer<typeof Decision>;
 
 export interface DecisionFile {
   /** Inside `.squad`. */

@@ -33,8 +33,6 @@ type Cost = z.infer<typeof Cost>;
 export const costReport = operation({
   name: 'cost_report',
   route: 'GET /cost',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     days: z.number().int().min(1).max(366).default(14),
     workspace: z.string().optional(),

@@ -16,7 +16,6 @@ export const diffRun = operation({
   name: 'diff_run',
   route: 'GET /runs/{run}/diff',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ run: z.string(), stat: z.boolean().default(false) }),
   output: z.object({
     runId: z.string(),

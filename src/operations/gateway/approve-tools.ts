@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { nearest } from '../../base/text.ts';
-import type { PendingChange } from '../../core/ports/gateway.ts';
+import { PendingChange } from '../../core/ports/gateway.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation, type Services } from '../operation.ts';
-import { Pending } from './inspect-gateway.ts';
 
 /** Approves definitions that were added or changed after the first list of their server. */
 export const approveTools = operation({
   name: 'approve_tools',
   route: 'POST /gateway/approve',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     server: z.string().min(1).optional(),
     tool: z.string().min(1).optional(),
@@ -19,9 +16,9 @@ export const approveTools = operation({
   }),
   output: z.object({
     root: z.string(),
-    approved: z.array(Pending),
+    approved: z.array(PendingChange),
     /** Still pending, because they changed once more or are new since they were shown. */
-    unseen: z.array(Pending),
+    unseen: z.array(PendingChange),
   }),
   async run({ services, caller }, { server, tool, hashes }) {
     const { gateway } = services;

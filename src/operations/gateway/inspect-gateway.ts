@@ -1,9 +1,25 @@
 import { z } from 'zod';
-import type { ConfigFinding, RoleServers } from '../../core/gateway/config-finding.ts';
-import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
-import type { ConfigInForce } from '../../core/ports/gateway.ts';
+import {
+  type ConfigFinding,
+  lintMcpConfig,
+  lintRoleFiles,
+  type RoleFinding,
+  type RoleServers,
+} from '../../core/gateway/lint-config.ts';
+import {
+  type ConfigInForce,
+  ConfigState,
+  PendingChange,
+  SeenTool,
+  ServerFault,
+  UpstreamStatus,
+} from '../../core/ports/gateway.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
+import { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
+import { RunId } from '../../schema/ids.ts';
+import { OwnServers } from '../../schema/mcp-config.ts';
 import { operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
 
 /** Facts about a configuration: the tools of its servers, and the servers that role files name. */
 interface KnownServers {
@@ -44,55 +60,19 @@ const sentence = (
   { message, suggestion }: Pick<RoleFinding, 'message' | 'suggestion'>,
 ): string => `${file}: ${message}.${suggestion === undefined ? '' : ` ${suggestion}`}`;
 
-const Upstream = z.object({
-  workspace: z.string(),
-  server: z.string(),
-  type: z.enum(['stdio', 'http', 'sse']),
-  instance: z.enum(['shared', 'per-agent']),
-  health: z.enum(['idle', 'starting', 'up', 'checking', 'retrying', 'cooling', 'unusable']),
-  since: z.number(),
-  upSince: z.number().nullable(),
-  retryAt: z.number().nullable(),
-  fault: z.string().nullable(),
-  lastFault: z.object({ message: z.string(), at: z.number() }).nullable(),
-  pid: z.number().nullable(),
-  era: z.enum(['legacy', 'modern']).nullable(),
-  serverName: z.string().nullable(),
-  tools: z.number().nullable(),
-  pending: z.number(),
-  runs: z.number(),
-  callsInFlight: z.number(),
-  calls: z.number(),
-  failures: z.number(),
-  stray: z.number(),
-  restarts: z.number(),
-  refused: z.array(z.object({ name: z.string(), reason: z.string() })),
-});
-
-export const Pending = z.object({
-  server: z.string(),
-  tool: z.string(),
-  kind: z.enum(['new', 'changed', 'unmatched', 'dangling']),
-  hash: z.string(),
-  seenAt: z.number(),
-  diff: z.array(z.string()),
-});
-
 /** The other MCP servers of a workspace: its file, the state of each server, and pending approvals. */
 export const inspectGateway = operation({
   name: 'inspect_gateway',
   route: 'GET /gateway',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     root: z.string(),
     file: z.string(),
-    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    state: ConfigState,
     warnings: z.array(z.string()),
     /** Every server in force, also those that nobody has needed yet. */
-    servers: z.array(Upstream),
-    pending: z.array(Pending),
+    servers: z.array(UpstreamStatus),
+    pending: z.array(PendingChange),
     /** By server, in its own names; only servers that were seen at least once. */
     knownTools: z.record(z.string(), z.array(z.string())),
     /** Entries of role files under `mcp`. */
@@ -119,31 +99,17 @@ export const inspectGateway = operation({
   },
 });
 
-export const FoundTools = {
-  tools: z.array(
-    z.object({
-      server: z.string(),
-      tool: z.string(),
-      name: z.string(),
-      description: z.string(),
-      isVisible: z.boolean(),
-      reason: z.string().nullable(),
-    }),
-  ),
-  faults: z.array(z.object({ server: z.string(), fault: z.string(), isStarting: z.boolean() })),
-};
+const FoundTools = { tools: z.array(SeenTool), faults: z.array(ServerFault) };
 
 /** The tools of other MCP servers that a role sees, and why it does not see the rest. Starts servers that are not up. */
 export const inspectRoleTools = operation({
   name: 'inspect_role_tools',
   route: 'GET /gateway/tools',
-  agents: null,
-  tool: null,
   input: z.strictObject({ role: z.string().min(1).optional() }),
   output: z.object({
     root: z.string(),
     role: z.string().nullable(),
-    state: z.enum(['none', 'trusted', 'untrusted', 'invalid']),
+    state: ConfigState,
     warnings: z.array(z.string()),
     ...FoundTools,
   }),
@@ -166,4 +132,46 @@ export const inspectRoleTools = operation({
     const warnings = [...inForce.warnings, ...remarks];
     return { root: workspace.root, role: roleId, state: inForce.state, warnings, tools, faults };
   },
+});
+
+/** The tools of a subagent's servers, and why others are hidden. Starts the servers and stops them. */
+export const inspectSubagentTools = operation({
+  name: 'inspect_subagent_tools',
+  // it starts the servers that a file names, which only the terminal may ask for
+  route: null,
+  input: z.strictObject({ servers: OwnServers }),
+  output: z.object(FoundTools),
+  async run({ services, caller }, { servers }) {
+    const { root } = await services.workspaces.open(caller);
+    const env = await services.workspaces.environment(caller);
+    return services.gateway.toolsOfSubagent(caller.cwd ?? root, servers, env);
+  },
+});
+
+/** The newest entries of the audit log, oldest first: requests of agents to other servers. */
+export const readAudit = operation({
+  name: 'read_audit',
+  route: 'GET /audit',
+  input: z.strictObject({
+    /** An id, or the beginning of one. */
+    run: z.string().optional(),
+    deniedOnly: z.boolean().default(false),
+    limit: z.number().int().min(1).max(1000).default(50),
+  }),
+  output: z.object({ entries: z.array(AuditRecord), unreadable: z.number() }),
+  async run({ services }, { run, deniedOnly, limit }) {
+    // The run of a whole id may be pruned: the log outlives it.
+    const whole = RunId.safeParse(run).data;
+    const runId = run === undefined ? undefined : (whole ?? (await findRun(services, run)).id);
+    return services.audit.entries({ runId, deniedOnly, limit });
+  },
+});
+
+/** Whether the audit log is complete and unchanged. */
+export const verifyAudit = operation({
+  name: 'verify_audit',
+  route: 'GET /audit/verification',
+  input: z.strictObject({}),
+  output: AuditVerdict,
+  run: ({ services }) => services.audit.verify(),
 });

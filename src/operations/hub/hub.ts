@@ -6,8 +6,6 @@ import { HubStatus, operation } from '../operation.ts';
 export const hubStatus = operation({
   name: 'hub_status',
   route: 'GET /hub',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     ...HubStatus.shape,
@@ -27,8 +25,6 @@ export const hubStatus = operation({
 export const stopHub = operation({
   name: 'stop_hub',
   route: 'POST /hub/stop',
-  agents: null,
-  tool: null,
   input: z.strictObject({}),
   /** `callsEnd`: calls of subagents, with everything they started. */
   output: z.object({ pid: z.number(), runsGoOn: z.number(), callsEnd: z.number() }),
@@ -55,8 +51,6 @@ export const openPage = operation({
   name: 'open_page',
   // it is for the terminal that opens the web UI, whose environment it lends
   route: null,
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** Use 127.0.0.1, for browsers that do not resolve the web UI's own host name. */
     ip: z.boolean().default(false),

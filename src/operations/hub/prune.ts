@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
 import { operation, type UserServices } from '../operation.ts';
-import { removeWorktree } from '../worktrees/prune-worktrees.ts';
+import { removeWorktree } from '../worktrees/worktrees.ts';
 
 const DAY_MS = 86_400_000;
 const BATCH = 200;
@@ -12,8 +12,6 @@ const ALL_RUNS = 1_000_000;
 export const prune = operation({
   name: 'prune',
   route: 'POST /prune',
-  agents: null,
-  tool: null,
   input: z.strictObject({ days: z.number().min(0).optional(), dryRun: z.boolean().default(false) }),
   output: z.object({
     runs: z.number() /** Null on a dry run: nobody measured. */,

@@ -1,4 +1,10 @@
 import { z } from 'zod';
+import {
+  type PermissionAnswer,
+  permissionAsk,
+  type ToolUse,
+  toPermissionAnswer,
+} from '../../core/inbox/engine-permission.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type InboxItem, whoAnswered } from '../../schema/inbox.ts';
 import type { Run } from '../../schema/run.ts';
@@ -46,7 +52,10 @@ export const askUser = operation({
     const run = ownRun(call);
     const item =
       id === undefined ? await ask(call, run, input) : await call.services.inbox.askedBy(run.id, id);
-    const closed = await untilClosed(call, run, item);
+    const timeUp = call.waitMs === null ? [] : [AbortSignal.timeout(call.waitMs)];
+    const closed = await untilClosed(call, run, item, stopping =>
+      AbortSignal.any([call.signal, stopping, ...timeUp]),
+    );
     return closed ? closedResult(closed) : waitingResult(item, input.to);
   },
 });
@@ -63,26 +72,21 @@ function ask(
   return services.inbox.ask({ run, kind, question, ...rest });
 }
 
-/** Null: the call has to return before there is an answer. The run gives up its place in the queue meanwhile. */
-async function untilClosed(call: Call, run: Run, item: InboxItem): Promise<InboxItem | null> {
-  const { services, signal, waitMs } = call;
-  const { inbox, runner, hub } = services;
-  if (item.state !== 'open') {
-    inbox.deliver(item);
-    return item;
-  }
-  const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
-  const closed = await withHeartbeat(
-    call,
-    () => `waits for ${item.owner === 'user' ? 'the user' : item.owner}`,
-    () =>
-      hub.whileAsking(stopping =>
-        runner.whileWaiting(run.id, () =>
-          inbox.untilClosed(item.id, AbortSignal.any([signal, stopping, ...timeUp])),
-        ),
-      ),
-  );
-  if (closed && !signal.aborted) inbox.deliver(closed);
+/** Null: `until` fired before there was an answer. The run gives up its place in the queue meanwhile. */
+async function untilClosed(
+  call: Call,
+  run: Run,
+  item: InboxItem,
+  until: (stopping: AbortSignal) => AbortSignal,
+): Promise<InboxItem | null> {
+  const { inbox, runner, hub } = call.services;
+  const wait = () =>
+    hub.whileAsking(stopping =>
+      runner.whileWaiting(run.id, () => inbox.untilClosed(item.id, until(stopping))),
+    );
+  const text = () => `waits for ${item.owner === 'user' ? 'the user' : item.owner}`;
+  const closed = item.state === 'open' ? await withHeartbeat(call, text, wait) : item;
+  if (closed && !call.signal.aborted) inbox.deliver(closed);
   return closed;
 }
 
@@ -112,3 +116,48 @@ const waitingResult = ({ id, owner }: InboxItem, to: AskInput['to']) => ({
     ...(to === 'lead' && owner === 'user' ? ['You have no lead that could answer: the user was asked.'] : []),
   ].join(' '),
 });
+
+/** The tool that Claude Code calls for its permission prompts (`--permission-prompt-tool`). */
+export const askPermission = operation({
+  name: 'ask_permission',
+  route: 'POST /tools/ask_permission',
+  agents: 'approvals',
+  tool: {
+    title: 'Ask permission',
+    description:
+      'For the engine, not for the model: asks the user whether one use of a tool is allowed, and waits for the answer.',
+    readOnly: false,
+    forAgents: true,
+    textOnly: true,
+  },
+  input: z.object({
+    tool_name: z.string(),
+    input: z.record(z.string(), z.unknown()),
+    tool_use_id: z.string().optional(),
+  }),
+  output: z.object({
+    behavior: z.enum(['allow', 'deny']),
+    updatedInput: z.record(z.string(), z.unknown()).optional(),
+    message: z.string().optional(),
+  }),
+  async run(call, { tool_name: tool, input, tool_use_id: id = null }) {
+    const permission = await permissionFor(call, ownRun(call), { tool, input, id });
+    return permission.isGiven
+      ? { behavior: 'allow' as const, updatedInput: input }
+      : { behavior: 'deny' as const, message: permission.why };
+  },
+});
+
+async function permissionFor(call: Call, run: Run, use: ToolUse): Promise<PermissionAnswer> {
+  const { inbox, engines } = call.services;
+  const name = engines.clis().find(({ cli }) => cli === run.engine)?.name ?? run.engine;
+  try {
+    const item = await inbox.ask({ run, ...permissionAsk(name, use) });
+    // Without a limit: the engine cannot use "not yet", so a hub that stops leaves it without an answer.
+    return toPermissionAnswer((await untilClosed(call, run, item, () => call.signal)) ?? item);
+  } catch (thrown) {
+    // This cannot be asked: refused with a message for the model.
+    if (!(thrown instanceof SquadError)) throw thrown;
+    return { isGiven: false, why: `Not allowed, and the user could not be asked. ${thrown.message}` };
+  }
+}

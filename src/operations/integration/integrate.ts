@@ -1,34 +1,29 @@
 import { z } from 'zod';
-import type { CheckOrder } from '../../core/integration/merge-check.ts';
+import { Integrated } from '../../core/integration/integrator.ts';
+import { Overlap, overlapOf } from '../../core/integration/overlap.ts';
+import type { CheckOrder } from '../../core/integration/plan-integration.ts';
 import type { Workspace } from '../../core/ports/workspace.ts';
 import { RunId } from '../../schema/ids.ts';
 import { IntegrationPlan } from '../../schema/integration.ts';
-import type { Run } from '../../schema/run.ts';
+import { type Run, runSummary, ShownStatus } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
+import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { currentRun, findRunOrSquad } from '../runs/find-runs.ts';
-import { untrustedConfigWarning } from '../settings/trust.ts';
-import { runsOfRepository } from '../worktrees/known-worktrees.ts';
+import { untrustedConfigWarning } from '../settings/change-setting.ts';
+import { runsOfRepository, type TreeRun } from '../worktrees/worktrees.ts';
 
 /** Carries out exactly the plan that was shown: the target moves to its result, or stays where it is. */
 export const integrate = operation({
   name: 'integrate',
   route: 'POST /integration',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** The plan's id. */
     approve: z.string().min(1),
     /** Also removes the work trees of merged runs. */
     remove: z.boolean().default(false),
   }),
-  output: z.object({
-    target: z.string(),
-    from: z.string(),
-    to: z.string(),
-    merged: z.array(z.object({ runId: RunId, branch: z.string(), commit: z.string() })),
-    removed: z.array(z.object({ runId: RunId, path: z.string(), kept: z.string().nullable() })),
-    notes: z.array(z.string()),
-  }),
+  output: Integrated,
   run: ({ services }, { approve, remove }) => services.integrator.carryOut(approve, { remove }),
 });
 
@@ -39,8 +34,6 @@ const CHECK_TIMEOUT_MS = 15 * 60_000;
 export const planIntegration = operation({
   name: 'plan_integration',
   route: 'POST /integration/plan',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** Runs or squads; none: all completed runs of this repository. */
     ids: z.array(z.string().min(1)).max(1_000).default([]),
@@ -108,4 +101,67 @@ async function checkOrder(
     ...{ argv: argv as [string, ...string[]], limitMs, env, workspace: root, signal },
     setup: copy || setup ? { copy, setup, setupTimeoutMs, source: root, env } : null,
   };
+}
+
+const MAX_TREES = 500;
+const MAX_FILES = 1_000;
+
+/** Finds files that several work trees of this repository have changed. */
+export const findOverlap = operation({
+  name: 'find_overlap',
+  route: 'GET /overlap',
+  input: z.strictObject({}),
+  output: z.object({
+    runs: z.array(
+      z.object({
+        runId: RunId,
+        name: z.string(),
+        summary: z.string(),
+        status: ShownStatus,
+        /** How many files it has changed; null: unknown, for the reason in `why`. */
+        files: z.number().nullable(),
+        why: z.string().nullable(),
+      }),
+    ),
+    ...Overlap.shape,
+    /** Number of files that are not listed. */
+    moreFiles: z.number(),
+  }),
+  async run({ services, caller }) {
+    const { root } = await services.workspaces.open(caller);
+    const trees = await latestRuns(services, root);
+    const touched = await services.integration.touched(trees.map(({ worktree }) => worktree));
+    const shown = trees.map(({ run }, at) => ({
+      ...{ runId: run.id, name: runName(run), summary: runSummary(run), status: shownStatus(run) },
+      files: touched[at]?.files?.length ?? null,
+      why: touched[at]?.why ?? null,
+    }));
+    const changes = trees.map(({ run, repository }, at) => ({
+      ...{ runId: run.id, repository },
+      files: touched[at]?.files ?? [],
+    }));
+    // The same path in two repositories is not the same file.
+    const overlaps = [...Map.groupBy(changes, ({ repository }) => repository).values()].map(overlapOf);
+    const files = overlaps.flatMap(overlap => overlap.files);
+    return {
+      runs: shown.filter(({ files: count }) => count !== 0),
+      files: files.slice(0, MAX_FILES),
+      pairs: overlaps.flatMap(overlap => overlap.pairs),
+      moreFiles: Math.max(0, files.length - MAX_FILES),
+    };
+  },
+});
+
+/** The last run of each work tree whose branch still exists. A reviewer's branch is not merged, so it is left out. */
+async function latestRuns(services: Services, workspace: string): Promise<TreeRun[]> {
+  const last = new Map<string, TreeRun>();
+  for (const each of (await runsOfRepository(services, workspace)).toReversed())
+    if (each.run.reviewOf === null) last.set(each.worktree.path, each);
+  const found: TreeRun[] = [];
+  for (const [repository, trees] of Map.groupBy(last.values(), each => each.repository)) {
+    // If git fails here, reading each work tree reports why.
+    const tips = await services.integration.tips(repository, null).catch(() => null);
+    found.push(...trees.filter(({ worktree }) => !tips || tips.has(worktree.branch)));
+  }
+  return found.slice(-MAX_TREES);
 }

@@ -3,18 +3,17 @@ import { formatBytes } from '../../base/text.ts';
 import type { OutputStream } from '../../core/ports/run-files.ts';
 import { NATIVE } from '../../schema/conversation.ts';
 import { SquadError } from '../../schema/error.ts';
+import { Event } from '../../schema/event.ts';
 import { RunId } from '../../schema/ids.ts';
 import type { Run } from '../../schema/run.ts';
-import { getConversation } from '../conversations/get-conversation.ts';
+import { getConversation } from '../conversations/conversations.ts';
 import { diffRun } from '../evidence/diff-run.ts';
 import { type Call, operation, type Services, type UserServices } from '../operation.ts';
-import { diffReview } from '../review/diff-review.ts';
-import { showReview } from '../review/show-review.ts';
-import { ShownEvent } from '../runs/events.ts';
+import { diffReview, showReview } from '../review/show-review.ts';
 import { findRun } from '../runs/find-runs.ts';
 import { showRun } from '../runs/show-run.ts';
 import { showSquad } from '../runs/show-squad.ts';
-import { engineText, readerOf } from './search-output.ts';
+import { engineText, readerOf } from './read-output.ts';
 
 /** A request of the web UI, and its result or error. */
 const AnsweredQuestion = z.object({
@@ -158,8 +157,6 @@ const MAX_EVENTS = 20_000;
 export const exportRun = operation({
   name: 'export_run',
   route: 'GET /runs/{run}/export',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: RunId,
@@ -169,7 +166,7 @@ export const exportRun = operation({
     version: z.string(),
     answers: z.array(AnsweredQuestion),
     /** Newest first. */
-    events: z.array(ShownEvent),
+    events: z.array(Event),
     outputs: z.array(SavedOutput),
     /** What did not fit. */
     leftOut: z.array(z.string()),

@@ -6,7 +6,7 @@ import { RunCard } from '../../schema/run-card.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { listBoard } from '../runs/list-board.ts';
 import { searchDecisions } from '../team/decisions.ts';
-import { searchTurn } from './search-output.ts';
+import { searchTurn } from './read-output.ts';
 
 const MAX_RUNS = 50;
 const MAX_MS = 2_000;
@@ -97,8 +97,6 @@ function foundIn(run: Run, place: Place, matches: FoundOutput['matches'], isMore
 export const searchEverything = operation({
   name: 'search_everything',
   route: 'GET /search',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     /** Runs must have all of its words; decisions have a search of their own; output must contain exactly this text, in any case. */
     q: z.string().trim().min(1).max(400),

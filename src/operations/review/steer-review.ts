@@ -1,12 +1,23 @@
 import { z } from 'zod';
-import { itemsOf } from '../../core/review/review-input.ts';
+import {
+  commentsText,
+  type Feedback,
+  itemsOf,
+  LineComment,
+  MAX_COMMENT_LENGTH,
+} from '../../core/review/review-input.ts';
+import { checkTask } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
+import { RunId } from '../../schema/ids.ts';
 import { FeedbackType } from '../../schema/review.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { isAtReviewLimit, shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRun } from '../runs/find-runs.ts';
+import { replyTo } from '../runs/reply-to-run.ts';
 import { ShownWork, workOf } from '../runs/run-work.ts';
+import { startRuns } from '../runs/start-runs.ts';
 import { waitForEnds } from '../runs/wait.ts';
 import { ShownRounds } from './show-review.ts';
 
@@ -14,12 +25,24 @@ import { ShownRounds } from './show-review.ts';
 const ABANDON_TIMEOUT_MS = 15_000;
 const MAX_RUNS = 1_000;
 
+export const FeedbackInput = z.strictObject({
+  feedback: z.string(),
+  feedback_type: FeedbackType,
+  priority: z.string().optional(),
+  actionable_items: z.array(z.string()).optional(),
+});
+
+export const feedbackOf = (input: z.output<typeof FeedbackInput>): Feedback => ({
+  feedback: input.feedback,
+  type: input.feedback_type,
+  priority: input.priority ?? null,
+  actionableItems: itemsOf(input.actionable_items),
+});
+
 /** A person's decision about the reviews of a run, given by its id or its reviewer's. */
 export const steerReview = operation({
   name: 'steer_review',
   route: 'POST /runs/{run}/review',
-  agents: null,
-  tool: null,
   input: z.discriminatedUnion('action', [
     z.strictObject({
       run: z.string(),
@@ -28,12 +51,7 @@ export const steerReview = operation({
     }),
     z.strictObject({ run: z.string(), action: z.literal('abandon') }),
     z.strictObject({ run: z.string(), action: z.literal('cancel') }),
-    z.strictObject({
-      ...{ run: z.string(), action: z.literal('feedback'), feedback: z.string() },
-      feedback_type: FeedbackType,
-      priority: z.string().optional(),
-      actionable_items: z.array(z.string()).optional(),
-    }),
+    z.strictObject({ run: z.string(), action: z.literal('feedback'), ...FeedbackInput.shape }),
   ]),
   output: z.object({
     run: z.string(),
@@ -53,13 +71,7 @@ export const steerReview = operation({
     if (input.action === 'allow') await reviews.allow(coder, input.rounds);
     else if (input.action === 'cancel') await reviews.cancel(coder, 'The user ended it.');
     else if (input.action === 'abandon') work = await abandon(call, coder);
-    else
-      ({ feedbackCommit: commit } = await reviews.answer(coder, {
-        feedback: input.feedback,
-        type: input.feedback_type,
-        priority: input.priority ?? null,
-        actionableItems: itemsOf(input.actionable_items),
-      }));
+    else ({ feedbackCommit: commit } = await reviews.answer(coder, feedbackOf(input)));
     const { lineageId } = coder;
     return {
       run: coder.id,
@@ -101,4 +113,59 @@ async function abandon(call: Call, coder: Run): Promise<ShownWork[]> {
   const trees = [...new Map(coders.map(run => [run.worktree?.path, run])).values()];
   const works = await Promise.all(trees.map(run => workOf(call.services, run)));
   return works.filter(work => work !== null);
+}
+
+/** Sends comments on lines of a run's changes to the coder: as feedback in the open review, or as a reply. */
+export const commentOnRun = operation({
+  name: 'comment_on_run',
+  route: 'POST /runs/{run}/comments',
+  input: z.strictObject({
+    run: z.string(),
+    comments: z.array(LineComment).min(1).max(200),
+    /** Replaces the default introduction. */
+    message: z.string().max(MAX_COMMENT_LENGTH).optional(),
+  }),
+  output: z.object({
+    way: z.enum(['reply', 'feedback']),
+    /** The run that gets them. */
+    runId: RunId,
+  }),
+  async run(call, { run: given, comments, message }) {
+    const { services } = call;
+    const text = commentsText(comments, message);
+    checkTask(text);
+    const { way, runId } = await commentTarget(call, await findRun(services, given));
+    const coder = await findRun(services, runId);
+    if (way === 'feedback') {
+      await services.reviews.answer(coder, {
+        ...{ feedback: text, type: 'needs_work', priority: null, actionableItems: [] },
+      });
+      return { way, runId };
+    }
+    const { asked, workspace } = await replyTo(call, coder, text);
+    const { runs } = await startRuns(call, asked, workspace);
+    return { way, runId: runs[0]!.run.id };
+  },
+});
+
+/** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot. */
+export async function commentTarget(
+  { services }: Pick<Call, 'services'>,
+  run: Run,
+): Promise<{ way: 'reply' | 'feedback'; runId: RunId }> {
+  // A reviewer shows the work of its coder.
+  const coder = await coderOf(services, run.id);
+  const { id: runId, status } = coder;
+  const [open] = await services.store.reviews({ coderId: runId, isOpen: true, limit: 1 });
+  if (open && !isEnd(status)) return { way: 'feedback', runId };
+  if (isEnd(status)) return { way: 'reply', runId };
+  throw new SquadError(
+    'RUN_NOT_OVER',
+    `Run ${runId} is ${status}: comments reach it only during a review, or when it has ended`,
+    {
+      suggestions: [
+        `Wait for it (\`squad wait ${shellWord(runId)}\`) or stop it (\`squad cancel ${shellWord(runId)}\`), then send them. Nothing was sent.`,
+      ],
+    },
+  );
 }

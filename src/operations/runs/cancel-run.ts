@@ -8,7 +8,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRun, findSquad } from './find-runs.ts';
 import { liveRunsOf } from './list-runs.ts';
-import { RESULT_LIMIT } from './member-result.ts';
+import { RESULT_LIMIT } from './run-result.ts';
 import { waitForEnds } from './wait.ts';
 
 interface Stopped {

@@ -1,25 +1,15 @@
 import { z } from 'zod';
-import { type Event, EventBody } from '../../schema/event.ts';
+import { Event, EventBody } from '../../schema/event.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun, findSquad } from './find-runs.ts';
 
 const EventType = z.enum(EventBody.options.map(option => option.shape.type.value));
 
-export const ShownEvent = z.object({
-  seq: z.number(),
-  at: z.number(),
-  runId: RunId.nullable(),
-  squadId: SquadId.nullable(),
-  body: EventBody,
-});
-
 /** Events, newest first. */
 export const listEvents = operation({
   name: 'list_events',
   route: 'GET /events',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     run: z.string().optional(),
     /** With the events of its members. */
@@ -31,7 +21,7 @@ export const listEvents = operation({
     limit: z.number().int().min(1).max(1000).default(200),
   }),
   output: z.object({
-    events: z.array(ShownEvent),
+    events: z.array(Event),
     /** Null: there are no older events. */
     next: z.number().nullable(),
   }),
@@ -52,7 +42,6 @@ export const followEvents = operation({
   // it streams; over HTTP the WebSocket does
   route: null,
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     after: z.number().int().default(0),
     squadId: SquadId.optional(),

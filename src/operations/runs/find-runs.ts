@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/text.ts';
+import { didYouMean } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
 import { isEnd, type Run, ShownRun, type Squad, shownRun } from '../../schema/run.ts';
@@ -75,18 +75,17 @@ async function unknown(store: AgentStore, given: string, kind: Kind): Promise<Sq
     store.idsLike(beginning(given), MAX_TRIED),
   ]);
   const isWhole = kind === 'run or squad' || /^(run|squad)_/.test(given);
-  const near = nearest(
+  const meant = didYouMean(
     isWhole ? given : `${kind}_${given}`,
     [...recent, ...alike].filter(id => isOf(kind, id)),
   );
   return new SquadError(codeOf(kind), `There is no ${kind} ${given}`, {
-    suggestions:
-      near.length > 0
-        ? [`Did you mean ${near.join(' or ')}?`]
-        : [
-            ...(await newest(store, kind)),
-            '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
-          ],
+    suggestions: meant
+      ? [meant]
+      : [
+          ...(await newest(store, kind)),
+          '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
+        ],
   });
 }
 
@@ -117,7 +116,6 @@ export const findRuns = operation({
   name: 'find_runs',
   route: 'GET /find',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ ids: z.array(z.string().min(1)).min(1).max(1000) }),
   output: z.object({ runs: z.array(ShownRun) }),
   async run({ services }, { ids }) {

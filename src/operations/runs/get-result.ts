@@ -8,8 +8,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { reportFailure } from '../dispatch.ts';
 import { operation, type Services } from '../operation.ts';
 import { findRun, findSquad } from './find-runs.ts';
-import { RESULT_LIMIT, squadResult } from './member-result.ts';
-import { RunEvidence, RunResult, runResult, Tokens } from './run-result.ts';
+import { RESULT_LIMIT, RunEvidence, RunResult, runResult, squadResult, Tokens } from './run-result.ts';
 import { waitForEndsOrAsks } from './wait.ts';
 
 const PAGE_BYTES = 10_000;

@@ -132,8 +132,6 @@ const refusal = (message: string): SquadError =>
 export const listBoard = operation({
   name: 'list_board',
   route: 'GET /board',
-  agents: null,
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     /** `failed` alone means every run that ever failed, also one that needs no attention any more. */

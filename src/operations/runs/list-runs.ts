@@ -7,16 +7,15 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { currentRun } from './find-runs.ts';
-import { RESULT_LIMIT } from './member-result.ts';
 import { stallOf } from './run-card.ts';
 import { undecidedAmong } from './run-notes.ts';
+import { RESULT_LIMIT } from './run-result.ts';
 
 /** Runs, newest first, for `squad ls` and the web UI. */
 export const listRuns = operation({
   name: 'list_runs',
   route: 'GET /runs',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     workspace: z.string().optional(),
     status: z.array(RunStatus).optional(),

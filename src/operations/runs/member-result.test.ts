@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '../../schema/run.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
-import { READ_ON, RESULT_LIMIT, squadResult } from './member-result.ts';
+import { READ_ON, RESULT_LIMIT, squadResult } from './run-result.ts';
 
 type Services = Parameters<typeof squadResult>[0];
 

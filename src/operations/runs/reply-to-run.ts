@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Workspace } from '../../core/ports/workspace.ts';
+import type { Caller, Workspace } from '../../core/ports/workspace.ts';
 import { loadPlan } from '../../core/runs/plan-file.ts';
 import { chatBusy } from '../../core/runs/plan-run.ts';
 import type { SquadRequest } from '../../core/runs/run-request.ts';
@@ -11,7 +11,26 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRun } from './find-runs.ts';
 import { Started, started, startRuns } from './start-runs.ts';
-import { workspaceOfRun } from './workspace-of-run.ts';
+
+/** The workspace of an earlier run. The caller did not name this folder, so an error must not say so or ask for another. */
+export async function workspaceOfRun(
+  { workspaces }: Pick<Services, 'workspaces'>,
+  caller: Caller,
+  folder: string,
+): Promise<Workspace> {
+  return workspaces.open({ ...caller, workspace: folder }).catch(thrown => {
+    const error = asSquadError(thrown);
+    if (error.code !== 'WORKSPACE_REFUSED') throw error;
+    throw new SquadError(
+      error.code,
+      `The workspace of that run is gone or cannot be used any more: ${folder}.`,
+      {
+        suggestions: ['Put the folder back, or start the task again in another one with `squad run`.'],
+        cause: thrown,
+      },
+    );
+  });
+}
 
 /** A reviewer belongs to its review: without that it would work for nobody, and in the user's own folder. */
 export function refuseReviewer({ id, reviewOf }: Run): void {
@@ -33,7 +52,6 @@ export const replyToRun = operation({
   name: 'reply_to_run',
   route: 'POST /runs/{run}/reply',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ run: z.string(), text: z.string() }),
   output: Started,
   async run(call, { run: given, text }) {

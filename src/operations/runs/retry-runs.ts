@@ -10,9 +10,8 @@ import { isEnd, type Run, type Squad } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { findRunOrSquad, findSquad } from './find-runs.ts';
-import { planLost, refuseBusyChat, refuseReviewer } from './reply-to-run.ts';
+import { planLost, refuseBusyChat, refuseReviewer, workspaceOfRun } from './reply-to-run.ts';
 import { Started, started, startRuns, TimeoutMs } from './start-runs.ts';
-import { workspaceOfRun } from './workspace-of-run.ts';
 
 const Overrides = z.strictObject({
   engine: z.string().min(1).optional(),
@@ -29,7 +28,6 @@ export const retryRuns = operation({
   name: 'retry_runs',
   route: 'POST /retry/{id}',
   agents: 'spawn',
-  tool: null,
   input: Overrides.extend({ id: z.string() }),
   output: Started,
   async run(call, { id, ...overrides }) {

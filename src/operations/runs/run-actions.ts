@@ -7,15 +7,13 @@ import { SquadError } from '../../schema/error.ts';
 import { isEnd, type Run } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type Call, operation, type UserServices } from '../operation.ts';
-import { commentTarget } from '../review/comment-on-run.ts';
-import { atWorkOn, coderOf } from '../review/steer-review.ts';
-import { knownWorktreeOf } from '../worktrees/known-worktrees.ts';
+import { atWorkOn, coderOf, commentTarget } from '../review/steer-review.ts';
+import { knownWorktreeOf } from '../worktrees/worktrees.ts';
 import { currentRun, findRun } from './find-runs.ts';
-import { attachCommandOf, terminalFor } from './open-session.ts';
 import { replyTo } from './reply-to-run.ts';
 import { askAgain } from './retry-runs.ts';
 import { planRuns } from './start-runs.ts';
-import { interactiveCommand } from './take-over.ts';
+import { attachCommandOf, interactiveCommand, terminalFor } from './take-over.ts';
 
 const MAX_RUNS = 1_000;
 
@@ -226,8 +224,6 @@ export type RunAction = z.infer<typeof RunAction>;
 export const runActions = operation({
   name: 'run_actions',
   route: 'GET /runs/{run}/actions',
-  agents: null,
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     actions: z.array(

@@ -11,8 +11,7 @@ import type { Run } from '../../schema/run.ts';
 import { aRun, aSquad } from '../../store/fixtures/sample-rows.ts';
 import { openStore } from '../../store/open.ts';
 import type { UserServices } from '../operation.ts';
-import { READ_ON, RESULT_LIMIT } from './member-result.ts';
-import { RunResult, runResult } from './run-result.ts';
+import { READ_ON, RESULT_LIMIT, RunResult, runResult } from './run-result.ts';
 import { parallelResult } from './spawn-parallel.ts';
 
 const squad = aSquad();

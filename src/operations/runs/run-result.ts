@@ -1,15 +1,216 @@
 import { z } from 'zod';
-import { type Cut, firstThatFit, fitItems, longestStart } from '../../core/output/digest.ts';
+import {
+  type Cut,
+  EMPTY,
+  firstThatFit,
+  fitItems,
+  jsonLength,
+  leastLength,
+  longestStart,
+  type Sample,
+  type TextItem,
+} from '../../core/output/digest.ts';
+import type { RunFiles } from '../../core/ports/run-files.ts';
+import { type SquadStatus, squadStatus } from '../../core/runs/run-state.ts';
+import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { CommitMade, Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run, type Turn } from '../../schema/run.ts';
+import { runName } from '../../schema/run-text.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
-import type { Services } from '../operation.ts';
-import { answerSample, RESULT_LIMIT, type ResultOptions } from './member-result.ts';
-import { fitNotes, loginHint, runError } from './run-notes.ts';
+import type { Call, Services } from '../operation.ts';
+import { fitNotes, loginHint, notesOfRun, runError } from './run-notes.ts';
 import { workNotes } from './run-work.ts';
 import { latestActivity } from './status-text.ts';
 import { waitingCall, waitingFor } from './wait.ts';
+
+/** Limit of the whole result of a call, in characters of JSON: every client that was tested passes this on uncut. */
+export const RESULT_LIMIT = 12_000;
+/** Bytes to read from each end of an output: more could not be shown. */
+const SAMPLE_BYTES = RESULT_LIMIT;
+/** Room for the note that there are more members. */
+const MORE_LENGTH = 160;
+const MAX_ERROR_LENGTH = 500;
+const MAX_NOTE = 400;
+
+/** For texts that were cut too short to say it themselves. */
+export const READ_ON =
+  'get_result {"spawn_id"} has all of one; with stream and offset it reads on in a cut text.';
+
+export const MemberResult = z.object({
+  memberId: z.string(),
+  roleId: z.string(),
+  cwd: z.string(),
+  status: z.string(),
+  engine: z.string(),
+  rawStdout: z.string(),
+  rawStderr: z.string(),
+  /** In short; `get_result` of the member has all of it. */
+  evidence: z
+    .object({ verdict: z.string(), files_changed: z.number().nullable(), tool_calls: z.number().nullable() })
+    .optional(),
+  error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+  /** Notes about this run, for example a server that was unavailable. */
+  note: z.string().optional(),
+  truncated: z.boolean().optional(),
+  outputFile: z.string().optional(),
+  chatId: z.string().optional(),
+});
+type MemberResult = z.infer<typeof MemberResult>;
+
+/** Facts about the call that results depend on. */
+export type ResultOptions = Pick<Call, 'ceilingMs' | 'tool'>;
+
+export interface SquadResult {
+  squadId: string;
+  status: SquadStatus;
+  /** The caller's own metadata. */
+  metadata?: Record<string, unknown>;
+  members: MemberResult[];
+  /** Open questions of members. */
+  asks?: ShownAsk[];
+  /** Members that did not fit: `get_result` with this offset continues with them. */
+  nextOffset?: number;
+  note?: string;
+}
+
+/** A squad's members and their output, within the limit: long outputs lose their middle, and say so. */
+export async function squadResult(
+  services: Pick<Services, 'engines' | 'files' | 'store' | 'reviews' | 'inbox' | 'runner' | 'clock'>,
+  { id, metadata }: { id: string; metadata?: Record<string, unknown> | null },
+  runs: Run[],
+  {
+    offset = 0,
+    warnings = [],
+    ceilingMs,
+    tool,
+  }: { offset?: number; warnings?: string[] } & ResultOptions = {},
+): Promise<SquadResult> {
+  const { files } = services;
+  const result: SquadResult = {
+    squadId: id,
+    status: squadStatus(runs.map(shownStatus)),
+    ...(metadata && { metadata }),
+    members: [],
+    ...openQuestionsOf(services, runs),
+  };
+  const waiting = runs.filter(run => !isEnd(run.status)).length;
+  const notes = [...warnings, ...askNotes(services, runs), ...(await waitingFor(services, runs))];
+  if (waiting > 0)
+    notes.push(`${waiting} of ${runs.length} not finished yet. ${waitingCall({ squad_id: id }, ceilingMs)}`);
+  let used = JSON.stringify({ ...result, note: notes.join(' ') }).length;
+  let promised = 0;
+  const texts: TextItem[] = [];
+  for (const [at, run] of runs.entries()) {
+    if (at < offset) continue;
+    const member = bare(run, notesOfRun(services, run), tool);
+    const length = JSON.stringify(member).length + 1;
+    const handles = JSON.stringify({ ...member, ...handlesOf(run, files) }).length + 1 - length;
+    const samples = [await answerSample(files, run), await outputSample(files, run, 'stderr')];
+    const least = leastLength({ samples, handles });
+    const room = RESULT_LIMIT - (at === runs.length - 1 ? 0 : MORE_LENGTH);
+    if (result.members.length > 0 && used + length + promised + least > room) {
+      result.nextOffset = at;
+      used += MORE_LENGTH;
+      break;
+    }
+    used += length;
+    promised += least;
+    result.members.push(member);
+    texts.push({ samples, handles });
+  }
+  if (result.nextOffset !== undefined)
+    notes.push(
+      `Members ${offset} to ${result.nextOffset - 1} of ${runs.length}: get_result {"squad_id":"${id}","offset":${result.nextOffset}} has the next.`,
+    );
+  let cuts = fitItems(texts, RESULT_LIMIT - used);
+  if (cuts.flat().some(({ isUnmarked }) => isUnmarked)) {
+    notes.push(READ_ON);
+    cuts = fitItems(texts, RESULT_LIMIT - used - jsonLength(` ${READ_ON}`));
+  }
+  if (notes.length > 0) result.note = notes.join(' ');
+  cuts.forEach(([out, err], i) => {
+    const member = result.members[i]!;
+    member.rawStdout = out!.text;
+    member.rawStderr = err!.text;
+    if (out!.truncated || err!.truncated) Object.assign(member, handlesOf(runs[offset + i]!, files));
+  });
+  return result;
+}
+
+function bare(run: Run, notes: string[], tool: string | undefined): MemberResult {
+  const error = runError(run, tool, MAX_ERROR_LENGTH);
+  return {
+    memberId: run.id,
+    roleId: runName(run),
+    cwd: run.cwd,
+    ...(run.stateMode === 'stateful' && hasChat(run) && { chatId: run.chatId }),
+    status: shownStatus(run),
+    engine: run.engine,
+    rawStdout: '',
+    rawStderr: '',
+    ...(run.evidence && {
+      evidence: {
+        verdict: run.evidence.verdict,
+        files_changed: run.evidence.filesChanged?.count ?? null,
+        tool_calls: run.evidence.toolCalls,
+      },
+    }),
+    ...(error && { error }),
+    ...(notes.length > 0 && { note: fitNotes(notes, run.id, MAX_NOTE) }),
+  };
+}
+
+const handlesOf = (run: Run, files: RunFiles) => ({
+  truncated: true as const,
+  outputFile: files.outputPath({ runId: run.id, number: run.turn }, 'stdout'),
+});
+
+/** The id that was chosen for a run that never started names no chat. */
+const hasChat = (run: Run): run is Run & { chatId: string } =>
+  run.chatId !== null && (run.startedAt !== null || !run.chatIsNew);
+
+/** The agent's answer: the engine's final answer if there is one, otherwise its output. */
+export async function answerSample(files: RunFiles, run: Run): Promise<Sample> {
+  const answer = await files.answer(run.id);
+  if (answer === null) return run.outputIsEvents ? EMPTY : outputSample(files, run, 'stdout');
+  const bytes = Buffer.byteLength(answer);
+  const readOn = pagesFrom(run, 'stdout', 0);
+  if (answer.length <= 2 * SAMPLE_BYTES) return { head: answer, tail: '', bytes, readOn };
+  return {
+    head: answer.slice(0, SAMPLE_BYTES).toWellFormed(),
+    tail: answer.slice(-SAMPLE_BYTES).toWellFormed(),
+    bytes,
+    readOn,
+  };
+}
+
+async function outputSample(files: RunFiles, run: Run, stream: 'stdout' | 'stderr'): Promise<Sample> {
+  if (run.startedAt === null) return EMPTY;
+  const turn = { runId: run.id, number: run.turn };
+  const head = await files.page(turn, stream, 0, SAMPLE_BYTES);
+  const readOn = pagesFrom(run, stream, total(await turnSizes(files, run.id, run.turn - 1, stream)));
+  if (head.nextOffset >= head.size) return { head: head.text, tail: '', bytes: head.size, readOn };
+  const rest = await files.page(
+    turn,
+    stream,
+    Math.max(head.nextOffset, head.size - SAMPLE_BYTES),
+    SAMPLE_BYTES,
+  );
+  if (rest.offset <= head.nextOffset)
+    return { head: head.text + rest.text, tail: '', bytes: head.size, readOn };
+  return { head: head.text, tail: rest.text, bytes: head.size, readOn };
+}
+
+/** `get_result` pages through the output of all turns; `before` bytes were written by earlier turns. */
+const pagesFrom =
+  ({ id }: Run, stream: 'stdout' | 'stderr', before: number) =>
+  (offset: number) =>
+    `get_result ${JSON.stringify({
+      spawn_id: id,
+      ...(stream === 'stderr' && { stream }),
+      offset: before + offset,
+    })}`;
 
 /** Paths and commit subjects can be long, and results have a size limit. In characters of JSON. */
 const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
@@ -30,18 +231,13 @@ export const RunEvidence = z.object({
 export type RunEvidence = z.infer<typeof RunEvidence>;
 
 function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvidence {
-  if (evidence === null)
-    return {
-      ...UNSEEN,
-      exit_code: turn?.exitCode ?? null,
-      leftovers_killed: isEnd(status) ? (turn?.leftovers.length ?? 0) : null,
-    };
-  const { filesChanged, commits, note } = evidence;
+  const { filesChanged = null, commits = null, note = null } = evidence ?? {};
+  const leftovers = isEnd(status) ? (turn?.leftovers.length ?? 0) : null;
   return {
-    verdict: evidence.verdict,
-    exit_code: evidence.exitCode,
-    tool_calls: evidence.toolCalls,
-    tool_failures: evidence.toolFailures,
+    verdict: evidence?.verdict ?? null,
+    exit_code: (evidence ?? turn)?.exitCode ?? null,
+    tool_calls: evidence?.toolCalls ?? null,
+    tool_failures: evidence?.toolFailures ?? null,
     files_changed: filesChanged && {
       count: filesChanged.count,
       files: firstThatFit(filesChanged.files, MAX_EVIDENCE_CHARS.files),
@@ -50,8 +246,8 @@ function runEvidence({ evidence, status }: Run, turn: Turn | undefined): RunEvid
       count: commits.count,
       newest: firstThatFit(commits.newest, MAX_EVIDENCE_CHARS.commits),
     },
-    diff: evidence.diff,
-    leftovers_killed: evidence.leftoversKilled,
+    diff: evidence?.diff ?? null,
+    leftovers_killed: evidence?.leftoversKilled ?? leftovers,
     ...(note !== null && { note: longestStart(note, MAX_EVIDENCE_CHARS.note) }),
   };
 }
@@ -64,17 +260,6 @@ export function briefly({ files_changed, commits, note, ...rest }: RunEvidence):
     commits: commits && { count: commits.count },
   };
 }
-
-const UNSEEN: RunEvidence = {
-  verdict: null,
-  exit_code: null,
-  tool_calls: null,
-  tool_failures: null,
-  files_changed: null,
-  commits: null,
-  diff: null,
-  leftovers_killed: null,
-};
 
 /** In characters of JSON. */
 const MAX_CHARS = { model: 200, error: 1_000, advisory: 800, structured: 6_000, note: 1_000 };

@@ -78,7 +78,6 @@ export const showRun = operation({
   name: 'show_run',
   route: 'GET /runs/{run}',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: ShownRun,

@@ -85,8 +85,6 @@ const MAX_ROUNDS = 10_000;
 export const showSquad = operation({
   name: 'show_squad',
   route: 'GET /squads/{squad}',
-  agents: null,
-  tool: null,
   input: z.strictObject({ squad: z.string() }),
   output: z.object({
     squad: Squad,

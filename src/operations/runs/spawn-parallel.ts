@@ -16,9 +16,16 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { reportFailure } from '../dispatch.ts';
 import { askNotes } from '../inbox/open-questions.ts';
 import { operation, type Services } from '../operation.ts';
-import { answerSample, READ_ON, RESULT_LIMIT } from './member-result.ts';
 import { fitNotes, loginHint, notesOfRun } from './run-notes.ts';
-import { briefly, RunResult, resultWithoutText, Tokens } from './run-result.ts';
+import {
+  answerSample,
+  briefly,
+  READ_ON,
+  RESULT_LIMIT,
+  RunResult,
+  resultWithoutText,
+  Tokens,
+} from './run-result.ts';
 import { CommonOptions, isAsync, runRequest, StatefulAgent } from './spawn.ts';
 import { startMembers } from './start-runs.ts';
 import { waitForEndsOrAsks, waitingCall } from './wait.ts';

@@ -6,7 +6,7 @@ import { isEnd, namedSummary, type Run } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { type Call, operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from './find-runs.ts';
-import { RESULT_LIMIT } from './member-result.ts';
+import { RESULT_LIMIT } from './run-result.ts';
 import { waitingFor } from './wait.ts';
 
 const MAX_RELATIVES = 1000;

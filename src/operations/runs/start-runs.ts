@@ -10,7 +10,7 @@ import { isSubagentRequest } from '../../core/subagents/plan-subagent.ts';
 import { SquadError } from '../../schema/error.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
-import { untrustedConfigWarning } from '../settings/trust.ts';
+import { untrustedConfigWarning } from '../settings/change-setting.ts';
 
 const MAX_MEMBERS = 1000;
 /** These are part of results, which have a size limit. In characters of JSON. */

@@ -1,9 +1,12 @@
+import { z } from 'zod';
 import type { FormReply } from '../../core/inbox/client-form.ts';
 import { SquadError } from '../../schema/error.ts';
-import type { InboxId } from '../../schema/ids.ts';
+import type { Event } from '../../schema/event.ts';
+import { type InboxId, RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
-import { isEnd, type Run } from '../../schema/run.ts';
-import type { Call, Services } from '../operation.ts';
+import { isEnd, type Run, type ShownRun, shownRun } from '../../schema/run.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { findRun } from './find-runs.ts';
 import { lastReview } from './run-work.ts';
 import { statusCounts } from './status-text.ts';
 
@@ -159,3 +162,44 @@ async function describeReview(
     ? `${run.id} waits for review ${last.iteration} of ${max} by ${last.reviewerId}.`
     : `Review ${last.iteration} of ${max} of ${run.id} is over (${last.outcome}); it goes on when its turn has ended.`;
 }
+
+/** A run that has ended, and its end event if it is still stored. */
+export interface EndedRun {
+  run: ShownRun;
+  event: Event | null;
+}
+
+/** Emits each of these runs as it ends: ended ones first, in the order of their ends. With `any` only the first. */
+export const waitForRuns = operation({
+  name: 'wait_for_runs',
+  route: 'POST /wait',
+  agents: 'spawn',
+  input: z.strictObject({ runs: z.array(RunId).min(1), any: z.boolean().default(false) }),
+  output: z.object({ open: z.array(RunId) }),
+  async run({ services, signal, waitMs, emit }, { runs: ids, any }) {
+    const runs = await Promise.all(ids.map(id => findRun(services, id)));
+    const open = new Set(ids);
+    const enough = new AbortController();
+    const timeUp = waitMs === null ? [] : [AbortSignal.timeout(waitMs)];
+    const over = AbortSignal.any([signal, enough.signal, ...timeUp]);
+
+    const tell = async ({ id }: Run) => {
+      const [event = null] = await services.store.events({ runId: id, types: ['run.ended'], limit: 1 });
+      const run = shownRun(await findRun(services, id));
+      if (enough.signal.aborted) return;
+      open.delete(id);
+      emit({ run, event } satisfies EndedRun);
+      if (any) enough.abort();
+    };
+    const ended = runs.filter(run => isEnd(run.status));
+    for (const run of ended.sort((a, b) => (a.endedAt ?? 0) - (b.endedAt ?? 0))) await tell(run);
+    await Promise.all(
+      runs.map(async run => {
+        if (!open.has(run.id) || over.aborted) return;
+        await services.runner.untilEnded(run.id, over);
+        if (!over.aborted) await tell(run);
+      }),
+    );
+    return { open: [...open] };
+  },
+});

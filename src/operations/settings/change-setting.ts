@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../base/text.ts';
+import { didYouMean } from '../../core/text.ts';
 import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
@@ -8,21 +8,15 @@ import { operation } from '../operation.ts';
 export const changeSetting = operation({
   name: 'change_setting',
   route: 'POST /settings',
-  agents: null,
-  tool: null,
   input: z.strictObject({ key: z.string(), value: z.string().max(10_000).nullable() }),
   output: z.object({ key: z.string(), value: z.unknown() }),
   async run({ services }, { key, value }) {
     const { settings, runner, store, clock } = services;
     const known = Object.keys(HubSettings.shape);
-    if (!known.includes(key)) {
-      const near = nearest(key, known);
+    if (!known.includes(key))
       throw new SquadError('CONFIG_INVALID', `There is no setting ${key}`, {
-        suggestions: [
-          near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `There are ${known.join(', ')}.`,
-        ],
+        suggestions: [didYouMean(key, known) ?? `There are ${known.join(', ')}.`],
       });
-    }
     const name = key as HubSettingKey;
     if (value !== null) check(name, value);
     await settings.set(name, value);
@@ -40,4 +34,26 @@ function check(key: HubSettingKey, value: string): void {
   throw new SquadError('CONFIG_INVALID', `${key} cannot be ${JSON.stringify(value)}: ${why}`, {
     suggestions: [`It is ${HubSettings.parse({})[key] ?? 'no limit'} unless set.`],
   });
+}
+
+/**
+ * Asked before a terminal changes what is trusted. The terminal shows and writes the files; the hub decides whether it may,
+ * because it knows whether the terminal belongs to an agent.
+ */
+export const changeTrust = operation({
+  name: 'change_trust',
+  route: 'POST /trust',
+  input: z.strictObject({}),
+  output: z.object({}),
+  run: async () => ({}),
+});
+
+const MAX_NAMED = 5;
+
+/** Names settings of the repository that had no effect, so that nobody believes they had. */
+export function untrustedConfigWarning(passedOver: readonly { key: string; file: string }[]): string[] {
+  const all = [...new Set(passedOver.map(({ key, file }) => `${key} in ${file}`))];
+  return all.length === 0
+    ? []
+    : [`Not used until you run \`squad trust\`: ${all.slice(0, MAX_NAMED).join(', ')}.`];
 }

@@ -1,12 +1,16 @@
+import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import type { RunFiles } from '../../core/ports/run-files.ts';
+import { policyFor } from '../../core/runs/engine-policy.ts';
 import { optionsOf } from '../../core/runs/run-request.ts';
 import { dryRunFiles } from '../../core/runs/turn-input.ts';
 import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
+import type { InstalledCli } from '../../schema/engine-spec.ts';
 import { asSquadError } from '../../schema/error.ts';
 import { newRunId } from '../../schema/ids.ts';
-import { operation } from '../operation.ts';
+import { isEnd } from '../../schema/run.ts';
+import { operation, type Services } from '../operation.ts';
 
 const Shown = z.object({ key: z.string(), value: z.unknown(), origin: z.string(), source: z.string() });
 
@@ -15,7 +19,6 @@ export const inspectWorkspace = operation({
   name: 'inspect_workspace',
   route: 'GET /workspace',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
     root: z.string(),
@@ -104,3 +107,93 @@ function sampleTurn(engine: Engine, files: RunFiles): Omit<TurnInput, 'cwd' | 'e
     files: dryRunFiles(files, { engine: engine.id, chatId: null, id: runId }),
   };
 }
+
+/** Every agent CLI that Squad supports: its program, its version, and the limits it cannot enforce. */
+export const inspectEngines = operation({
+  name: 'inspect_engines',
+  route: 'GET /engines',
+  agents: 'spawn',
+  input: z.strictObject({
+    /** False: search for no program and start nothing. */
+    look: z.boolean().default(true),
+  }),
+  output: z.object({
+    engines: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        /** Null: not found. */
+        program: z.string().nullable(),
+        version: z.string().nullable(),
+        warning: z.string().nullable(),
+        install: z.string(),
+        login: z.string(),
+        /** Limits that only its instructions set. */
+        advisory: z.array(z.string()),
+      }),
+    ),
+  }),
+  async run({ services, caller }, { look }) {
+    const { engines, workspaces } = services;
+    const found = look ? await engines.installed(await workspaces.environment(caller)) : [];
+    const installed = new Map(found.map(each => [each.cli, each]));
+    return {
+      engines: engines.clis().map(({ cli, toolNames, ...facts }) => {
+        const found = installed.get(cli);
+        return {
+          id: cli,
+          ...facts,
+          program: found?.program ?? null,
+          version: found?.version ?? null,
+          warning: found?.warning ?? null,
+          advisory: found ? advisoryFor(services, found) : [],
+        };
+      }),
+    };
+  },
+});
+
+/** The limits of a role, except those about cost. */
+function advisoryFor({ engines }: Services, { cli, program, version }: InstalledCli): string[] {
+  const engine = engines.create({ kind: 'cli', cli, program, version });
+  const asked = (['read', 'edit'] as const).flatMap(permission => {
+    const request = { task: '', permission, tools: ['Read'] };
+    return policyFor(engine, optionsOf(request, {}));
+  });
+  const limits = asked
+    .filter(({ heldBy }) => heldBy === 'advisory')
+    .map(({ rule, note }) => {
+      const name = rule.startsWith('tools:') ? 'tools' : rule;
+      return note === null ? name : `${name} (${note})`;
+    });
+  return [...new Set(limits)];
+}
+
+/** Every workspace that has runs, most recently used first. Those whose folder is gone only while they have live runs. */
+export const listWorkspaces = operation({
+  name: 'list_workspaces',
+  route: 'GET /workspaces',
+  input: z.strictObject({}),
+  output: z.object({
+    workspaces: z.array(
+      z.object({
+        path: z.string(),
+        name: z.string(),
+        runs: z.number(),
+        /** Runs that have not ended. */
+        live: z.number(),
+        lastRunAt: z.number(),
+      }),
+    ),
+  }),
+  async run({ services: { store, runner, workspaces } }) {
+    const live = runner.liveRuns().filter(({ status }) => !isEnd(status));
+    const known = (await store.workspaces()).map(each => ({
+      ...each,
+      name: basename(each.path),
+      live: live.filter(({ workspace }) => workspace === each.path).length,
+    }));
+    const isShown = await Promise.all(known.map(({ path, live }) => live > 0 || workspaces.isThere(path)));
+    return { workspaces: known.filter((_, index) => isShown[index]) };
+  },
+});

@@ -1,16 +1,12 @@
 import { z } from 'zod';
+import { BacklogGroup, BacklogItem } from '../../core/team/backlog.ts';
 import { SquadError } from '../../schema/error.ts';
 import { operation } from '../operation.ts';
 
 const Item = z.object({
   /** From 1, in the order of the file; for edit_backlog. */
   number: z.number(),
-  title: z.string(),
-  done: z.boolean(),
-  issue: z.string().nullable(),
-  owner: z.string().nullable(),
-  priority: z.string().nullable(),
-  notes: z.string().nullable(),
+  ...BacklogItem.shape,
 });
 
 /** The items of `.squad/backlog.md`. */
@@ -18,12 +14,9 @@ export const listBacklog = operation({
   name: 'list_backlog',
   route: 'GET /backlog',
   agents: 'always',
-  tool: null,
   input: z.strictObject({}),
   output: z.object({
-    groups: z.array(
-      z.object({ title: z.string().nullable(), items: z.array(Item), text: z.string().nullable() }),
-    ),
+    groups: z.array(BacklogGroup.extend({ items: z.array(Item) })),
     notes: z.array(z.string()),
     /** Changes with the file. */
     revision: z.string(),
@@ -66,8 +59,6 @@ const EditInput = z.strictObject({
 export const editBacklog = operation({
   name: 'edit_backlog',
   route: 'POST /backlog',
-  agents: null,
-  tool: null,
   input: EditInput,
   output: z.object({
     /** After the change. */

@@ -1,13 +1,16 @@
 import { z } from 'zod';
-import { nearest, oneLine } from '../../base/text.ts';
+import { oneLine } from '../../base/text.ts';
 import { firstThatFit } from '../../core/output/digest.ts';
-import type { TextDocument } from '../../core/ports/text-search.ts';
+import type { TextDocument } from '../../core/ports/store.ts';
 import type { Caller } from '../../core/ports/workspace.ts';
-import type { Decision } from '../../core/team/decisions.ts';
+import { Decision } from '../../core/team/decisions.ts';
 import { withoutMarkup } from '../../core/team/team-markdown.ts';
+import { didYouMean } from '../../core/text.ts';
 import { SquadError } from '../../schema/error.ts';
-import { operation, type Services } from '../operation.ts';
-import { RESULT_LIMIT } from '../runs/member-result.ts';
+import { runName } from '../../schema/run-text.ts';
+import { type Call, operation, type Services } from '../operation.ts';
+import { findRun } from '../runs/find-runs.ts';
+import { RESULT_LIMIT } from '../runs/run-result.ts';
 
 interface FoundDecisions {
   /** Best first. */
@@ -57,31 +60,21 @@ function beyondTitle(snippet: string, { title, what, text }: Decision): string {
   return body !== '' && oneLine(title, MAX_LENGTH.title).includes(found) ? body : snippet;
 }
 
-const Listed = z.object({
-  id: z.string(),
-  title: z.string(),
-  date: z.string().nullable(),
-  by: z.string().nullable(),
-  what: z.string().nullable(),
-  why: z.string().nullable(),
-  text: z.string(),
-  file: z.string(),
-  merged: z.boolean(),
-  snippet: z.string().optional(),
-});
-
 /** All decisions, newest first; those a search finds, best first; or the one with an id. */
 export const listDecisions = operation({
   name: 'list_decisions',
   route: 'GET /decisions',
   agents: 'always',
-  tool: null,
   input: z.strictObject({
     id: z.string().optional(),
     search: z.string().optional(),
     limit: z.number().int().min(1).max(1000).default(20),
   }),
-  output: z.object({ decisions: z.array(Listed), total: z.number(), notes: z.array(z.string()) }),
+  output: z.object({
+    decisions: z.array(Decision.extend({ snippet: z.string().optional() })),
+    total: z.number(),
+    notes: z.array(z.string()),
+  }),
   async run({ services, caller }, { id, search, limit }) {
     if (search?.trim() === '')
       throw new SquadError('INVALID_INPUT', 'The search is empty', {
@@ -104,7 +97,7 @@ function named(decisions: readonly Decision[], given: string): Decision {
   const exact = decisions.find(({ id }) => id === wanted);
   const alike = exact ? [exact] : decisions.filter(({ id }) => wanted !== 'd-' && id.startsWith(wanted));
   if (alike.length === 1) return alike[0]!;
-  const near = nearest(
+  const meant = didYouMean(
     wanted,
     decisions.map(({ id }) => id),
   );
@@ -118,9 +111,7 @@ function named(decisions: readonly Decision[], given: string): Decision {
               .slice(0, 5)
               .map(({ id }) => id)
               .join(', ')}`
-          : near.length > 0
-            ? `Did you mean ${near.join(' or ')}?`
-            : '`squad decisions` shows the ids, `squad decisions --search WORDS` searches the text.',
+          : (meant ?? '`squad decisions` shows the ids, `squad decisions --search WORDS` searches the text.'),
       ],
     },
   );
@@ -179,3 +170,41 @@ export const decisionSearch = operation({
     return { decisions: shown, total, ...(note !== '' && { note: note.toWellFormed() }) };
   },
 });
+
+/** Longer text is refused, not cut: a decision must not lose its end. */
+const MAX_RECORDED_LENGTH = { title: 200, text: 8_000 };
+
+export const decisionRecord = operation({
+  name: 'squad_decision_record',
+  route: 'POST /tools/squad_decision_record',
+  agents: 'record',
+  tool: {
+    title: 'Record a decision',
+    description: "Put a decision into the team's inbox, for the others to find. Search first.",
+    readOnly: false,
+    toolset: 'team',
+  },
+  input: z.strictObject({
+    title: z.string().max(MAX_RECORDED_LENGTH.title),
+    what: z.string().max(MAX_RECORDED_LENGTH.text),
+    why: z.string().max(MAX_RECORDED_LENGTH.text),
+  }),
+  output: z.object({ id: z.string(), file: z.string() }),
+  async run(call, input) {
+    for (const [name, text] of Object.entries(input))
+      if (text.trim() === '')
+        throw new SquadError('INVALID_INPUT', `The ${name} of the decision is empty`, {
+          suggestions: ['Give a title, the decision in `what` and the reason in `why`.'],
+        });
+    const { team } = await call.services.workspaces.open(call.caller);
+    return team.record({ ...input, ...(await authorOf(call)) }, new Date(call.services.clock.now()));
+  },
+});
+
+/** The author as Squad knows it, never as the caller says. */
+async function authorOf({ services, caller }: Call): Promise<{ by: string; author: string }> {
+  if (!caller.parent)
+    return { by: caller.client === null ? 'the user' : `the user (${caller.client})`, author: 'user' };
+  const name = runName(await findRun(services, caller.parent.id));
+  return { by: `${name} (${caller.parent.id})`, author: name };
+}

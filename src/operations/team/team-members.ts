@@ -1,11 +1,11 @@
+import { z } from 'zod';
 import { startOfDay } from '../../core/cost/budget.ts';
 import { figuresOf, type RunFigures } from '../../core/cost/usage.ts';
-import type { TeamAgent } from '../../core/ports/team.ts';
-import type { Caller, Workspace } from '../../core/ports/workspace.ts';
+import type { Caller, TeamAgent, Workspace } from '../../core/ports/workspace.ts';
 import type { Member } from '../../core/team/roster.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import type { Services } from '../operation.ts';
+import { operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
 /** On the roster, with a folder in `agents/`, or a role of the workspace. */
@@ -37,18 +37,10 @@ export async function teammates({ team, roles }: Workspace): Promise<Teammate[]>
 const isRunOf = ({ roleId }: Pick<Run, 'roleId'>, name: string): boolean =>
   roleId !== null && roleId.toLowerCase() === name.toLowerCase();
 
-interface RunCounts {
-  running: number;
-  queued: number;
-}
-
 /** The running and queued runs of each role in this workspace. */
-export function runCounts(
-  { runner }: Pick<Services, 'runner'>,
-  workspace: string,
-): (name: string) => RunCounts {
+export function runCounts({ runner }: Pick<Services, 'runner'>, workspace: string) {
   const live = runner.liveRuns().filter(run => run.workspace === workspace);
-  return name => {
+  return (name: string) => {
     const own = live.filter(run => isRunOf(run, name));
     const queued = own.filter(({ status }) => status === 'queued').length;
     return { running: own.length - queued, queued };
@@ -120,3 +112,43 @@ export async function teamMetrics(services: Services, caller: Caller, workspace:
   ]);
   return { at, today: figuresOf(today.map(asOfNow), now), workspace: figuresOf(here.map(asOfNow), now) };
 }
+
+/** The members of the roster, then roles that are not on it, each with its running and queued runs. */
+export const readTeam = operation({
+  name: 'read_team',
+  route: 'GET /team',
+  agents: 'always',
+  input: z.strictObject({}),
+  output: z.object({
+    members: z.array(
+      z.object({
+        name: z.string(),
+        agent: z.string(),
+        role: z.string().nullable(),
+        status: z.string().nullable(),
+        charter: z.string().nullable(),
+        onRoster: z.boolean(),
+        running: z.number(),
+        queued: z.number(),
+      }),
+    ),
+    notes: z.array(z.string()),
+  }),
+  async run({ services, caller }) {
+    const workspace = await services.workspaces.open(caller);
+    const [team, { notes }] = await Promise.all([teammates(workspace), workspace.team.roster()]);
+    const countsOf = runCounts(services, workspace.root);
+    return {
+      members: team.map(({ name, member }) => ({
+        name: member?.name ?? name,
+        agent: name,
+        role: member?.role ?? null,
+        status: member?.status ?? null,
+        charter: member?.charter ?? null,
+        onRoster: member !== null,
+        ...countsOf(name),
+      })),
+      notes: caller.parent ? [...notes, 'Only runs that are your own business are counted.'] : notes,
+    };
+  },
+});

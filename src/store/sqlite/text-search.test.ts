@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TextDocument } from '../../core/ports/text-search.ts';
+import type { TextDocument } from '../../core/ports/store.ts';
 import { createTextSearch } from './text-search.ts';
 
 const DOCUMENTS: TextDocument[] = [

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import type { TextDocument, TextHit, TextHits, TextSearch } from '../../core/ports/text-search.ts';
+import type { TextDocument, TextHit, TextHits, TextSearch } from '../../core/ports/store.ts';
 
 const MAX_TERMS = 32;
 const MAX_QUERY_LENGTH = 4_000;

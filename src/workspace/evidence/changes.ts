@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { FolderChanges, WorkPlace } from '../../core/ports/changes.ts';
+import type { FolderChanges, WorkPlace } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { DirtyFile, WorkChanges, WorkSnapshot } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';

@@ -1,5 +1,5 @@
 import { offThread } from '../../core/off-thread.ts';
-import type { WorkPlace } from '../../core/ports/changes.ts';
+import type { WorkPlace } from '../../core/ports/worktrees.ts';
 import type { WorkChanges, WorkDiff, WorkSnapshot } from '../../schema/evidence.ts';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import { isBinary, readWorkFile, statWorkFile } from '../files/file-stamp.ts';

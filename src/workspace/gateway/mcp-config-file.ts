@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import { oneLine, visibleText } from '../../base/text.ts';
-import type { ConfigFinding, KnownToLint } from '../../core/gateway/config-finding.ts';
-import { lintMcpConfig, lintRoleFiles, type RoleFinding } from '../../core/gateway/lint-config.ts';
+import {
+  type ConfigFinding,
+  type KnownToLint,
+  lintMcpConfig,
+  lintRoleFiles,
+  type RoleFinding,
+} from '../../core/gateway/lint-config.ts';
 import { literalSecrets, variablesIn } from '../../core/gateway/variables.ts';
 import { offThread } from '../../core/off-thread.ts';
 import { createRedactor } from '../../redaction/redactor.ts';

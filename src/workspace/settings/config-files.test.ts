@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { resolveConfig } from '../../core/settings/config.ts';
-import { trustableFiles } from '../../core/settings/config-sources.ts';
+import { resolveConfig, trustableFiles } from '../../core/settings/config.ts';
 import { readConfigFiles, userFilePath } from './config-files.ts';
 import { trust } from './trust.ts';
 

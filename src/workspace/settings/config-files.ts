@@ -6,7 +6,7 @@ import {
   type SettingsFile,
   type TemplateFile,
   templatePath,
-} from '../../core/settings/config-sources.ts';
+} from '../../core/settings/config.ts';
 import { findExecutable } from '../../process/programs/find-executable.ts';
 import { UserFile, WorkspaceFile } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';

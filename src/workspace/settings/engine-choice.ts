@@ -1,8 +1,7 @@
 import { nearest } from '../../base/text.ts';
 import type { EngineChoice, Engines } from '../../core/ports/engine.ts';
 import type { IgnoredSetting } from '../../core/ports/workspace.ts';
-import { NOT_TRUSTED } from '../../core/settings/config.ts';
-import { engineNotTrusted } from '../../core/settings/config-sources.ts';
+import { engineNotTrusted, NOT_TRUSTED } from '../../core/settings/config.ts';
 import type { Config } from '../../schema/config.ts';
 import { CLI_IDS, type EngineSpec, type InstalledCli } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';

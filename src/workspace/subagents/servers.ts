@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { lintServer } from '../../core/gateway/lint-server.ts';
+import { lintServer } from '../../core/gateway/lint-config.ts';
 import { namesIn, substitute } from '../../core/gateway/variables.ts';
 import { findExecutable } from '../../process/programs/find-executable.ts';
 import { type OwnServers, Server, ServerId } from '../../schema/mcp-config.ts';

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { TeamMemory } from '../../core/ports/team.ts';
+import type { TeamMemory } from '../../core/ports/workspace.ts';
 import { createTeamMemories } from './team-memory.ts';
 
 const AT = new Date('2026-05-06T07:08:09Z');

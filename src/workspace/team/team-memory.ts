@@ -2,7 +2,7 @@ import { type Dirent, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { offThread } from '../../core/off-thread.ts';
-import type { TeamAgent, TeamMemory } from '../../core/ports/team.ts';
+import type { TeamAgent, TeamMemory } from '../../core/ports/workspace.ts';
 import { readBacklog } from '../../core/team/backlog.ts';
 import { readHistory } from '../../core/team/history.ts';
 import { readRoster } from '../../core/team/roster.ts';

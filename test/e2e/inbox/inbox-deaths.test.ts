@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { dyingHub } from '../../support/die-at.ts';
 import { TestSquad, until } from '../../support/squad.ts';
 

@@ -1,6 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { askingBlock } from '../../servers/start.ts';
 import { RunningAgent } from '../../support/running-agent.ts';
 import { TestSquad, until } from '../../support/squad.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { type Build, newerBuild } from '../../support/newer-build.ts';
 import { RunningAgent } from '../../support/running-agent.ts';
 import { callTool, isAlive, TestSquad, until } from '../../support/squad.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { askHub } from '../../support/ask-hub.ts';
 import { hubUrl, RunningAgent } from '../../support/running-agent.ts';
 import { Screen } from '../../support/screen.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { askHub } from '../../support/ask-hub.ts';
 import { script, scriptOf } from '../../support/git-squad.ts';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hubPid } from '../../../src/link/hub-record.ts';
 import { hubArguments } from '../../../src/link/start-hub.ts';
-import type { ShownItem } from '../../../src/operations/inbox/list-inbox.ts';
+import type { ShownItem } from '../../../src/operations/inbox/inbox.ts';
 import { figure } from '../../faults/figures.ts';
 import { askHub } from '../../support/ask-hub.ts';
 import { callTool, TestSquad, until } from '../../support/squad.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ListedWorktree } from '../../../src/operations/worktrees/list-worktrees.ts';
+import type { ListedWorktree } from '../../../src/operations/worktrees/worktrees.ts';
 import { GitSquad, script } from '../../support/git-squad.ts';
 
 const squad = new GitSquad({ coder: '---\nisolation: worktree\n---\nYou code.' });

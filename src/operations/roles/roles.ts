@@ -7,6 +7,26 @@ import { SquadError } from '../../schema/error.ts';
 import type { Role } from '../../schema/role.ts';
 import { operation, type Services } from '../operation.ts';
 
+export const listRoles = operation({
+  name: 'list_roles',
+  route: 'GET /roles',
+  agents: 'spawn',
+  tool: {
+    title: 'List roles',
+    description: 'Roles an agent can take. Use an id as roleId in start_squad_members.',
+    readOnly: true,
+  },
+  input: z.strictObject({}),
+  output: z.object({
+    roles: z.array(z.object({ id: z.string(), name: z.string(), description: z.string() })),
+  }),
+  async run({ services, caller }) {
+    const workspace = await services.workspaces.open(caller);
+    const roles = await workspace.roles();
+    return { roles: roles.map(({ id, name, description }) => ({ id, name, description })) };
+  },
+});
+
 const Part = z.object({ file: z.string(), how: z.string(), tokens: z.number(), cut: z.boolean() });
 
 /** The context that an agent would get, built as for a run. Starts nothing. */
@@ -14,7 +34,6 @@ export const previewContext = operation({
   name: 'preview_context',
   route: 'POST /context',
   agents: 'spawn',
-  tool: null,
   input: z.strictObject({
     /** Absent: a bare prompt, as from the spawn tools. */
     roleId: z.string().min(1).optional(),

@@ -1,10 +1,87 @@
 import type { Event } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
+import { shownStatus } from '../schema/shown-status.ts';
 import type { Audience } from '../wire/face/face.ts';
+import { CONTEXT, IAC_LOG, runUri } from './resources.ts';
 import { AGENTS, agentUri, METRICS, urisOf } from './team-resources.ts';
 
-export interface TeamUpdatesOptions {
+interface EndNoticesOptions {
+  /** The run once the runner has let go of it; null when the hub stops first. */
+  ended(id: RunId): Promise<Run | null>;
+  /** Settles when all events so far are in the team files. */
+  teamFilesWritten(): Promise<unknown>;
+}
+
+/** Notifies MCP clients of runs that started or ended. */
+export class EndNotices {
+  readonly #options: EndNoticesOptions;
+  readonly #present = new Set<Audience>();
+  /** Clients that asked for a log message at the end of a run. */
+  readonly #waiting = new Map<RunId, Audience>();
+
+  constructor(options: EndNoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Notifies this audience from now on. Returns how to leave. */
+  join(audience: Audience): () => void {
+    this.#present.add(audience);
+    return () => this.#present.delete(audience);
+  }
+
+  watch(runs: readonly Run[], audience: Audience): void {
+    for (const { id, options } of runs) if (options.notify) this.#waiting.set(id, audience);
+  }
+
+  take(events: readonly Event[]): void {
+    let isTeamNews = false;
+    for (const { runId, body } of events) {
+      if (runId === null) continue;
+      if (body.type === 'run.started') this.#updated(runUri(runId));
+      if (body.type === 'run.ended') void this.#ended(runId);
+      isTeamNews ||= body.type === 'run.started' || body.type === 'run.ended';
+    }
+    if (isTeamNews) void this.#teamNews();
+  }
+
+  /** Waits for the end, so that a client that reads at once finds it. */
+  async #ended(id: RunId): Promise<void> {
+    const run = await this.#options.ended(id);
+    this.#updated(runUri(id));
+    const audience = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (run && audience) audience.log({ level: 'info', logger: 'squad', data: endOf(run) });
+  }
+
+  async #teamNews(): Promise<void> {
+    await this.#options.teamFilesWritten();
+    this.#updated(IAC_LOG);
+    this.#updated(CONTEXT);
+  }
+
+  /** A notification names only the resource; clients read it in their own workspace. */
+  #updated(uri: string): void {
+    for (const { notices } of this.#present) notices.resourceUpdated(uri);
+  }
+}
+
+function endOf(run: Run) {
+  const { id, squadId, title, startedAt, endedAt, usage } = run;
+  const status = shownStatus(run);
+  return {
+    spawn_id: id,
+    squad_id: squadId,
+    status,
+    success: status === 'completed',
+    duration_seconds: startedAt === null || endedAt === null ? null : (endedAt - startedAt) / 1000,
+    cost_usd: usage?.costUsd ?? null,
+    ...(title !== null && { task_summary: title }),
+    message: `Run ${id} has ended: ${status}. get_result {"spawn_id":"${id}"} has its result.`,
+  };
+}
+
+interface TeamUpdatesOptions {
   /** Calls back with the changed team files of a workspace. Returns how to stop. */
   watch(root: string, onChange: (changed: ReadonlySet<string> | null) => void): () => void;
   run(id: RunId): Promise<Run | null>;

@@ -1,9 +1,7 @@
-import { type HubSettingKey, HubSettings } from '../schema/config.ts';
+import { type HubSettingKey, HubSettings } from '../../schema/config.ts';
+import type { Store } from '../ports/store.ts';
 
-export interface SettingsStore {
-  settings(): Promise<Record<string, string>>;
-  setSetting(key: string, value: string | null): Promise<void>;
-}
+type SettingsStore = Pick<Store, 'settings' | 'setSetting'>;
 
 /** The hub's settings, in memory because every start of a run reads them. */
 export class SettingsInForce {
@@ -34,6 +32,7 @@ export class SettingsInForce {
     return key in this.stored;
   }
 
+  /** Null restores the default. */
   async set(key: HubSettingKey, value: string | null): Promise<void> {
     await this.store.setSetting(key, value);
     await this.load();
