@@ -2,7 +2,7 @@ import type { CodeModeLimits } from '../schema/model-spec.ts';
 
 /** A tool that programs call as an async function of one object. */
 export interface CodeTool {
-  /** The name inside the program may differ; see `declarations`. */
+  /** The name inside the program may differ; see `declare`. */
   name: string;
   description: string;
   inputSchema: Readonly<Record<string, unknown>>;

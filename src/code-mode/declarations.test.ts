@@ -1,8 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
 import type { CodeTool } from './code-mode.ts';
-import { declare } from './declarations.ts';
-import { nameTools } from './schema-type.ts';
+import { declare, nameTools } from './schema-type.ts';
 import { tool } from './testing/sandboxes.ts';
 
 const declared = (...tools: Partial<CodeTool>[]) =>

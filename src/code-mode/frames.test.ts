@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFrameReader, MAX_FRAME_BYTES, toFrame } from './frames.ts';
+import { createFrameReader, MAX_FRAME_BYTES, toFrame } from './messages.ts';
 
 const messages = [{ a: 1 }, 'é😀', [], { text: 'x'.repeat(10_000) }, 0];
 const stream = Buffer.concat(messages.map(toFrame));

@@ -1,6 +1,12 @@
 import type { CallEnd, CallWatch, CodeTool } from './code-mode.ts';
-import { MAX_FRAME_BYTES, toFrame } from './frames.ts';
-import { type GuestMessage, type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from './messages.ts';
+import {
+  type GuestMessage,
+  type HostMessage,
+  MAX_CALL_BYTES,
+  MAX_CALLS,
+  MAX_FRAME_BYTES,
+  toFrame,
+} from './messages.ts';
 
 type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;

@@ -1,6 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import type { Timers } from '../base/timers.ts';
-import { waitAtMost } from '../base/timers.ts';
+import { type Clock, type Timers, waitAtMost } from '../base/clock.ts';
 import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
 import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';

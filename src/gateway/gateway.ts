@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import { realTimers, type Timers } from '../base/timers.ts';
+import { type Clock, realTimers, type Timers } from '../base/clock.ts';
 import { describeServerError } from '../core/gateway/degradation.ts';
 import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';

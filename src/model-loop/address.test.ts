@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ModelSpec, ModelType } from '../schema/model-spec.ts';
-import { addressOf } from './address.ts';
+import { addressOf } from './model-options.ts';
 
 const at = (type: ModelType, baseUrl: string | null, env: Record<string, string> = {}) =>
   addressOf({ type, baseUrl } as ModelSpec, env);

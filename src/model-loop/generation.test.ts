@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { GenerationOptions, ModelSpec, ModelType } from '../schema/model-spec.ts';
-import { generationOf } from './generation.ts';
+import { generationOf } from './model-options.ts';
 
 const asked = (type: ModelType, generation: GenerationOptions, isDefaultHost = false) =>
   generationOf({ type, generation } as ModelSpec, isDefaultHost);

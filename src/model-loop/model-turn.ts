@@ -10,7 +10,7 @@ import {
 import { isObject } from '../base/json.ts';
 import { formatBytes } from '../base/text.ts';
 import { ModelError, ResponseInterrupted } from './agent-error.ts';
-import type { Generation } from './generation.ts';
+import type { Generation } from './model-options.ts';
 import { type Emit, MAX_TEXT_BYTES } from './output-lines.ts';
 import type { MakeModel } from './providers/provider.ts';
 import type { OfferedTool } from './tool.ts';

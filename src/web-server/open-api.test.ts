@@ -2,8 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { OPERATIONS } from '../operations/operations.ts';
-import { openApi } from './open-api.ts';
-import { routesOf } from './route-table.ts';
+import { openApi, routesOf } from './open-api.ts';
 
 interface Described {
   operationId: string;

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { OPERATIONS } from '../operations/operations.ts';
-import { fieldsOf, type ObjectSchema } from './open-api.ts';
-import { routesOf } from './route-table.ts';
+import { fieldsOf, type ObjectSchema, routesOf } from './open-api.ts';
 
 /** Each says why in its own file. */
 const WITHOUT_A_ROUTE = ['follow_events', 'inspect_subagent_tools', 'open_page'];

@@ -6,8 +6,13 @@
 import { read, writeSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { constants, createContext, Script } from 'node:vm';
-import { createFrameReader, MAX_FRAME_BYTES } from '../frames.ts';
-import { type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from '../messages.ts';
+import {
+  createFrameReader,
+  type HostMessage,
+  MAX_CALL_BYTES,
+  MAX_CALLS,
+  MAX_FRAME_BYTES,
+} from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
 /** Has no line end, so that the program keeps its line numbers. */

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../base/clock.ts';
-import { type Timers, waitAtMost } from '../../base/timers.ts';
+import { type Clock, type Timers, waitAtMost } from '../../base/clock.ts';
 import { danglingNote, runsOf } from '../../core/gateway/dangling-references.ts';
 import {
   describeServerError,
@@ -35,11 +34,20 @@ import {
   REQUESTS,
   type RequestKind,
   ServerUnavailable,
+  withoutReservedMeta,
   withoutSecrets,
 } from './forward.ts';
-import { matchesUriTemplate, type Offer, type OfferKind, offerOf } from './offers.ts';
-import { faultOf, hasOwnServers, ownStartMs, type RunServer, RunServers } from './run-servers.ts';
-import { withoutReservedMeta } from './shape-result.ts';
+import {
+  faultOf,
+  hasOwnServers,
+  matchesUriTemplate,
+  type Offer,
+  type OfferKind,
+  offerOf,
+  ownStartMs,
+  type RunServer,
+  RunServers,
+} from './run-servers.ts';
 
 /** A list waits this long for servers that nobody has seen yet. */
 const LIST_TIMEOUT_MS = 5_000;

@@ -3,16 +3,19 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { AuditFilter, AuditPage } from '../../core/ports/gateway.ts';
 import { type AuditBreak, AuditRecord, type AuditVerdict } from '../../schema/audit.ts';
-import { checkLine, type Link, MAX_LINE_LENGTH, START } from './audit-chain.ts';
 import {
   auditDisk,
+  checkLine,
   currentFile,
   HEAD_LENGTH,
   type Head,
   headFile,
+  type Link,
+  MAX_LINE_LENGTH,
   nullIfMissing,
   olderFiles,
   parseHead,
+  START,
 } from './audit-files.ts';
 
 const CHUNK = 256 * 1024;

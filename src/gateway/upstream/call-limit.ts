@@ -1,4 +1,4 @@
-import type { Timers } from '../../base/timers.ts';
+import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
 
 /** Limits the calls in flight to one server, in all and of one run; the rest wait in the order they came. */

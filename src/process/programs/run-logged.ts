@@ -7,7 +7,7 @@ import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
 import { endWithUs } from './group-reaper.ts';
-import { createServiceTree, TERM_MS } from './service-tree.ts';
+import { createServiceTree, TERM_MS } from './service.ts';
 
 interface LoggedRun {
   table: ProcessTable;

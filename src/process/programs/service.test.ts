@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createProcessTable } from '../table/process-table.ts';
 import { isAlive, until } from '../testing/turn-fixture.ts';
-import { createServiceTags, type ServiceProcess, startService } from './service.ts';
-import { sweepServices } from './service-tree.ts';
+import { createServiceTags, type ServiceProcess, startService, sweepServices } from './service.ts';
 
 const table = createProcessTable();
 const folder = mkdtempSync(join(tmpdir(), 'squad-service-'));

@@ -7,8 +7,36 @@ import { LineSplitter } from '../../base/lines.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
+import { createTurnTree, type TurnTree } from '../turns/turn-tree.ts';
 import { findExecutable } from './find-executable.ts';
-import { createServiceTree, TERM_MS } from './service-tree.ts';
+
+/** From TERM to KILL. */
+export const TERM_MS = 3000;
+
+/** A service's processes, found like a turn's. Its first process leaves no record, so it is one among the others. */
+export function createServiceTree(table: ProcessTable, service: string, leaderPid: number): TurnTree {
+  const tree = createTurnTree(table, { service }, leaderPid);
+  return {
+    async members() {
+      const { wrapper, others } = await tree.members();
+      return { wrapper: null, others: wrapper ? [wrapper, ...others] : others };
+    },
+    wrapperEnded: tree.wrapperEnded,
+  };
+}
+
+/** Ends what services left behind whose hub is no more. Returns what could not be ended, normally nothing. */
+export async function sweepServices(
+  table: ProcessTable,
+  isOurs: (tag: string) => boolean,
+): Promise<Leftover[]> {
+  const tags = (await table.snapshot()).services().filter(isOurs);
+  const killAt = performance.now() + TERM_MS;
+  const survivors = await Promise.all(
+    tags.map(tag => killTree(table, createServiceTree(table, tag, 0), () => killAt)),
+  );
+  return survivors.flat();
+}
 
 const MAX_LINE_BYTES = 1024 * 1024;
 /** Bytes of one second's output that are read as lines; the rest is left out. */

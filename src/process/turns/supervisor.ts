@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createTicker } from '../../base/clock.ts';
 import type { ProcessInfo } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
-import { createTicker } from '../ticker.ts';
 import { finishTurn, type LiveTurn, type TurnEnd, unseen, watchTurn } from './live-turn.ts';
 import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
 import {

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestId } from '@modelcontextprotocol/server';
-import { type DirectAnswer, type DirectCall, errorAnswer } from './direct-answer.ts';
-import type { PlainRequest } from './plain-request.ts';
+import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } from './direct-answer.ts';
 
 interface HttpCallOptions {
   request: PlainRequest;

@@ -1,16 +1,24 @@
 import { isObject, tryParseJson } from '../../base/json.ts';
-import { MODERN, VERSION_KEY } from './handshake.ts';
 import {
   type Answer,
   answerTooLarge,
+  type HttpSession,
+  isType,
   networkFault,
   readText,
   StatusFault,
   tooLarge,
   UnreachableFault,
-} from './http-exchange.ts';
-import { type HttpSession, isType } from './http-session.ts';
-import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
+} from './http-session.ts';
+import {
+  type Channel,
+  cancelNotice,
+  type Json,
+  type LinkEvents,
+  MODERN,
+  UpstreamFault,
+  VERSION_KEY,
+} from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
 import { readMessages, type StreamPosition } from './sse.ts';
 

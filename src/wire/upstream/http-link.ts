@@ -1,15 +1,22 @@
 import { notifyAllListsChanged, reconnectStream, subscribe } from './change-stream.ts';
+import { HttpChannel } from './http-channel.ts';
+import {
+  HttpSession,
+  type HttpTarget,
+  networkFault,
+  readText,
+  StatusFault,
+  UnreachableFault,
+} from './http-session.ts';
 import {
   handshakeLegacy,
   handshakeModern,
   type LinkOptions,
   MAX_FRAME_BYTES,
+  UpstreamFault,
   type UpstreamHandshake,
-} from './handshake.ts';
-import { HttpChannel } from './http-channel.ts';
-import { networkFault, readText, StatusFault, UnreachableFault } from './http-exchange.ts';
-import { HttpSession, type HttpTarget } from './http-session.ts';
-import { UpstreamFault, type UpstreamLink } from './link.ts';
+  type UpstreamLink,
+} from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
 import { openSseChannel, type StreamPosition } from './sse.ts';
 

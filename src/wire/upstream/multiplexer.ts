@@ -1,5 +1,4 @@
 import { isObject } from '../../base/json.ts';
-import { type UpstreamHandshake, withMeta } from './handshake.ts';
 import {
   type Channel,
   type Json,
@@ -7,7 +6,9 @@ import {
   type LinkRequest,
   type Progress,
   UpstreamFault,
+  type UpstreamHandshake,
   type UpstreamLink,
+  withMeta,
 } from './link.ts';
 
 /** A request that waits for its answer. */

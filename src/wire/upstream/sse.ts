@@ -1,7 +1,14 @@
 import type { Readable } from 'node:stream';
 import { tryParseJson } from '../../base/json.ts';
-import { networkFault, readText, StatusFault, tooLarge, UnreachableFault } from './http-exchange.ts';
-import { type HttpSession, isType } from './http-session.ts';
+import {
+  type HttpSession,
+  isType,
+  networkFault,
+  readText,
+  StatusFault,
+  tooLarge,
+  UnreachableFault,
+} from './http-session.ts';
 import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
 

@@ -1,23 +1,20 @@
 import type { Readable, Writable } from 'node:stream';
 import { tryParseJson } from '../../base/json.ts';
 import { edgesOfLongLine, type LineEdges, LineSplitter } from '../../base/lines.ts';
-import { asLine, gatherWrites } from '../stream/line-writer.ts';
-import { answeredId } from '../stream/read-message.ts';
+import { answeredId, asLine, gatherWrites } from '../stream/message-lines.ts';
 import { subscribe } from './change-stream.ts';
-import {
-  handshakeLegacy,
-  handshakeModern,
-  type LinkOptions,
-  MAX_FRAME_BYTES,
-  type UpstreamHandshake,
-} from './handshake.ts';
-import { answerTooLarge, tooLarge } from './http-exchange.ts';
+import { answerTooLarge, tooLarge } from './http-session.ts';
 import {
   type Channel,
   cancelNotice,
+  handshakeLegacy,
+  handshakeModern,
   type Json,
   type LinkEvents,
+  type LinkOptions,
+  MAX_FRAME_BYTES,
   UpstreamFault,
+  type UpstreamHandshake,
   type UpstreamLink,
 } from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';

@@ -9,8 +9,7 @@ import { COMMITTER, commitTree, submodulePaths, type TreeChange } from '../git/c
 import { GitError } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
-import { readStatus } from '../git/git-status.ts';
-import { userExcludes } from '../git/ignore-rules.ts';
+import { readStatus, userExcludes } from '../git/git-status.ts';
 import type { BranchStatus, RunBranch } from './run-branch.ts';
 import { readUnsaved } from './save-work.ts';
 import { copiedPaths } from './worktree-place.ts';

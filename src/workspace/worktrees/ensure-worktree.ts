@@ -11,17 +11,18 @@ import { isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readBounded, writePlainFile } from '../files/text-file.ts';
 import { branchTip, isAncestor } from '../git/commits.ts';
 import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
-import { readIgnoreRules } from '../git/ignore-rules.ts';
-import { deleteTrash, moveToTrash } from './discard-folder.ts';
+import { readIgnoreRules } from '../git/git-status.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
 import { saveUnreferencedCommits } from './save-work.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
 import {
+  deleteTrash,
   describeLock,
   gitDirAt,
   ignoreRulesFile,
   inspectPlace,
   makingFile,
+  moveToTrash,
   type Place,
   type Repository,
   readyFile,
