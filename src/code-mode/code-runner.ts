@@ -8,20 +8,15 @@ import { declare, nameTools } from './schema-type.ts';
 import { createToolCalls } from './tool-calls.ts';
 
 /** Collects text and keeps only the first `limit` characters. */
-export interface CappedText {
-  add(text: string): void;
-  /** Cut to `most` characters, with a note of how much is missing. */
-  text(most?: number): string;
-}
-
-export function createCappedText(limit: number): CappedText {
+export function createCappedText(limit: number) {
   let kept = '';
   let length = 0;
   return {
-    add(text) {
+    add(text: string) {
       length += text.length;
       if (kept.length < limit) kept += text.slice(0, limit - kept.length);
     },
+    /** Cut to `most` characters, with a note of how much is missing. */
     text: (most = limit) => cutText(kept, Math.max(0, Math.min(most, limit)), length),
   };
 }
@@ -185,26 +180,17 @@ async function runIn(guest: Guest, { program, tools, limits, signal, watch }: Sa
   return { result: { ...outcome, output: output.text(room) }, exitedBeforeStart };
 }
 
-/**
- * A guest that is started ahead of the next program, with the type stripper loaded. Programs share nothing through it: it serves
- * one program, and only Squad's own code has run in it before.
- */
-export interface SpareGuest {
-  /** Starts a guest unless there is one. Resolves when it is ready, taken or gone; never rejects. */
-  prepare(): Promise<void>;
-  /** Null if there is none. The caller must end the guest. */
-  take(): Guest | null;
-  /** Resolves when nothing is left of a guest that was not taken. */
-  end(): Promise<void>;
-}
-
 interface Waiting {
   guest: Guest;
   isUp: Promise<void>;
   release(): void;
 }
 
-export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGuest {
+/**
+ * A guest that is started ahead of the next program, with the type stripper loaded. Programs share nothing through it: it serves
+ * one program, and only Squad's own code has run in it before.
+ */
+export function createSpareGuest(start: () => Guest, memoryMb: number) {
   let waiting: Waiting | null = null;
   let ends: Promise<unknown> = Promise.resolve();
 
@@ -234,6 +220,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
     return begun;
   }
 
+  /** Null if there is none. The caller must end the guest. */
   function take(): Guest | null {
     const taken = waiting?.guest ?? null;
     waiting?.release();
@@ -241,6 +228,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
   }
 
   return {
+    /** Starts a guest unless there is one. Resolves when it is ready, taken or gone; never rejects. */
     async prepare() {
       try {
         waiting ??= begin();
@@ -250,6 +238,7 @@ export function createSpareGuest(start: () => Guest, memoryMb: number): SpareGue
       await waiting?.isUp;
     },
     take,
+    /** Resolves when nothing is left of a guest that was not taken. */
     async end() {
       await Promise.all([take()?.end(), ends]);
     },

@@ -37,14 +37,14 @@ export function startGuest(argv: PipedStart['argv']): Guest {
   let listener: GuestListener | null = null;
   let stderr = '';
 
-  const frames = createFrameReader(body => {
+  const readFrames = createFrameReader(body => {
     const message = readGuestMessage(body);
     if (message === null) listener?.invalid();
     else listener?.message(message, body.length);
   });
   child.stdout.on('data', (chunk: Buffer) => {
     try {
-      frames.push(chunk);
+      readFrames(chunk);
     } catch {
       listener?.invalid();
     }

@@ -112,13 +112,8 @@ export function toFrame(message: unknown): Buffer {
   return frame;
 }
 
-export interface FrameReader {
-  /** Throws if a frame is longer than allowed. The stream cannot be read after that. */
-  push(chunk: Buffer): void;
-}
-
-/** Splits a stream into frames. Holds at most one frame in memory. */
-export function createFrameReader(onFrame: (body: Buffer) => void): FrameReader {
+/** Splits the chunks it is called with into frames. Holds at most one frame in memory. Throws if a frame is too long; nothing can be read after that. */
+export function createFrameReader(onFrame: (body: Buffer) => void): (chunk: Buffer) => void {
   let pieces: Buffer[] = [];
   let have = 0;
 
@@ -130,21 +125,19 @@ export function createFrameReader(onFrame: (body: Buffer) => void): FrameReader 
   }
 
   let wanted: number | null = null;
-  return {
-    push(chunk) {
-      pieces.push(chunk);
-      have += chunk.length;
-      for (;;) {
-        if (wanted === null) {
-          if (have < HEADER) return;
-          wanted = take(HEADER).readUInt32LE();
-          if (wanted > MAX_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
-        }
-        if (have < wanted) return;
-        const body = take(wanted);
-        wanted = null;
-        onFrame(body);
+  return chunk => {
+    pieces.push(chunk);
+    have += chunk.length;
+    for (;;) {
+      if (wanted === null) {
+        if (have < HEADER) return;
+        wanted = take(HEADER).readUInt32LE();
+        if (wanted > MAX_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
       }
-    },
+      if (have < wanted) return;
+      const body = take(wanted);
+      wanted = null;
+      onFrame(body);
+    }
   };
 }

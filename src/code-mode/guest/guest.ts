@@ -212,13 +212,13 @@ process.on('uncaughtException', () =>
 );
 
 const chunk = Buffer.allocUnsafeSlow(64 * 1024);
-const frames = createFrameReader(take);
+const readFrames = createFrameReader(take);
 
 function readNext(): void {
   read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
     if (error || bytes === 0) process.exit(0);
     // The next read reuses `chunk`.
-    frames.push(Buffer.from(chunk.subarray(0, bytes)));
+    readFrames(Buffer.from(chunk.subarray(0, bytes)));
     readNext();
   });
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isObject } from '../../base/json.ts';
 import { exposedUri } from '../../core/gateway/tool-names.ts';
 import type { AuditEntry, ForwardedRequest } from '../../core/ports/gateway.ts';
 import { type Json, type Progress, UpstreamFault } from '../../wire/upstream/link.ts';
@@ -20,24 +21,20 @@ export function withoutReservedMeta<T extends Record<string, unknown>>(value: T)
 }
 
 /** All texts of one result share a number of bytes. Further text is cut, with a note that says how much is missing. */
-interface TextBudget {
-  take(text: string): string;
-}
+type TextBudget = (text: string) => string;
 
 function createTextBudget(bytes: number): TextBudget {
   let left = bytes;
-  return {
-    take(text) {
-      if (left === Number.POSITIVE_INFINITY) return text;
-      const size = Buffer.byteLength(text);
-      if (size <= left) {
-        left -= size;
-        return text;
-      }
-      const kept = cutTo(text, left);
-      left = 0;
-      return `${kept}\n[cut by Squad: ${size - Buffer.byteLength(kept)} of ${size} bytes are not shown; ask for less at a time]`;
-    },
+  return text => {
+    if (left === Number.POSITIVE_INFINITY) return text;
+    const size = Buffer.byteLength(text);
+    if (size <= left) {
+      left -= size;
+      return text;
+    }
+    const kept = cutTo(text, left);
+    left = 0;
+    return `${kept}\n[cut by Squad: ${size - Buffer.byteLength(kept)} of ${size} bytes are not shown; ask for less at a time]`;
   };
 }
 
@@ -69,7 +66,7 @@ export const shapeReadResult: Shape = (result, server, textBytes) => {
 export const shapePromptResult: Shape = (result, server, textBytes) => {
   const budget = createTextBudget(textBytes);
   const messages = mapped(result.messages, message =>
-    isJson(message.content)
+    isObject(message.content)
       ? { ...message, content: contentBlock(message.content, server, budget) }
       : message,
   );
@@ -82,7 +79,7 @@ function contentBlock(raw: Json, server: string, budget: TextBudget): Json {
   const block = withoutReservedMeta(raw);
   if (block.type === 'text') return withText(block, budget);
   if (block.type === 'resource_link') return withUri(block, server);
-  if (block.type === 'resource' && isJson(block.resource))
+  if (block.type === 'resource' && isObject(block.resource))
     return { ...block, resource: resourceText(block.resource, server, budget) };
   return block;
 }
@@ -92,7 +89,7 @@ const resourceText = (raw: Json, server: string, budget: TextBudget): Json =>
 
 function withText(block: Json, budget: TextBudget): Json {
   if (typeof block.text !== 'string') return block;
-  const text = budget.take(block.text);
+  const text = budget(block.text);
   return text === block.text ? block : { ...block, text };
 }
 
@@ -116,12 +113,9 @@ function withinBounds(result: Json, textBytes: number): Json {
 /** The same list when no element was changed. */
 function mapped(list: unknown, change: (element: Json) => Json): unknown {
   if (!Array.isArray(list)) return list;
-  const next = list.map(element => (isJson(element) ? change(element) : element));
+  const next = list.map(element => (isObject(element) ? change(element) : element));
   return next.some((element, at) => element !== list[at]) ? next : list;
 }
-
-const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const INTERNAL_ERROR = -32603;
 
@@ -229,7 +223,7 @@ const MAX_ARGUMENT_LENGTH = 100;
 
 /** Types by name, never a value. */
 function argumentShape(args: unknown, redact: (text: string) => string): string {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return JSON.stringify(typeOf(args));
+  if (!isObject(args)) return JSON.stringify(typeOf(args));
   const entries = Object.entries(args);
   const shape = entries
     .slice(0, MAX_ARGUMENTS)

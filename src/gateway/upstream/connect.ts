@@ -25,18 +25,13 @@ export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
 
 const MAX_KEPT = 256 * 1024;
 
-interface TextTail {
-  add(line: string): void;
-  text(): string;
-}
-
 /** Keeps the last lines of output that may never end. */
-export function createTextTail(maxKept = MAX_KEPT): TextTail {
+export function createTextTail(maxKept = MAX_KEPT) {
   let lines: string[] = [];
   let first = 0;
   let size = 0;
   return {
-    add(line) {
+    add(line: string) {
       const kept = line.slice(-maxKept);
       lines.push(kept);
       size += kept.length + 1;

@@ -1,29 +1,24 @@
 import type { ProgressToken, ServerContext } from '@modelcontextprotocol/server';
 
-export interface ProgressReporter {
-  report(message: string | undefined, value?: number, total?: number): Promise<void>;
-  /** No more reports; settles when those already made are on their way. */
-  finish(): Promise<void>;
-}
-
 /** Reports go out one after the other, so that the result sent after `finish` can overtake none of them. */
 export function progressReporter(
   token: ProgressToken | undefined,
   notify: ServerContext['mcpReq']['notify'],
   signal: AbortSignal,
-): ProgressReporter {
+) {
   const rising = risingProgress();
   let finished = false;
   let queue: Promise<void> = Promise.resolve();
 
   return {
-    report(message, value, total) {
+    report(message: string | undefined, value?: number, total?: number): Promise<void> {
       if (token === undefined || finished || signal.aborted) return queue;
       const params = { progressToken: token, ...rising(value, total), message };
       queue = queue.then(() => notify({ method: 'notifications/progress', params })).catch(ignoreGonePeer);
       return queue;
     },
-    finish() {
+    /** No more reports; settles when those already made are on their way. */
+    finish(): Promise<void> {
       finished = true;
       return queue;
     },

@@ -13,7 +13,7 @@ import { runName } from '../../schema/run-text.ts';
  * Ends a session. Who came to it from another one goes back there: tmux would put them out altogether, or into whichever
  * session was used last. Who came from outside is outside again.
  */
-async function endSession(tmux: Tmux, name: string): Promise<void> {
+async function endSession(tmux: ReturnType<typeof createTmux>, name: string): Promise<void> {
   const { stdout } = await tmux.run([
     ...['list-clients', '-t', `=${name}`],
     ...['-F', '#{client_name} #{client_last_session}'],
@@ -44,13 +44,7 @@ const PASSED_ON = [
 ];
 
 /** The user's own tmux, on the server that is the default one for this environment. */
-interface Tmux {
-  isThere(): boolean;
-  /** Several commands go into one call with `;` between them. Never rejects. */
-  run(...commands: readonly (readonly string[])[]): Promise<ProgramEnd>;
-}
-
-function createTmux(env: Environment): Tmux {
+function createTmux(env: Environment) {
   let program: string | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -66,7 +60,8 @@ function createTmux(env: Environment): Tmux {
 
   return {
     isThere: () => find() !== null,
-    run: (...commands) =>
+    /** Several commands go into one call with `;` between them. Never rejects. */
+    run: (...commands: readonly (readonly string[])[]): Promise<ProgramEnd> =>
       runProgram({
         argv: [
           find() ?? 'tmux',
