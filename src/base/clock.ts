@@ -81,6 +81,13 @@ export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): 
   });
 }
 
+/** The value, or null when the time is over. */
+export async function within<T>(wait: Promise<T>, ms: number): Promise<T | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const cancel = realTimers.after(ms, () => resolve(null));
+  return Promise.race([wait, late]).finally(cancel);
+}
+
 /** Rejects with `reason` when the time is over or the signal aborts. The promise itself continues, for others who wait for it. */
 export function withTimeout<T>(
   wait: Promise<T>,

@@ -1,4 +1,4 @@
-import { isObject } from '../base/json.ts';
+import { isObject, tryParseJson } from '../base/json.ts';
 
 /** From the guest, which runs code of a model: the host validates everything. */
 export type GuestMessage =
@@ -68,7 +68,7 @@ function endOfString(json: string, start: number): number {
 
 /** Null for an invalid message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
-  const message = isTooComplex(body.toString('latin1')) ? null : parsed(body);
+  const message = isTooComplex(body.toString('latin1')) ? null : tryParseJson(body.toString('utf8'));
   if (!isObject(message)) return null;
   const { type } = message;
   if (type === 'prepared' || type === 'begun') return { type };
@@ -87,14 +87,6 @@ function readDone({ returned, omitted, rejections }: Record<string, unknown>): G
   if (omitted !== undefined && !isCount(omitted)) return null;
   if (!Array.isArray(rejections) || !rejections.every(each => typeof each === 'string')) return null;
   return { type: 'done', returned, omitted, rejections };
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

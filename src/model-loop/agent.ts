@@ -1,5 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { tryParseJson } from '../base/json.ts';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import { AGENT_REQUEST_FILE, AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
@@ -207,18 +208,12 @@ async function readRequest(file: string): Promise<AgentRequest> {
 }
 
 function requestIn(text: string): AgentRequest {
-  const { success, data, error } = AgentRequest.safeParse(valueIn(text));
+  const value = tryParseJson(text);
+  if (value === undefined) throw new Error('it is not JSON');
+  const { success, data, error } = AgentRequest.safeParse(value);
   if (success) return data;
   const wrong = new Set(error.issues.map(({ path }) => String(path[0] ?? '')));
   throw new Error(wrong.has('') ? 'it is not an object' : `missing or invalid: ${[...wrong].join(', ')}`);
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error('it is not JSON');
-  }
 }
 
 interface AgentRun {

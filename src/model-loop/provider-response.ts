@@ -7,6 +7,7 @@ import {
   StreamProviderError,
   TypeValidationError,
 } from 'ai';
+import { tryParseJson } from '../base/json.ts';
 import { formatBytes } from '../base/text.ts';
 import type { AgentFailure } from '../schema/agent-protocol.ts';
 import type { ModelType } from '../schema/model-spec.ts';
@@ -19,7 +20,7 @@ const MAX_MESSAGE_LENGTH = 1_000;
 
 /** The error message in a body, or else its beginning. Null if the body is empty. */
 function providerErrorText(body: string, quote: Quote): string | null {
-  const message = messageIn(parsed(body));
+  const message = messageIn(tryParseJson(body));
   if (message !== null) return quote(message, MAX_MESSAGE_LENGTH);
   return body.trim() === '' ? null : `“${quote(body)}”`;
 }
@@ -31,14 +32,6 @@ export function messageIn(value: unknown): string | null {
   const { error, message, detail, response } = value as Record<string, unknown>;
   for (const text of [error, message, detail]) if (typeof text === 'string' && text.trim()) return text;
   return messageIn(error ?? response);
-}
-
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** For bodies that are only quoted: some servers never end them. */
@@ -89,7 +82,7 @@ export async function readRest(answer: IncomingMessage, beginning: ResponseStart
 /** Complete JSON needs no end of the body. */
 function isDone({ isFull, text }: ResponseStart): boolean {
   const last = text.trimEnd().at(-1);
-  return isFull || ((last === '}' || last === ']') && parsed(text) !== null);
+  return isFull || ((last === '}' || last === ']') && tryParseJson(text) !== undefined);
 }
 
 /** The error for a response without a success status. */
@@ -161,16 +154,17 @@ function unreadText(error: unknown): string | null {
 /** The provider's error event, recovered from the SDK's error; null if there was none. */
 function errorEventIn(error: unknown): Failure | null {
   if (StreamProviderError.isInstance(error)) return eventFrom(error.data, error.statusCode, error.message);
-  if (APICallError.isInstance(error)) return eventFrom(parsed(error.responseBody ?? ''), error.statusCode);
+  if (APICallError.isInstance(error))
+    return eventFrom(tryParseJson(error.responseBody ?? ''), error.statusCode);
   // Error events in another provider's format: many servers are proxies that pass on errors unchanged.
   const text = unreadText(error);
-  if (text !== null) return eventFrom(parsed(text), undefined);
+  if (text !== null) return eventFrom(tryParseJson(text), undefined);
   return error instanceof Error ? null : eventFrom(error, undefined, JSON.stringify(error));
 }
 
 /** The error event at the start of a response that the SDK rejected without details. */
 const errorEventAt = (beginning: string): Failure | null =>
-  eventFrom(parsed(/^data:(.*)$/m.exec(beginning)?.[1] ?? ''), undefined);
+  eventFrom(tryParseJson(/^data:(.*)$/m.exec(beginning)?.[1] ?? ''), undefined);
 
 function eventFrom(frame: unknown, status: number | undefined, message = messageIn(frame)): Failure | null {
   if (!message) return null;

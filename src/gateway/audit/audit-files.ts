@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { mkdir, open, readdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { tryParseJson } from '../../base/json.ts';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 
 /** The end of the chain, which the next line refers to. */
@@ -59,7 +61,7 @@ export function checkLine(bytes: Buffer): CheckedLine | 'edited' | 'unreadable' 
   const text = bytes.toString();
   const ends = /,"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}$/.exec(text);
   const seq = /^\{"seq":([1-9][0-9]{0,15}),"at":/.exec(text);
-  if (!isJson(text)) return 'unreadable';
+  if (tryParseJson(text) === undefined) return 'unreadable';
   if (!ends || !seq) return 'edited';
   const own = hash('sha256', Buffer.concat([bytes.subarray(0, bytes.length - HASH_PART), CLOSING]));
   if (own !== ends[2]) return 'edited';
@@ -80,15 +82,6 @@ const escaped = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart
 
 const cut = (text: string, most: number) =>
   text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** The file that is written to. Rotated files are named after the number of their first line. */
 export const currentFile = (folder: string) => join(folder, 'audit.jsonl');
@@ -166,11 +159,6 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-export function nullIfMissing(thrown: NodeJS.ErrnoException): null {
-  if (thrown.code === 'ENOENT') return null;
-  throw thrown;
 }
 
 /** The files that an open log holds. */

@@ -1,3 +1,4 @@
+import { within } from '../../base/clock.ts';
 import type { ResolvedServer } from '../../core/gateway/variables.ts';
 import { plainText } from '../../core/text.ts';
 import { type ServiceProcess, startService } from '../../process/programs/service.ts';
@@ -149,9 +150,7 @@ const LOG_TIMEOUT_MS = 100;
 /** Settles after the process has ended and its log was read: the log says why. */
 async function endAfterLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
   const end = await ended;
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, LOG_TIMEOUT_MS);
-  await Promise.race([logEnd, late.promise]).finally(() => clearTimeout(timer));
+  await within(logEnd, LOG_TIMEOUT_MS);
   return end;
 }
 

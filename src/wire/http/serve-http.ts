@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
+import { within } from '../../base/clock.ts';
 import type { Audience, Era, Face, Peer } from '../face/face.ts';
 import { everyone, FaceServer } from '../face/face-server.ts';
 import { type Access, Accesses } from './access.ts';
@@ -133,18 +134,6 @@ async function* frames(answer: Promise<Response>): AsyncGenerator<Uint8Array> {
   if (!response.body) return;
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) yield* response.body;
   else yield utf8.encode(`event: message\ndata: ${JSON.stringify(await response.json())}\n\n`);
-}
-
-async function within<T>(answer: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>(resolve => {
-    timer = setTimeout(() => resolve(null), ms).unref();
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export interface HttpOptions {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Writable } from 'node:stream';
 import { type JSONRPCMessage, parseJSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
+import { tryParseJson } from '../../base/json.ts';
 import type { LineEdges } from '../../base/lines.ts';
 
 const ID = String.raw`"id"\s*:\s*(-?\d{1,15}|"(?:[^"\\]|\\.){0,200}")`;
@@ -21,12 +22,8 @@ export type Line = { bytes: Buffer } | { tooLong: LineEdges };
 function topLevelId({ head, tail }: LineEdges): string | number | null {
   const found =
     ID_AT_HEAD.exec(head.toString('latin1'))?.[1] ?? ID_AT_TAIL.exec(tail.toString('latin1'))?.[1];
-  if (found === undefined) return null;
-  try {
-    return JSON.parse(Buffer.from(found, 'latin1').toString()) as string | number;
-  } catch {
-    return null;
-  }
+  const id = found === undefined ? null : tryParseJson(Buffer.from(found, 'latin1').toString());
+  return (id as string | number | undefined) ?? null;
 }
 
 /** Only for answers: the other side numbers its own requests, and those ids are not ours. */

@@ -1,3 +1,4 @@
+import { realTimers, withTimeout } from '../../base/clock.ts';
 import { notifyAllListsChanged, reconnectStream, subscribe } from './change-stream.ts';
 import { HttpChannel } from './http-channel.ts';
 import {
@@ -47,7 +48,14 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
 
   try {
     if (kind === 'sse') {
-      mux.attach(await withinStart(options, openSseChannel(shared)));
+      const { startTimeoutMs, signal } = options;
+      // A server that sends no first event is as silent as one that does not answer.
+      const opening = withTimeout(openSseChannel(shared), realTimers, startTimeoutMs, signal, isLate =>
+        isLate
+          ? new UpstreamFault('timeout', 'The server did not begin within the time limit.')
+          : new UpstreamFault('cancelled', 'The start was cancelled.'),
+      );
+      mux.attach(await opening);
       return toLink(mux, await greetOld(mux, options), close);
     }
     const channel = new HttpChannel(shared);
@@ -92,22 +100,6 @@ async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<Up
 async function greetOld(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   return handshakeLegacy(mux, options).catch(fault => {
     throw fault instanceof UpstreamFault && fault.kind === 'answer' ? handshakeRefused(fault) : fault;
-  });
-}
-
-/** A server that sends no first event is as silent as one that does not answer. */
-function withinStart<T>({ startTimeoutMs, signal }: LinkOptions, promise: Promise<T>): Promise<T> {
-  const { promise: never, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new UpstreamFault('timeout', 'The server did not begin within the time limit.')),
-    startTimeoutMs,
-  );
-  const onAbort = () => reject(new UpstreamFault('cancelled', 'The start was taken back.'));
-  signal?.addEventListener('abort', onAbort, { once: true });
-  if (signal?.aborted) onAbort();
-  return Promise.race([promise, never]).finally(() => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { within } from '../../base/clock.ts';
 import { tryParseJson } from '../../base/json.ts';
 import { edgesOfLongLine, type LineEdges, LineSplitter } from '../../base/lines.ts';
 import { answeredId, asLine, gatherWrites } from '../stream/message-lines.ts';
@@ -127,7 +128,7 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
 
   void ended.then(async end => {
     // Output from before the end still counts, but a child process may hold the stream open for ever.
-    await withinMoments(outputEnd);
+    await within(outputEnd, LAST_OUTPUT_TIMEOUT_MS);
     mux.end(exitFault(end));
   });
   for (const [stream, message] of [
@@ -135,7 +136,7 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
     [inputEnd, 'The server closed its input.'],
   ] as const) {
     void stream.then(async () => {
-      const end = await withinMoments(ended);
+      const end = await within(ended, LAST_OUTPUT_TIMEOUT_MS);
       mux.end(end ? exitFault(end) : new UpstreamFault('transport', message));
     });
   }
@@ -144,12 +145,6 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
 function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
   return new UpstreamFault('exit', `The server's process ${how}.`);
-}
-
-function withinMoments<T>(promise: Promise<T>): Promise<T | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), LAST_OUTPUT_TIMEOUT_MS);
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 interface StdioLinkOptions extends LinkOptions {

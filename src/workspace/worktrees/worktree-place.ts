@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import type { Checkout } from '../../core/ports/worktrees.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { isInside, resolveExistingPart, splitPaths } from '../files/paths.ts';
@@ -34,10 +35,10 @@ export const ignoreRulesFile = (gitDir: string): string => join(gitDir, 'squad-i
 
 /** An agent can write the file `.git` in its folder: it counts only if it leads to the repository we know. */
 export async function inspectPlace(path: string, commonDir: string | null): Promise<Place> {
-  const found = await lstat(path).catch(orNull);
+  const found = await lstat(path).catch(nullIfMissing);
   if (!found) return { kind: 'missing' };
   if (!found.isDirectory()) return foreign('something that is not a folder is there');
-  const link = await lstat(join(path, '.git')).catch(orNull);
+  const link = await lstat(join(path, '.git')).catch(nullIfMissing);
   if (!link) {
     const isEmpty = (await readdir(path)).length === 0;
     return isEmpty ? { kind: 'empty' } : foreign('the folder there is not a work tree of git');
@@ -49,7 +50,8 @@ export async function inspectPlace(path: string, commonDir: string | null): Prom
     );
   }
   const gitDir = await gitDirAt(path);
-  if (!gitDir || !(await lstat(gitDir).catch(orNull))) return foreign('git no longer knows the folder there');
+  if (!gitDir || !(await lstat(gitDir).catch(nullIfMissing)))
+    return foreign('git no longer knows the folder there');
   if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
     return foreign('the folder there belongs to another repository');
   const back = await pointedTo(join(gitDir, 'gitdir'));
@@ -63,7 +65,7 @@ export async function inspectPlace(path: string, commonDir: string | null): Prom
 async function progressOf(gitDir: string): Promise<'ready' | 'unready' | 'interrupted'> {
   if (await isPlainFile(readyFile(gitDir))) return 'ready';
   if (await isPlainFile(makingFile(gitDir))) return 'unready';
-  return (await lstat(join(gitDir, 'index')).catch(orNull)) ? 'ready' : 'interrupted';
+  return (await lstat(join(gitDir, 'index')).catch(nullIfMissing)) ? 'ready' : 'interrupted';
 }
 
 /** The git folder of the work tree at this path, even if its folder is gone. */
@@ -77,7 +79,7 @@ export async function registeredGitDir(commonDir: string, path: string): Promise
 /** Null: it is not locked. Git itself locks a work tree while it makes it. */
 export async function describeLock(gitDir: string, path: string): Promise<string | null> {
   const file = join(gitDir, 'locked');
-  if (!(await lstat(file).catch(orNull))) return null;
+  if (!(await lstat(file).catch(nullIfMissing))) return null;
   const reason = String((await readPlainFile(file)) ?? '').trim();
   if (reason === 'initializing') return null;
   const why = reason === '' ? '' : ` (${reason.slice(0, 100)})`;
@@ -104,12 +106,6 @@ async function pointedTo(file: string, before = ''): Promise<string | null> {
 }
 
 const foreign = (why: string): Place => ({ kind: 'foreign', why });
-
-/** Null only if the file does not exist: other errors must not look like that. */
-function orNull(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
-  throw error;
-}
 
 export interface Repository {
   git: Git;
