@@ -10,11 +10,10 @@ import { ChatFiles } from './chat-files.ts';
 import { Conversation } from './conversation.ts';
 import { readInputs } from './inputs.ts';
 import { type Address, addressOf, generationOf, plainAddress } from './model-options.ts';
-import { type ModelCall, type ModelRequest, type ModelTurn, modelTurn } from './model-turn.ts';
+import { type ModelCall, type ModelRequest, type ModelTurn, modelTurn, type SdkModel } from './model-turn.ts';
 import type { Emit, OutputWriter } from './output-lines.ts';
 import { NO_KEY, type ProviderContext, providerFetch } from './provider-http.ts';
 import { failureFrom } from './provider-response.ts';
-import type { MakeModel } from './providers/provider.ts';
 import { answerText, type CallReporter, type Tool, type ToolAnswer, textAnswer } from './tool.ts';
 import { type Endpoint, openToolbox, type Toolbox } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
@@ -165,33 +164,26 @@ const PARTIAL =
 const tooMany = (most: number): string =>
   `The model did not finish within ${most} model ${most === 1 ? 'turn' : 'turns'}, which is the limit (maxTurns)`;
 
-/** Loads only the provider that the model needs. */
+/** Loads only the provider that the model needs: each is a file of its own in `dist`. */
 async function openModel(
   spec: ModelSpec,
   { url, isDefaultHost }: Address,
   env: NodeJS.ProcessEnv,
   context: ProviderContext,
-): Promise<ReturnType<MakeModel>> {
-  const make = await providerOf(spec, isDefaultHost);
-  return make({
-    id: spec.id,
-    baseURL: url,
-    apiKey: keyOf(spec, env) ?? NO_KEY,
-    headers: spec.headers,
-    fetch: providerFetch(context),
-  });
+): Promise<SdkModel> {
+  const { id, type, headers } = spec;
+  const apiKey = keyOf(spec, env) ?? NO_KEY;
+  const settings = { baseURL: url, apiKey, headers, fetch: providerFetch(context) };
+  if (type === 'anthropic') return (await import('@ai-sdk/anthropic')).createAnthropic(settings)(id);
+  if (type === 'google') return (await import('@ai-sdk/google')).createGoogle(settings)(id);
+  if (type === 'responses') return (await import('@ai-sdk/openai')).createOpenAI(settings).responses(id);
+  if (isDefaultHost) return (await import('@ai-sdk/openai')).createOpenAI(settings).chat(id);
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  return createOpenAICompatible({ ...settings, name: 'openai', includeUsage: true }).chatModel(id);
 }
 
 const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
   (apiKeyEnv !== null && env[apiKeyEnv]) || null;
-
-async function providerOf({ type }: ModelSpec, isDefaultHost: boolean): Promise<MakeModel> {
-  if (type === 'anthropic') return (await import('./providers/anthropic.ts')).anthropicModel;
-  if (type === 'google') return (await import('./providers/google.ts')).googleModel;
-  if (type === 'responses') return (await import('./providers/openai.ts')).responsesModel;
-  if (isDefaultHost) return (await import('./providers/openai.ts')).chatModel;
-  return (await import('./providers/openai-compatible.ts')).compatibleModel;
-}
 
 /** Reads the request and deletes its file, which holds the run's token and secret values. Errors never quote the content. */
 async function readRequest(file: string): Promise<AgentRequest> {
