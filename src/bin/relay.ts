@@ -6,25 +6,30 @@ import { handshakeFor, hubProgram } from '../link/program.ts';
 import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { RelayError } from '../relay/traffic.ts';
 
-const HELP = `squad mcp is the MCP server: an MCP client starts it and speaks JSON-RPC on its standard input and output.
+const HELP = `Usage: squad mcp [flags]
 
-  squad install claude-code     puts it into a client's configuration (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
-  squad mcp --workspace DIR     works in DIR instead of the current folder
-  squad mcp --toolsets LIST     offers these sets of tools: core (the default), team, templates; with commas between them
-  squad mcp --identity FILE     speaks for a run; Squad gives this to the agents it starts
-  squad mcp serve --config FILE is another server: one tool, the subagent that FILE defines
+Run the MCP server. An MCP client starts it and speaks JSON-RPC over its standard input and output.
 
-Other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (squad help mcp)
-To run agents from this terminal: squad run ROLE "task"
+Flags:
+  --workspace DIR    Work in DIR (default: the current folder)
+  --toolsets LIST    Offer these sets of tools, separated by commas: core, team, templates (default: core)
+  --identity FILE    Act for a run; Squad passes this flag to the agents it starts
+
+Related commands:
+  squad install CLIENT            Add the server to a client: claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode
+  squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
+  squad help mcp                  Manage other MCP servers for agents: add, remove, import, lint, status, tools, approve
+  squad run ROLE "task"           Run an agent from this terminal
 `;
 
-const SERVE_HELP = `squad mcp serve is an MCP server with one tool: the subagent that a file defines. An MCP client starts it and speaks JSON-RPC on its standard input and output.
+const SERVE_HELP = `Usage: squad mcp serve --config FILE
 
-  squad mcp serve --config FILE    serves the subagent of FILE, in the folder and with the environment it is started in
+Serve one MCP tool: the subagent that FILE defines, in the folder and with the environment of this process. An MCP client starts it
+and speaks JSON-RPC over its standard input and output.
 
-A new file:       squad init --subagent NAME
-What is wrong:    squad config lint FILE
-In a client:      the entry that squad init --subagent NAME prints, also for files that are there already
+Related commands:
+  squad init --subagent NAME   Create a file, or print the client's configuration for an existing one
+  squad config lint FILE       Check a file
 `;
 
 /** The hub closes the connection when everything it ran for this client has ended. This limit is for a hub that never does. */
@@ -150,10 +155,10 @@ function valuesIn(
   for (let i = 0; i < args.length; i++) {
     const [name = '', value] = args[i]!.split(/=(.*)/s, 2);
     if (name === '--help' || name === '-h') return null;
-    if (!Object.hasOwn(needs, name)) return `${args[i]} means nothing here. Known: ${known}, --help`;
+    if (!Object.hasOwn(needs, name)) return `unknown argument ${args[i]}. Known: ${known}, --help`;
     const word = value ?? args[++i];
     if (!word) return `${name} needs ${needs[name]}`;
-    if (Object.hasOwn(given, name)) return `${name} is there twice: ${given[name]} and ${word}`;
+    if (Object.hasOwn(given, name)) return `${name} was given twice: ${given[name]} and ${word}`;
     given[name] = word;
   }
   return given;

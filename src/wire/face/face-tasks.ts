@@ -35,13 +35,13 @@ export function serveLegacyTasks(server: FaceServer, tasks: NonNullable<Face['ta
       if (status !== 'working' && status !== 'input_required')
         throw invalidParams(`Task ${taskId} is already ${status}`);
       await tasks.cancel(taskId, call);
-      // The answer has to say `cancelled`, which is true only once the work has stopped.
+      // The answer must have the status `cancelled`, so wait until the work has stopped.
       return legacyTask(known(await tasks.wait(taskId, call), taskId));
     }),
   );
 }
 
-/** The SDK lets no result of `tools/call` pass without content. */
+/** The SDK requires content in every result of `tools/call`. */
 export const legacyTaskCreated = (task: TaskState) => ({ content: [], task: legacyTask(task) });
 
 /** Refuses `task` in a call of a tool that does not list `execution.taskSupport`. */
@@ -104,10 +104,10 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
 
   server.setRequestHandler('tasks/update', { params: byId }, ({ taskId }, ctx) =>
     asked(ctx, async call => {
-      // The SDK takes the answers out of the params, whatever the method.
+      // The SDK removes the answers from the params, whatever the method.
       const responses = ctx.mcpReq.inputResponses;
       if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
-      // A face that asks nothing takes no answers: they are ignored, as any key nobody asked for.
+      // A face that asks no questions ignores answers.
       const known = tasks.answer
         ? await tasks.answer(taskId, responses, call)
         : (await tasks.get(taskId, call)) !== null;
@@ -124,7 +124,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
   }
 }
 
-/** The answer to a call that goes on as a task. */
+/** The answer to a call that continues as a task. */
 export function taskCreated(task: TaskState, call: Call): CreateTaskResult {
   if (!call.acceptsTasks) throw tasksNotAccepted();
   if (call.era === 'legacy') return legacyTaskCreated(task);
@@ -165,22 +165,22 @@ const tasksNotAccepted = () =>
 
 interface TaskFacts {
   id: string;
-  /** One line about where it stands, for the user and the model. */
+  /** One line about its progress, for the user and the model. */
   statusMessage?: string;
-  /** Milliseconds since 1970, as `lastUpdatedAt`. */
+  /** Milliseconds since 1970, like `lastUpdatedAt`. */
   createdAt: number;
   lastUpdatedAt: number;
-  /** How long after its creation it can be asked for; null: for good. */
+  /** How long after its creation it can be queried; null: without limit. */
   ttlMs: number | null;
   pollIntervalMs?: number;
 }
 
-/** Work that goes on after its call was answered. Work that went wrong is `completed`, with a result that says so. */
+/** Work that continues after its call was answered. Failed work is `completed`, with a result that is an error. */
 export type TaskState = TaskFacts &
   (
     | { status: 'working' | 'cancelled' }
     | { status: 'input_required'; inputRequests: InputRequests }
     | { status: 'completed'; result: FinalToolResult }
-    /** There is no result to give: what the call would have thrown. */
+    /** The call would have thrown this: there is no result. */
     | { status: 'failed'; error: unknown }
   );
