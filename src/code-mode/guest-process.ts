@@ -1,4 +1,5 @@
-import { type PipedChild, type PipedStart, startPiped } from '../process/programs/piped-child.ts';
+import { type PipedChild, startPiped } from '../process/programs/piped-child.ts';
+import type { ProgramStart } from '../process/programs/run-program.ts';
 import { memoryOfTree } from '../process/table/descendants.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
 import {
@@ -32,7 +33,7 @@ export interface GuestListener {
 /** When Node crashes it writes a few kilobytes. */
 const MAX_STDERR = 1024 * 1024;
 
-export function startGuest(argv: PipedStart['argv']): Guest {
+export function startGuest(argv: ProgramStart['argv']): Guest {
   const child = startPiped({ argv, cwd: '/', env: {} });
   let listener: GuestListener | null = null;
   let stderr = '';

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findExecutable } from '../process/programs/find-executable.ts';
-import type { PipedStart } from '../process/programs/piped-child.ts';
-import { runProgram } from '../process/programs/run-program.ts';
+import { type ProgramStart, runProgram } from '../process/programs/run-program.ts';
 import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 
@@ -10,7 +9,7 @@ import { startGuest } from './guest-process.ts';
 export interface Sandbox {
   readonly bubblewrap: string;
   /** The command that starts the guest. */
-  command(memoryMb: number): PipedStart['argv'];
+  command(memoryMb: number): ProgramStart['argv'];
 }
 
 export interface SandboxParts {

@@ -1,13 +1,11 @@
-import { type Clock, type Timers, waitAtMost } from '../base/clock.ts';
+import { type Timers, waitAtMost } from '../base/clock.ts';
 import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
 import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type {
-  Audit,
   GatewayAdmin,
-  McpConfigs,
   PendingChange,
   SeenTool,
   ServerFault,
@@ -25,6 +23,7 @@ import {
   type RunServersOptions,
   subjectWithGrants,
 } from './access/run-servers.ts';
+import type { GatewayOptions } from './gateway.ts';
 import type { ServerPins } from './upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';
 
@@ -218,12 +217,9 @@ const typeOf = (server: Server): UpstreamStatus['type'] => ('command' in server 
 const pendingCount = ({ pins }: ServerPins): number =>
   (pins ?? []).filter(pin => pin.state === 'pending').length;
 
-interface AdminOptions {
-  configs: McpConfigs;
+interface AdminOptions extends Pick<GatewayOptions, 'configs' | 'audit' | 'clock'> {
   pool: Pool;
   pinsOf(key: ServerPins['key']): ServerPins;
-  audit: Audit;
-  clock: Clock;
   timers: Timers;
   unusable: UnusableServers;
   /** The pins that hold the confirmed dangling restrictions for a server. */

@@ -8,14 +8,11 @@ import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
 import { endWithUs } from './group-reaper.ts';
+import type { ProgramStart } from './run-program.ts';
 import { createServiceTree, TERM_MS } from './service.ts';
 
-interface LoggedRun {
+interface LoggedRun extends ProgramStart {
   table: ProcessTable;
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
   /** A new mark for the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   /** File that its output is appended to. */
@@ -100,11 +97,7 @@ function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Prom
   });
 }
 
-interface Check {
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
+interface Check extends ProgramStart {
   limitMs: number;
   signal?: AbortSignal;
 }

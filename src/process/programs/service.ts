@@ -9,6 +9,7 @@ import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-
 import type { ProcessTable } from '../table/process-table.ts';
 import { createTurnTree, type TurnTree } from '../turns/turn-tree.ts';
 import { findExecutable } from './find-executable.ts';
+import type { ProgramStart } from './run-program.ts';
 
 /** From TERM to KILL. */
 export const TERM_MS = 3000;
@@ -95,12 +96,8 @@ export function readStderr(
   stream.on('error', () => {});
 }
 
-interface ServiceStart {
+interface ServiceStart extends ProgramStart {
   table: ProcessTable;
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
   /** In the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   onStderrLine(line: string): void;

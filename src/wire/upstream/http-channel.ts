@@ -2,7 +2,6 @@ import { isObject, tryParseJson } from '../../base/json.ts';
 import {
   type Answer,
   answerTooLarge,
-  type HttpSession,
   isType,
   networkFault,
   readText,
@@ -10,17 +9,14 @@ import {
   tooLarge,
   UnreachableFault,
 } from './http-session.ts';
+import { type Channel, cancelNotice, type Json, MODERN, UpstreamFault, VERSION_KEY } from './link.ts';
 import {
-  type Channel,
-  cancelNotice,
-  type Json,
-  type LinkEvents,
-  MODERN,
-  UpstreamFault,
-  VERSION_KEY,
-} from './link.ts';
-import type { Multiplexer } from './multiplexer.ts';
-import { readMessages, type StreamPosition } from './sse.ts';
+  ACCEPT,
+  type HttpChannelOptions,
+  MAX_REFUSAL_BYTES,
+  readMessages,
+  type StreamPosition,
+} from './sse.ts';
 
 /** Parameter that names the target of a request, by method. */
 const NAMED_BY: Record<string, string> = {
@@ -92,18 +88,6 @@ function asHeader(value: string): string {
   return `=?base64?${Buffer.from(value).toString('base64')}?=`;
 }
 
-interface HttpChannelOptions {
-  session: HttpSession;
-  mux: Multiplexer;
-  events: LinkEvents;
-  maxFrameBytes: number;
-  /** Aborts when the link ends. */
-  over: AbortSignal;
-}
-
-const ACCEPT = 'application/json, text/event-stream';
-/** Bytes read of an error answer, or of an answer that should be empty. */
-const MAX_REFUSAL_BYTES = 64 * 1024;
 const RESUME_MS = 1000;
 
 /** Streamable HTTP: each message is an HTTP request, and its answer is JSON or an event stream. */

@@ -11,7 +11,6 @@ import {
   handshakeLegacy,
   handshakeModern,
   type Json,
-  type LinkEvents,
   type LinkOptions,
   MAX_FRAME_BYTES,
   UpstreamFault,
@@ -25,14 +24,16 @@ interface ServiceEnd {
   signal: string | null;
 }
 
-interface LineChannelOptions {
+interface StdioLinkOptions extends LinkOptions {
   stdout: Readable;
   stdin: Writable;
-  /** Never rejects. */
+  /** Settles when the process ends; never rejects. */
   ended: Promise<ServiceEnd>;
+}
+
+interface LineChannelOptions extends Pick<StdioLinkOptions, 'stdout' | 'stdin' | 'ended' | 'events'> {
   maxFrameBytes: number;
   mux: Multiplexer;
-  events: LinkEvents;
 }
 
 /** Unread bytes after which nothing more is sent to a server. */
@@ -145,13 +146,6 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
 function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
   return new UpstreamFault('exit', `The server's process ${how}.`);
-}
-
-interface StdioLinkOptions extends LinkOptions {
-  stdout: Readable;
-  stdin: Writable;
-  /** Settles when the process ends; never rejects. */
-  ended: Promise<ServiceEnd>;
 }
 
 /** A link over the streams of a running process, which it ends by closing its input. Rejects with an UpstreamFault. */
