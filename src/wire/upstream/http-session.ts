@@ -15,14 +15,14 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { isRefused, isRefusedHost } from '../../base/network.ts';
 import { UpstreamFault } from './link.ts';
 
-/** Nobody was reached, so nobody was asked. */
+/** The server was not reached, so it did not get the request. */
 export class UnreachableFault extends UpstreamFault {
   constructor(message: string, cause?: unknown) {
     super('transport', message, { cause });
   }
 }
 
-/** An answer of HTTP and not of the server behind it. */
+/** An HTTP error instead of an answer of the protocol. */
 export class StatusFault extends UpstreamFault {
   readonly status: number;
 
@@ -38,7 +38,7 @@ export class StatusFault extends UpstreamFault {
     this.status = status;
   }
 
-  /** It may well be different in a moment: nothing is learnt from it about what the server speaks. */
+  /** Temporary: it shows nothing about the protocol of the server. */
   get isPassing(): boolean {
     return [408, 425, 429, 502, 503, 504].includes(this.status);
   }
@@ -54,7 +54,7 @@ function retryAfter(value: string | undefined, now: number): number | null {
 
 const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
 
-/** What the system says when a connection cannot be made or breaks, without the address, which may hold secrets. */
+/** An error of the connection, without the URL, which may hold secrets. */
 export function networkFault(error: unknown, host: string): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   const { code, syscall, message } = error as NodeJS.ErrnoException;
@@ -69,11 +69,11 @@ export function networkFault(error: unknown, host: string): UpstreamFault {
 
 const INTERNAL_ERROR = -32603;
 
-/** More than anything should have, from a server that is out of hand. */
+/** A message over the limit; the link cannot be used any more. */
 export const tooLarge = (maxBytes: number): UpstreamFault =>
   new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);
 
-/** What one request was answered with is more than anybody could use. The server is well, and others may share it. */
+/** An answer over the limit fails only its request: the server works, and others may share it. */
 export function answerTooLarge(maxBytes: number): UpstreamFault {
   const message = `The answer is too large: it has more than ${maxBytes} bytes. Ask for less at a time.`;
   return new UpstreamFault('answer', message, { error: { code: INTERNAL_ERROR, message } });
@@ -92,7 +92,7 @@ export interface Exchange {
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** As it was before it was compressed. */
+  /** Decompressed. */
   body: Readable;
 }
 
@@ -121,13 +121,13 @@ function send({ url, body, lookup, agent, method, headers, signal }: Exchange): 
   const request = url.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, agent, lookup });
-    // Not by the option of that name: its error would surface on a connection nobody looks at any more.
+    // Not by the `signal` option: its error could be emitted where nobody listens any more.
     const leave = () => sent.destroy();
     signal.addEventListener('abort', leave, { once: true });
     sent.once('close', () => signal.removeEventListener('abort', leave));
     if (signal.aborted) leave();
     sent.once('response', message => {
-      // Whoever reads it sees the error; it may come when nobody reads any more.
+      // Readers see the error. It may come when nobody reads any more.
       message.on('error', () => {});
       resolve(message);
     });
@@ -147,7 +147,7 @@ const DECODERS: Record<string, () => ReturnType<typeof createGunzip>> = {
   br: createBrotliDecompress,
 };
 
-/** We ask for none, but some compress all the same. Bounds are kept by whoever reads it. */
+/** We ask for no compression, but some servers compress anyway. The reader enforces size limits. */
 function decoded(message: IncomingMessage): Readable {
   const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return message;
@@ -176,7 +176,7 @@ export async function readText(body: Readable, maxBytes: number, excess = tooLar
   return Buffer.concat(parts).toString();
 }
 
-/** Looks a name up for a connection that is about to be made: what was checked is what is connected to. */
+/** Resolves a name for the connection itself, so that the checked address is the one connected to. */
 export function guardedLookup(resolve: typeof systemLookup = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -200,19 +200,19 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
-  /** For tests: who answers questions for names. */
+  /** For tests: resolves names. */
   lookup?: LookupFunction;
 }
 
-/** Set by us, from what is sent. */
+/** Headers that we set ourselves. */
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
 /** More than calls in flight, so that a stream of changes never waits for a call. */
 const MAX_CONNECTIONS = 64;
-/** An idle connection is let go before most servers let it go: a request on one that has just ended would be lost. */
+/** Shorter than the idle timeout of most servers: a request on a connection that has just ended would be lost. */
 const IDLE_MS = 4000;
 
-/** Everything that goes to one server over HTTP: its connections, its headers, the session it gave us. */
+/** Connections, headers and session for one server over HTTP. */
 export class HttpSession {
   /** From the answer to `initialize`; null before, and for servers that keep none. */
   sessionId: string | null = null;
@@ -256,7 +256,7 @@ export class HttpSession {
   }
 }
 
-/** Here, where it is a mistake in the configuration, and not with every request. */
+/** Reports an invalid header as a configuration error, once. */
 function check(name: string, value: string): void {
   try {
     validateHeaderName(name);
