@@ -15,7 +15,7 @@ Flags:
   --toolsets LIST    Offer these sets of tools, separated by commas: core, team, templates (default: core)
   --identity FILE    Act for a run; Squad passes this flag to the agents it starts
 
-Related commands:
+See also:
   squad install CLIENT            Add the server to a client: claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode
   squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
   squad help mcp                  Manage other MCP servers for agents: add, remove, import, lint, status, tools, approve
@@ -27,7 +27,7 @@ const SERVE_HELP = `Usage: squad mcp serve --config FILE
 Serve one MCP tool: the subagent that FILE defines, in the folder and with the environment of this process. An MCP client starts it
 and speaks JSON-RPC over its standard input and output.
 
-Related commands:
+See also:
   squad init --subagent NAME   Create a file, or print the client's configuration for an existing one
   squad config lint FILE       Check a file
 `;
