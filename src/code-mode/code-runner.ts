@@ -1,6 +1,6 @@
 import { Limiter } from '../base/limiter.ts';
 import type { CodeModeLimits } from '../schema/model-spec.ts';
-import type { CallWatch, CodeModeOptions, CodeResult, CodeRunner, CodeTool } from './code-mode.ts';
+import type { CallWatch, CodeResult, CodeRunner, CodeTool } from './code-mode.ts';
 import { type Guest, startGuest, watchSpare, watchTree } from './guest-process.ts';
 import type { GuestMessage } from './messages.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -248,12 +248,14 @@ export function createSpareGuest(start: () => Guest, memoryMb: number) {
 /** A model may start dozens of programs in one turn. Each takes a process and up to its memory limit. */
 const MAX_AT_ONCE = 4;
 
+interface CodeRunnerOptions {
+  tools: readonly CodeTool[];
+  limits: CodeModeLimits;
+  sandbox: Sandbox;
+}
+
 /** Runs programs that a model writes. Each has its own process, these tools, and nothing else. */
-export function createCodeRunner({
-  tools,
-  limits,
-  sandbox,
-}: CodeModeOptions & { sandbox: Sandbox }): CodeRunner {
+export function createCodeRunner({ tools, limits, sandbox }: CodeRunnerOptions): CodeRunner {
   const named = nameTools(tools);
   const start = () => startGuest(sandbox.command(limits.memoryMb));
   const spare = createSpareGuest(start, limits.memoryMb);

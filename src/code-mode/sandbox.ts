@@ -8,7 +8,6 @@ import { startGuest } from './guest-process.ts';
 /** Verified by `findSandbox`. */
 export interface Sandbox {
   readonly bubblewrap: string;
-  /** The command that starts the guest. */
   command(memoryMb: number): ProgramStart['argv'];
 }
 

@@ -11,7 +11,6 @@ import {
 type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;
 
-/** The pipe to the guest. */
 export interface AnswerPipe {
   write(frame: Buffer): void;
   /** Bytes that the guest has not read yet. */
@@ -26,7 +25,6 @@ interface RunningCall {
   reportCallEnd: (end: CallEnd) => void;
 }
 
-/** The calls of one program. */
 export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: AnswerPipe, watch: CallWatch) {
   const going = new Map<number, RunningCall>();
   const cancelling = new AbortController();

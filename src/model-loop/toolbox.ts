@@ -29,7 +29,6 @@ const Page = z.object({
   nextCursor: z.string().optional(),
 });
 
-/** Lists all tools that the run may call. */
 export async function endpointTools(endpoint: Endpoint, signal: AbortSignal): Promise<PlainTool[]> {
   const tools: PlainTool[] = [];
   let cursor: string | undefined;
@@ -97,7 +96,6 @@ const Message = z.object({
   error: z.object({ message: z.string() }).optional(),
 });
 
-/** Sends one request to the hub. */
 async function ask(
   { url, token, onLost }: Endpoint,
   method: string,

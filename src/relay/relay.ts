@@ -18,7 +18,6 @@ import { type RelayError, Traffic } from './traffic.ts';
 export interface HubEnd {
   /** The hub accepted the handshake. Before that it takes nothing from a client. */
   isAccepted: boolean;
-  /** Version of the hub that accepted. */
   version: string | null;
   /** The hub sent something after it accepted. */
   hasAnswered: boolean;

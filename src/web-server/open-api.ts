@@ -18,7 +18,6 @@ export function fieldsOf(schema: ObjectSchema): Map<string, JsonSchema> {
   return new Map([...others.reverse(), ...own]);
 }
 
-/** The same object without these fields. */
 function withoutFields(schema: ObjectSchema, names: readonly string[]): ObjectSchema {
   const { properties, required, anyOf, oneOf, ...rest } = schema;
   const isLeft = (name: string) => !names.includes(name);
@@ -162,7 +161,6 @@ export interface Route {
   operation: Operation;
 }
 
-/** The operations that have a route. */
 export function routesOf(operations: readonly Operation[]): Route[] {
   return operations.flatMap(operation => {
     if (operation.route === null) return [];

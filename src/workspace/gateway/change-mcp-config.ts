@@ -12,7 +12,6 @@ import { mayCount, mcpConfigPath, readMcpConfig, requireMcpConfig } from './mcp-
 /** Next to the file, for completion in editors. */
 export const SCHEMA_NAME = 'mcp-config.schema.json';
 
-/** The content of a new file. */
 export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, servers: {} }, null, 2)}\n`;
 
 export interface ChangedConfig {
