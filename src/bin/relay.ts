@@ -16,7 +16,7 @@ Flags:
   --identity FILE    Act for a run; Squad passes this flag to the agents it starts
 
 See also:
-  squad install CLIENT            Add the server to a client: claude-code, claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode
+  squad install claude-code       Add the server to a client (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
   squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
   squad help mcp                  Manage other MCP servers for agents: add, remove, import, lint, status, tools, approve
   squad run ROLE "task"           Run an agent from this terminal
