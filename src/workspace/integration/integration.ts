@@ -20,7 +20,7 @@ import { branchDiff } from '../evidence/diff.ts';
 import { eachOf } from '../files/file-stamp.ts';
 import { pathText, splitPaths } from '../files/paths.ts';
 import { branchTip, COMMITTER, commitTree, committer, isAncestor, readRefs } from '../git/commits.ts';
-import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { PLAIN_DIFF, readStatus } from '../git/git-status.ts';
 import { withoutFeedback } from '../review/feedback-commits.ts';
 import { folderFit, moveTarget, settleMove } from './move-target.ts';
@@ -148,8 +148,6 @@ const addedLines = (body: string): string =>
     .filter(line => line.startsWith('+'))
     .join('\n');
 
-type Environment = Record<string, string | undefined>;
-
 /** Files that a work tree has changed since it left its base branch, by two git processes in parallel. Never rejects. */
 export async function touchedFiles(worktree: Worktree, env: Environment): Promise<Touched> {
   try {
@@ -193,7 +191,7 @@ async function uncommittedFiles(git: Git): Promise<string[]> {
 /** Each work tree takes two git processes, and each of those most of a core. */
 const AT_ONCE = Math.max(2, availableParallelism());
 
-export function createIntegration(env: Record<string, string | undefined> = process.env): Integration {
+export function createIntegration(env: Environment = process.env): Integration {
   const within = async <T>(repository: string, work: (git: Git) => Promise<T>): Promise<T> => {
     try {
       return await work(await openGit(repository, env));

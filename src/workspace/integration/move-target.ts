@@ -6,7 +6,7 @@ import type { Checkpoint, FolderFit, TargetMove } from '../../core/ports/integra
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, pathBytes, pathText } from '../files/paths.ts';
 import { branchTip, committer, isAncestor, type TreeChange } from '../git/commits.ts';
-import { type Git, ignoreExitOne, openGit, runWithLockRetry } from '../git/git.ts';
+import { type Environment, type Git, ignoreExitOne, openGit, runWithLockRetry } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { type GitIndex, indexOf, ownIndex, withIndexCopy } from '../git/git-index.ts';
 import { treeChanges } from '../git/git-status.ts';
@@ -81,8 +81,6 @@ function named(paths: readonly string[], what: string): string[] {
     ...(more > 0 ? [`and ${more} more like it`] : []),
   ];
 }
-
-type Environment = Record<string, string | undefined>;
 
 const CHECKOUT_TIMEOUT_MS = 120_000;
 

@@ -5,7 +5,7 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { eachOf } from '../files/file-stamp.ts';
 import { isInside, pathBytes, pathText, splitPaths } from '../files/paths.ts';
 import { readPlainFile } from '../files/text-file.ts';
-import { type Git, GitError, ignoreExitOne, openGit } from '../git/git.ts';
+import { type Environment, type Git, GitError, ignoreExitOne, openGit } from '../git/git.ts';
 import { withHonestIndex } from '../git/git-index.ts';
 import { hiddenIgnoreFiles, readStatus } from '../git/git-status.ts';
 import {
@@ -99,7 +99,7 @@ export async function findSubmoduleContent(
  */
 async function submoduleWork(
   { path, gitDir, found }: { path: string; gitDir: string; found: readonly string[] },
-  env: Record<string, string | undefined>,
+  env: Environment,
 ): Promise<string | null> {
   const kept = await repositoriesIn(join(gitDir, 'modules'));
   const roots = found.map(root => Buffer.from(root, 'latin1').toString());
@@ -134,7 +134,7 @@ const SUBMODULE_TIMEOUT_MS = 300_000;
 async function isBareCheckout(
   { path, base }: { path: string; base: string },
   gitDir: string,
-  env: Record<string, string | undefined>,
+  env: Environment,
 ): Promise<boolean> {
   // Git may have been interrupted so early that it cannot read the work tree itself.
   if ((await readdir(path)).every(name => name === '.git')) return true;
@@ -168,8 +168,6 @@ const isAsCommitted = (git: Git, base: string): Promise<boolean> =>
 
 /** A reason to keep a work tree. */
 export class Kept extends Error {}
-
-type Environment = Record<string, string | undefined>;
 
 /** Removal does not wait for somebody who keeps writing. */
 const MAX_SAVES = 3;

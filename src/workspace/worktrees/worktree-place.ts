@@ -6,7 +6,7 @@ import type { Checkout } from '../../core/ports/worktrees.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { isInside, resolveExistingPart, splitPaths } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
-import { type Git, openGit } from '../git/git.ts';
+import { type Environment, type Git, openGit } from '../git/git.ts';
 import { findGitFolder, type GitFolder } from '../git/git-folder.ts';
 
 /** What is at a work tree's path. */
@@ -114,10 +114,7 @@ export interface Repository {
 }
 
 /** Null: the repository is gone, or is another one now. */
-export async function repositoryOf(
-  worktree: Worktree,
-  env: Record<string, string | undefined>,
-): Promise<Repository | null> {
+export async function repositoryOf(worktree: Worktree, env: Environment): Promise<Repository | null> {
   const found = await repositoryPaths(worktree);
   return found && { git: await openGit(found.root, env), commonDir: found.commonDir };
 }

@@ -14,7 +14,7 @@ import { strangersIn } from '../../process/table/processes-in.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
 import { resolveExistingPart } from '../files/paths.ts';
 import { branchTip, COMMITTER, isAncestor, readRefs } from '../git/commits.ts';
-import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
 import { dropRecord, ensureWorktree, type WorktreeTools } from './ensure-worktree.ts';
 import { planWorktree } from './plan-worktree.ts';
@@ -137,8 +137,6 @@ export async function folderSize(path: string): Promise<number> {
   return bytes;
 }
 
-type Environment = Record<string, string | undefined>;
-
 export async function inspectRemains(worktree: Worktree, env: Environment): Promise<WorktreeRemains> {
   const repository = await repositoryOf(worktree, env);
   if (!repository) return { isThere: false, tip: null, saved: [] };
@@ -251,7 +249,7 @@ async function uncommittedIn(
 export interface WorktreesOptions {
   /** Holds the work trees of all repositories. */
   folder: string;
-  env?: Record<string, string | undefined>;
+  env?: Environment;
   processes?: ProcessTable;
 }
 
