@@ -18,8 +18,9 @@ Flags:
 See also:
   squad install claude-code       Add the server to a client (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
   squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
-  squad help mcp                  Manage other MCP servers for agents: add, remove, import, lint, status, tools, approve
   squad run ROLE "task"           Run an agent from this terminal
+
+To manage other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (see squad help mcp)
 `;
 
 const SERVE_HELP = `Usage: squad mcp serve --config FILE
