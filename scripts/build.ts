@@ -15,7 +15,7 @@ const programs = ['relay', 'hub', 'hub-main', 'cli', 'agent', 'reader', 'scripte
 /** Parts that few hubs ever need, and of the providers one: files of their own, read when they are first asked for. */
 const PARTS = [
   ...['anthropic', 'google', 'openai', 'openai-compatible'].map(name => ({
-    in: source(`model-loop/providers/${name}.ts`),
+    in: `@ai-sdk/${name}`,
     out: `provider-${name}`,
   })),
   { in: source('github/octokit-client.ts'), out: 'github' },
@@ -26,8 +26,8 @@ const partsApart: Plugin = {
   name: 'parts-apart',
   setup({ onResolve }) {
     for (const part of PARTS) {
-      const name = part.in.split('/').at(-1)!;
-      onResolve({ filter: new RegExp(`/${name.replaceAll('.', '\\.')}$`) }, ({ kind }) =>
+      const name = part.in.startsWith('/') ? `/${part.in.split('/').at(-1)}` : `^${part.in}`;
+      onResolve({ filter: new RegExp(`${name.replaceAll('.', '\\.')}$`) }, ({ kind }) =>
         kind === 'dynamic-import' ? { path: `./${part.out}.cjs`, external: true } : null,
       );
     }

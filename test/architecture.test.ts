@@ -181,7 +181,7 @@ describe('the import directions hold', () => {
   });
 
   test('the web server has nothing of ours but types and the paths of views: it is a bundle of its own', () => {
-    expect(valuesFrom(src, 'web-server')).toEqual(['web-server/static-files.ts → ../schema/web-ui.ts']);
+    expect(valuesFrom(src, 'web-server')).toEqual(['web-server/serve-web.ts → ../schema/web-ui.ts']);
   });
 
   test('the web UI has types of schema and operations, and values of base and schema that bring neither zod nor Node', () => {

@@ -4,7 +4,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CallWatch, CodeRunner, CodeTool } from '../../src/code-mode/code-mode.ts';
 import { createCodeRunner } from '../../src/code-mode/code-runner.ts';
-import { findSandbox } from '../../src/code-mode/find-sandbox.ts';
+import { findSandbox } from '../../src/code-mode/sandbox.ts';
 import { createOutputWriter } from '../../src/model-loop/output-lines.ts';
 import { CallTotals, ProgramCalls } from '../../src/model-loop/program-tool.ts';
 import type { TracePart } from '../../src/schema/conversation.ts';

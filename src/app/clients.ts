@@ -4,8 +4,8 @@ import type { Caller } from '../core/ports/workspace.ts';
 import { monotonicOf, wallTimeOf } from '../core/runs/admission.ts';
 import { type CallerPorts, callerOfHandshake } from '../hub/callers.ts';
 import { type Handshake, isNewer } from '../link/handshake.ts';
-import { canProveProcesses, createProcessProofs } from '../process/table/prove-process.ts';
 import { createStartedByUser } from '../process/table/run-of-process.ts';
+import { canProveProcesses, createProcessProofs } from '../process/table/socket-holder.ts';
 
 interface ClientPorts extends Omit<CallerPorts, 'isUsers'> {
   home: string;

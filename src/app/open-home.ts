@@ -15,7 +15,7 @@ import type { EventBody } from '../schema/event.ts';
 import type { RunId } from '../schema/ids.ts';
 import { describeRestored } from '../schema/run-text.ts';
 import { CommitMark } from '../store/commit-mark.ts';
-import { openCheckedStore } from '../store/open-checked.ts';
+import { openCheckedStore } from '../store/open.ts';
 import { takeLock } from '../store/sqlite/lock.ts';
 
 export interface HubOptions {

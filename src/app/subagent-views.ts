@@ -1,4 +1,4 @@
-import { findSandbox } from '../code-mode/find-sandbox.ts';
+import { findSandbox } from '../code-mode/sandbox.ts';
 import type { Traces } from '../core/conversations/recorder.ts';
 import { allowed, notAllowed } from '../core/policy.ts';
 import type { Caller, Workspaces } from '../core/ports/workspace.ts';

@@ -54,3 +54,76 @@ export class Alarms<K> {
     for (const key of due) this.ring(key);
   }
 }
+
+/** Timers that do not depend on the wall clock, so that a machine that slept or whose clock was set starts no storm of retries. */
+export interface Timers {
+  /** Returns a function that cancels the timer. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const realTimers: Timers = {
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Settles when the promise settles or the time is over, whichever is first. Never rejects. */
+export function waitAtMost(timers: Timers, ms: number, wait: Promise<unknown>): Promise<void> {
+  return new Promise(resolve => {
+    const cancel = timers.after(ms, resolve);
+    const done = () => {
+      cancel();
+      resolve();
+    };
+    wait.then(done, done);
+  });
+}
+
+/** The value, or null when the time is over. */
+export async function within<T>(wait: Promise<T>, ms: number): Promise<T | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const cancel = realTimers.after(ms, () => resolve(null));
+  return Promise.race([wait, late]).finally(cancel);
+}
+
+/** Rejects with `reason` when the time is over or the signal aborts. The promise itself continues, for others who wait for it. */
+export function withTimeout<T>(
+  wait: Promise<T>,
+  timers: Timers,
+  ms: number,
+  signal: AbortSignal | undefined,
+  reason: (isLate: boolean) => Error,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = timers.after(ms, () => reject(reason(true)));
+    const abort = () => reject(reason(false));
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    wait.then(resolve, reject).finally(() => {
+      cancel();
+      signal?.removeEventListener('abort', abort);
+    });
+  });
+}
+
+/** One timer for everything that has to check a file regularly. It never keeps the process alive. */
+export function createTicker(intervalMs: number): (check: () => void) => () => void {
+  const checks = new Set<() => void>();
+  let timer: NodeJS.Timeout | null = null;
+
+  return check => {
+    checks.add(check);
+    timer ??= setInterval(() => {
+      for (const each of checks) each();
+    }, intervalMs).unref();
+
+    return () => {
+      checks.delete(check);
+      if (checks.size > 0 || !timer) return;
+      clearInterval(timer);
+      timer = null;
+    };
+  };
+}

@@ -3,15 +3,58 @@ import type { Handshake } from '../link/handshake.ts';
 import { homeFolder } from '../link/home.ts';
 import { readIdentity } from '../link/identity-file.ts';
 import { handshakeFor, hubProgram } from '../link/program.ts';
-import { flagsIn, HELP, type RelayFlags, SERVE_HELP } from '../relay/arguments.ts';
 import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { RelayError } from '../relay/traffic.ts';
+
+const HELP = `Usage: squad mcp [flags]
+
+Run the MCP server. An MCP client starts it and speaks JSON-RPC over its standard input and output.
+
+Flags:
+  --workspace DIR    Work in DIR (default: the current folder)
+  --toolsets LIST    Offer these sets of tools, separated by commas: core, team, templates (default: core)
+  --identity FILE    Act for a run; Squad passes this flag to the agents it starts
+
+See also:
+  squad install claude-code       Add the server to a client (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
+  squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
+  squad run ROLE "task"           Run an agent from this terminal
+
+To manage other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (see squad help mcp)
+`;
+
+const SERVE_HELP = `Usage: squad mcp serve --config FILE
+
+Serve one MCP tool: the subagent that FILE defines, in the folder and with the environment of this process. An MCP client starts it
+and speaks JSON-RPC over its standard input and output.
+
+See also:
+  squad init --subagent NAME   Create a file, or print the client's configuration for an existing one
+  squad config lint FILE       Check a file
+`;
 
 /** The hub closes the connection when everything it ran for this client has ended. This limit is for a hub that never does. */
 const STOP_TIMEOUT_MS = 20_000;
 /** MCP clients send the first message at once. If none comes within this time, no client started this server. */
 const SILENT_MS = 3_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+const NEEDS: Readonly<Record<string, string>> = {
+  '--workspace': 'a folder',
+  '--toolsets': 'names of toolsets',
+  '--identity': 'a file',
+};
+
+interface RelayFlags {
+  workspace?: string;
+  toolsets?: string;
+  identity?: string;
+}
+interface ServeFlags {
+  /** The subagent's file, as it was given. */
+  config: string;
+}
+type Flags = RelayFlags | ServeFlags | { help: string } | { problem: string };
 
 const args = process.argv.slice(3);
 const isServe = args[0] === 'serve';
@@ -81,4 +124,43 @@ function report({ code, message, suggestions = [] }: RelayError): void {
 
 function say(message: string): void {
   process.stderr.write(`squad mcp${isServe ? ' serve' : ''}: ${message}\n`);
+}
+
+function flagsIn(args: string[]): Flags {
+  if (args[0] === 'serve') return serveFlags(args.slice(1));
+  const given = valuesIn(args, NEEDS, '--workspace DIR, --toolsets LIST, --identity FILE');
+  if (given === null) return { help: HELP };
+  if (typeof given === 'string') return { problem: given };
+  return { workspace: given['--workspace'], toolsets: given['--toolsets'], identity: given['--identity'] };
+}
+
+function serveFlags(args: string[]): Flags {
+  const given = valuesIn(args, { '--config': 'a file' }, '--config FILE');
+  if (given === null) return { help: SERVE_HELP };
+  if (typeof given === 'string') return { problem: given };
+  const config = given['--config'];
+  if (config !== undefined) return { config };
+  return {
+    problem:
+      '--config FILE is missing: the file that defines the subagent. `squad init --subagent NAME` writes one',
+  };
+}
+
+/** Value of each flag; a text: the error; null: help was requested. */
+function valuesIn(
+  args: string[],
+  needs: Readonly<Record<string, string>>,
+  known: string,
+): Record<string, string> | string | null {
+  const given: Record<string, string> = {};
+  for (let i = 0; i < args.length; i++) {
+    const [name = '', value] = args[i]!.split(/=(.*)/s, 2);
+    if (name === '--help' || name === '-h') return null;
+    if (!Object.hasOwn(needs, name)) return `unknown argument ${args[i]}. Known: ${known}, --help`;
+    const word = value ?? args[++i];
+    if (!word) return `${name} needs ${needs[name]}`;
+    if (Object.hasOwn(given, name)) return `${name} was given twice: ${given[name]} and ${word}`;
+    given[name] = word;
+  }
+  return given;
 }

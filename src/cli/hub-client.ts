@@ -3,11 +3,17 @@ import { createInterface } from 'node:readline';
 import { visibleLine } from '../base/text.ts';
 import { controlLine } from '../control/control-line.ts';
 import type { ControlReply, ControlRequest } from '../control/serve-control.ts';
-import { type Bye, type Challenge, type Handshake, type HandshakeReply, isNewer } from '../link/handshake.ts';
+import {
+  type Bye,
+  type Challenge,
+  type Handshake,
+  type HandshakeReply,
+  isNewer,
+  Proof,
+} from '../link/handshake.ts';
 import { homeFault, homeFolder, socketPath, unusable } from '../link/home.ts';
 import { HELLO_MS, hubPid, noAnswer } from '../link/hub-record.ts';
 import { handshakeFor, hubProgram } from '../link/program.ts';
-import { Proof } from '../link/proof.ts';
 import { connect, connectOrStart, knock, type LaunchedHub } from '../link/start-hub.ts';
 import type { Input, OperationName, Output } from '../operations/operations.ts';
 import { asSquadError, isErrorCode, SquadError } from '../schema/error.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCappedText, cutText } from './capped-text.ts';
+import { createCappedText, cutText } from './code-runner.ts';
 
 test('short text is unchanged', () => {
   expect(cutText('🙂🙂', 4)).toBe('🙂🙂');

@@ -1,8 +1,6 @@
-import type { CodeModeLimits } from '../schema/model-spec.ts';
-
 /** A tool that programs call as an async function of one object. */
 export interface CodeTool {
-  /** The name inside the program may differ; see `declarations`. */
+  /** The name inside the program may differ; see `declare`. */
   name: string;
   description: string;
   inputSchema: Readonly<Record<string, unknown>>;
@@ -27,11 +25,6 @@ export type CallEnd = { ok: true; value: unknown; json?: string } | { ok: false;
 
 /** Called when a program starts a call. The returned function is called once, when the call ends. Neither throws. */
 export type CallWatch = (tool: CodeTool, args: Record<string, unknown>) => (end: CallEnd) => void;
-
-export interface CodeModeOptions {
-  tools: readonly CodeTool[];
-  limits: CodeModeLimits;
-}
 
 /** Runs programs in a sandbox without files, network, environment or other processes. They have only the tools. */
 export interface CodeRunner extends AsyncDisposable {

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { findSandbox } from './find-sandbox.ts';
+import { findSandbox } from './sandbox.ts';
 import { LIMITS, realSandbox, run } from './testing/sandboxes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-sandbox-'));

@@ -1,6 +1,14 @@
-import { type PipedChild, type PipedStart, startPiped } from '../process/programs/piped-child.ts';
-import { createFrameReader, toFrame } from './frames.ts';
-import { type GuestMessage, type HostMessage, readGuestMessage } from './messages.ts';
+import { type PipedChild, startPiped } from '../process/programs/piped-child.ts';
+import type { ProgramStart } from '../process/programs/run-program.ts';
+import { memoryOfTree } from '../process/table/descendants.ts';
+import type { CodeModeLimits } from '../schema/model-spec.ts';
+import {
+  createFrameReader,
+  type GuestMessage,
+  type HostMessage,
+  readGuestMessage,
+  toFrame,
+} from './messages.ts';
 import type { AnswerPipe } from './tool-calls.ts';
 
 /** The host's handle of the process that one program runs in. */
@@ -25,19 +33,19 @@ export interface GuestListener {
 /** When Node crashes it writes a few kilobytes. */
 const MAX_STDERR = 1024 * 1024;
 
-export function startGuest(argv: PipedStart['argv']): Guest {
+export function startGuest(argv: ProgramStart['argv']): Guest {
   const child = startPiped({ argv, cwd: '/', env: {} });
   let listener: GuestListener | null = null;
   let stderr = '';
 
-  const frames = createFrameReader(body => {
+  const readFrames = createFrameReader(body => {
     const message = readGuestMessage(body);
     if (message === null) listener?.invalid();
     else listener?.message(message, body.length);
   });
   child.stdout.on('data', (chunk: Buffer) => {
     try {
-      frames.push(chunk);
+      readFrames(chunk);
     } catch {
       listener?.invalid();
     }
@@ -68,4 +76,37 @@ export function startGuest(argv: PipedStart['argv']): Guest {
       await child.ended;
     },
   };
+}
+
+/** Short, so that a program can allocate only little between two checks. */
+const CHECK_INTERVAL_MS = 25;
+const SPARE_CHECK_INTERVAL_MS = 500;
+const MB = 1024 * 1024;
+
+/**
+ * Checks time and memory from outside, where a program cannot block the checks. Both count from now: memory that a spare guest
+ * took before does not count against the program. Returns a function that stops the checks.
+ */
+export function watchTree(
+  pid: number,
+  { timeoutMs, memoryMb }: CodeModeLimits,
+  onLimit: (limit: 'time' | 'memory') => void,
+): () => void {
+  const before = memoryOfTree(pid);
+  const timer = setTimeout(() => onLimit('time'), timeoutMs);
+  const memoryTimer = setInterval(() => {
+    if (memoryOfTree(pid) - before > memoryMb * MB) onLimit('memory');
+  }, CHECK_INTERVAL_MS);
+  return () => {
+    clearTimeout(timer);
+    clearInterval(memoryTimer);
+  };
+}
+
+/** The same for a guest without a program. It may wait as long as a model takes, so it is checked less often. */
+export function watchSpare(pid: number, memoryMb: number, onLimit: () => void): () => void {
+  const timer = setInterval(() => {
+    if (memoryOfTree(pid) > memoryMb * MB) onLimit();
+  }, SPARE_CHECK_INTERVAL_MS);
+  return () => clearInterval(timer);
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../base/json.ts';
+import { isObject, tryParseJson } from '../base/json.ts';
 
 /** From the guest, which runs code of a model: the host validates everything. */
 export type GuestMessage =
@@ -68,7 +68,7 @@ function endOfString(json: string, start: number): number {
 
 /** Null for an invalid message. */
 export function readGuestMessage(body: Buffer): GuestMessage | null {
-  const message = isTooComplex(body.toString('latin1')) ? null : parsed(body);
+  const message = isTooComplex(body.toString('latin1')) ? null : tryParseJson(body.toString('utf8'));
   if (!isObject(message)) return null;
   const { type } = message;
   if (type === 'prepared' || type === 'begun') return { type };
@@ -89,12 +89,47 @@ function readDone({ returned, omitted, rejections }: Record<string, unknown>): G
   return { type: 'done', returned, omitted, rejections };
 }
 
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return null;
-  }
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** A frame is a message between host and guest: four bytes of length, then JSON. */
+export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+
+const HEADER = 4;
+
+export function toFrame(message: unknown): Buffer {
+  const body = Buffer.from(JSON.stringify(message), 'utf8');
+  const frame = Buffer.allocUnsafe(HEADER + body.length);
+  frame.writeUInt32LE(body.length);
+  body.copy(frame, HEADER);
+  return frame;
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+/** Splits the chunks it is called with into frames. Holds at most one frame in memory. Throws if a frame is too long; nothing can be read after that. */
+export function createFrameReader(onFrame: (body: Buffer) => void): (chunk: Buffer) => void {
+  let pieces: Buffer[] = [];
+  let have = 0;
+
+  function take(length: number): Buffer {
+    const all = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    pieces = all.length > length ? [all.subarray(length)] : [];
+    have = all.length - length;
+    return all.subarray(0, length);
+  }
+
+  let wanted: number | null = null;
+  return chunk => {
+    pieces.push(chunk);
+    have += chunk.length;
+    for (;;) {
+      if (wanted === null) {
+        if (have < HEADER) return;
+        wanted = take(HEADER).readUInt32LE();
+        if (wanted > MAX_FRAME_BYTES) throw new Error(`A message of ${wanted} bytes is too long`);
+      }
+      if (have < wanted) return;
+      const body = take(wanted);
+      wanted = null;
+      onFrame(body);
+    }
+  };
+}

@@ -1,10 +1,14 @@
-import type { PipedStart } from '../process/programs/piped-child.ts';
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { findExecutable } from '../process/programs/find-executable.ts';
+import { type ProgramStart, runProgram } from '../process/programs/run-program.ts';
+import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
+import { startGuest } from './guest-process.ts';
 
 /** Verified by `findSandbox`. */
 export interface Sandbox {
   readonly bubblewrap: string;
-  /** The command that starts the guest. */
-  command(memoryMb: number): PipedStart['argv'];
+  command(memoryMb: number): ProgramStart['argv'];
 }
 
 export interface SandboxParts {
@@ -63,3 +67,159 @@ const limitedData = (mb: number | null): [string, ...string[]] => [
   'ulimit -d "$0" && exec "$@"',
   mb === null ? 'unlimited' : String(mb * 1024),
 ];
+
+const LOADER_CACHE = '/etc/ld.so.cache';
+const LOADER_TIMEOUT_MS = 10_000;
+
+/** The shared libraries of a program, at the paths where its loader finds them. Null if the loader cannot list them (musl). */
+export async function sharedLibraries(program: string): Promise<string[] | null> {
+  // With this variable the loader lists the libraries and does not run the program.
+  const { code, stdout } = await runProgram({
+    argv: [program, '--version'],
+    cwd: '/',
+    env: { LD_TRACE_LOADED_OBJECTS: '1' },
+    limitMs: LOADER_TIMEOUT_MS,
+    maxBytes: 1024 * 1024,
+  });
+  const files = [...stdout.toString('utf8').matchAll(/^\t(?:.* => )?(\/.*) \(0x[0-9a-f]+\)$/gm)].map(
+    ([, file]) => file!,
+  );
+  if (code !== 0 || files.length === 0) return null;
+  return existsSync(LOADER_CACHE) ? [...files, LOADER_CACHE] : files;
+}
+
+export interface SandboxMissing {
+  missing: string;
+  suggestions: string[];
+}
+
+const INSTALL =
+  'Install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch).';
+const TURN_OFF = 'Or turn code mode off: the model then calls its tools one by one.';
+/** Long enough to start a guest on a busy machine. */
+const VERIFY_TIMEOUT_MS = 30_000;
+const VERIFY_MEMORY_MB = 256;
+/** Group and others. */
+const OTHERS_WRITE = 0o022;
+/** Defence in depth: nothing inside can create user namespaces anyway. Older versions do not know this option. */
+const DISABLE_USERNS = '--disable-userns';
+
+const verified = new Map<string, Promise<Sandbox | SandboxMissing>>();
+
+/** Finds a sandbox and verifies it, once per process. `guest`: the guest script, which ships next to this program. */
+export function findSandbox(
+  env: Readonly<Record<string, string | undefined>>,
+  guest: string = join(__dirname, 'code-guest.cjs'),
+): Promise<Sandbox | SandboxMissing> {
+  if (process.platform !== 'linux')
+    return missing('Code mode needs a sandbox, which Squad has only on Linux (bubblewrap).', [TURN_OFF]);
+  const found = findBubblewrap(env.PATH ?? '');
+  if (found === null)
+    return missing('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [
+      INSTALL,
+      TURN_OFF,
+    ]);
+  const key = `${found}\0${guest}`;
+  const proof = verified.get(key) ?? verifySandbox(found, guest);
+  verified.set(key, proof);
+  return proof;
+}
+
+/**
+ * The first bubblewrap in PATH that only root can replace, or else the first one. An agent can write to folders of the user that
+ * come early in PATH, and a program placed there could behave well only while it is verified.
+ */
+function findBubblewrap(path: string): string | null {
+  const found = path.split(':').flatMap(folder => {
+    const program = findExecutable('bwrap', { path: folder, cwd: '/' });
+    return program.status === 'found' ? [realpathSync(program.path)] : [];
+  });
+  return found.find(onlyRootCanReplace) ?? found[0] ?? null;
+}
+
+function onlyRootCanReplace(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  if (uid !== 0 || (mode & OTHERS_WRITE) !== 0) return false;
+  return path === '/' || onlyRootCanReplace(dirname(path));
+}
+
+/** Starts a guest with this bubblewrap and checks that it is isolated. */
+async function verifySandbox(bubblewrap: string, guest: string): Promise<Sandbox | SandboxMissing> {
+  const node = process.execPath;
+  const libraries = await sharedLibraries(node);
+  if (!libraries)
+    return missing(`Code mode needs a sandbox: the shared libraries of ${node} could not be listed.`, [
+      'Use a Node.js that is built for glibc.',
+      TURN_OFF,
+    ]);
+  if (!knowsDescendants())
+    return missing(
+      'Code mode needs a sandbox: this kernel does not list child processes, so memory cannot be limited.',
+      [TURN_OFF],
+    );
+  // A node that loads libraries relative to itself works only at its own path.
+  const isMovable = !libraries.some(file => file.startsWith(dirname(dirname(node))));
+  const parts = { bubblewrap, node, nodeInside: isMovable ? '/node' : node, libraries, guest, dataMb: null };
+  let extra = [DISABLE_USERNS];
+  let tried = await testSandbox({ ...parts, extra });
+  if (typeof tried === 'string' && tried.includes(DISABLE_USERNS)) {
+    extra = [];
+    tried = await testSandbox({ ...parts, extra });
+  }
+  if (typeof tried === 'number') return createSandbox({ ...parts, extra, dataMb: tried });
+  return missing(`Code mode needs a sandbox: ${bubblewrap} was found, but ${tried}`, [
+    'Allow user namespaces for bwrap, if this is a container or they are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).',
+    TURN_OFF,
+  ]);
+}
+
+/** Returns the private memory of an isolated guest in MB, or why the guest is not isolated or did not start. */
+async function testSandbox(parts: SandboxParts): Promise<string | number> {
+  const guest = startGuest(createSandbox(parts).command(VERIFY_MEMORY_MB));
+  const { promise, resolve } = Promise.withResolvers<string | number>();
+  const failed = (why: string) => resolve(`no program could be started in it: ${why}`);
+  const timer = setTimeout(
+    () => failed(`it was not ready after ${VERIFY_TIMEOUT_MS / 1000} s`),
+    VERIFY_TIMEOUT_MS,
+  );
+  guest.listen({
+    message: () => resolve(inspect(guest.pid!, parts)),
+    invalid: () => failed('it sent an invalid message'),
+    exited: ({ failure }, stderr) =>
+      failed(failure?.message ?? (stderr.trim().split('\n')[0] || 'it ended without a message')),
+  });
+  guest.send({ type: 'prepare' });
+  const found = await promise;
+  clearTimeout(timer);
+  await guest.end();
+  return found;
+}
+
+const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts'];
+
+/** Uses only what the kernel reports: a program in place of bubblewrap could claim anything. */
+function inspect(pid: number, { libraries, nodeInside }: SandboxParts): string | number {
+  const inside = `/proc/${[pid, ...descendantsOf(pid)].at(-1)!}`;
+  try {
+    const isShared = (name: string) =>
+      readlinkSync(`${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`);
+    const shared = NAMESPACES.filter(isShared);
+    if (shared.length > 0)
+      return `its programs are not isolated: they share the namespaces ${shared.join(', ')} with this machine`;
+    const known = new Set([...libraries, nodeInside, GUEST].map(file => file.split('/')[1]));
+    const seen = readdirSync(`${inside}/root`).filter(name => !known.has(name));
+    if (seen.length > 0) return `its programs are not isolated: they see /${seen[0]} of this machine`;
+    const status = readFileSync(`${inside}/status`, 'utf8');
+    if (!/^NoNewPrivs:\t1$/m.test(status) || !/^CapEff:\t0+$/m.test(status))
+      return 'its programs are not isolated: they keep privileges';
+    const dataKb = Number(/^VmData:\s*(\d+) kB$/m.exec(status)?.[1]);
+    return Number.isFinite(dataKb) ? Math.ceil(dataKb / 1024) : 'the kernel does not report its memory';
+  } catch (thrown) {
+    return `its isolation cannot be verified: ${(thrown as Error).message}`;
+  }
+}
+
+const missing = async (missing: string, suggestions: string[]): Promise<SandboxMissing> => ({
+  missing,
+  suggestions,
+});

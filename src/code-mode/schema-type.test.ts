@@ -1,5 +1,8 @@
+import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
-import { typeOfSchema } from './schema-type.ts';
+import type { CodeTool } from './code-mode.ts';
+import { declare, nameTools, typeOfSchema } from './schema-type.ts';
+import { tool } from './testing/sandboxes.ts';
 
 const type = (schema: unknown) => typeOfSchema(schema, 'X').type.replaceAll(/\s+/g, ' ');
 
@@ -77,4 +80,113 @@ test('a reference to itself uses its own name', () => {
     type: 'X_Root',
     named: [{ name: 'X_Root', type: 'X_Root' }],
   });
+});
+
+const declared = (...tools: Partial<CodeTool>[]) =>
+  declare(nameTools(tools.map(each => ({ ...tool('tool', async () => null), ...each }))));
+
+/** Without the words at the top. */
+const body = (text: string) => text.slice(text.indexOf('\n\n') + 2);
+
+test('a tool is a function of its input, with comments', () => {
+  const text = declared({
+    name: 'fs__read_file',
+    description: 'Reads a file.\nAs text.',
+    inputSchema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', description: 'Where it is.' },
+        'max-lines': { type: 'integer', default: 10 },
+        mode: { enum: ['text', 'base64', null, 1] },
+      },
+      required: ['path'],
+    },
+    outputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  });
+  expect(body(text)).toBe(`interface fs__read_file_Input {
+  /** Where it is. */
+  path: string;
+  /** Default: 10 */
+  "max-lines"?: number;
+  mode?: "text" | "base64" | null | 1;
+}
+
+interface fs__read_file_Output {
+  text: string;
+}
+
+declare const tools: {
+  /**
+   * Reads a file.
+   * As text.
+   */
+  fs__read_file(input: fs__read_file_Input): Promise<fs__read_file_Output>;
+};
+`);
+});
+
+test('a result without a schema is unknown, and an input without required fields is optional', () => {
+  expect(body(declared({ name: 'now', inputSchema: { type: 'object', properties: {} } }))).toBe(
+    `type now_Input = Record<string, unknown>;
+
+declare const tools: {
+  now(input?: now_Input): Promise<unknown>;
+};
+`,
+  );
+});
+
+test('recursive types have names', () => {
+  const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' }, root: { $ref: '#' } } };
+  const text = declared({ inputSchema: { $ref: '#/$defs/node', $defs: { node } } });
+  expect(body(text)).toContain(`type tool_Input = tool_Input_node;
+
+interface tool_Input_node {
+  next?: tool_Input_node;
+  root?: tool_Input_Root;
+}
+
+type tool_Input_Root = tool_Input_node;
+`);
+});
+
+const HOSTILE = [
+  '*/ declare const process: unknown; /*',
+  '**//evil',
+  '*\u2028/ */',
+  '\n */\nevil();\n/*',
+  '`${'.concat('evil}`'),
+  '"; evil(); "',
+  '\u0000*\u0001/',
+  '// */',
+  '*',
+  '/',
+];
+
+test.each(HOSTILE)('text of a server stays inside its comment or string: %j', text => {
+  const declarations = declared({
+    name: text,
+    description: text,
+    inputSchema: {
+      type: 'object',
+      description: text,
+      properties: {
+        [text]: { type: 'string', description: text, default: text },
+        other: { enum: [text], const: text },
+      },
+      $defs: { [text]: { $ref: `#/$defs/${text}` } },
+      anyOf: [{ $ref: `#/$defs/${text.replaceAll('~', '~0').replaceAll('/', '~1')}` }],
+    },
+  });
+  // Declarations have no code in them: without types, comments and strings nothing is left.
+  const code = stripTypeScriptTypes(declarations)
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/\/\/.*/g, '');
+  expect(code.replaceAll(/[\s;]/g, '')).toBe('');
+});
+
+test('tools whose identifiers collide get numbers; a valid name is kept', () => {
+  expect([...nameTools(['a-b', 'a b', 'a_b', '', '9', 'then', 'ok'].map(name => ({ name }))).keys()]).toEqual(
+    [...['a_b', 'ok', 'a_b_2', 'a_b_3', '_', '_9', 'then_']],
+  );
 });

@@ -1,19 +1,16 @@
 import type { CallEnd, CallWatch, CodeTool } from './code-mode.ts';
-import { MAX_FRAME_BYTES, toFrame } from './frames.ts';
-import { type GuestMessage, type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from './messages.ts';
+import {
+  type GuestMessage,
+  type HostMessage,
+  MAX_CALL_BYTES,
+  MAX_CALLS,
+  MAX_FRAME_BYTES,
+  toFrame,
+} from './messages.ts';
 
 type Call = GuestMessage & { type: 'call' };
 type Answer = Extract<HostMessage, { id: number }>;
 
-export interface ToolCalls {
-  /** Starts a call. False if an unmodified guest would not make it: its id is in flight, or there are too many calls or bytes. */
-  start(call: Call, bytes: number): boolean;
-  inFlight(): string[];
-  /** Called when the program has ended. Reports every call in flight as cancelled. */
-  cancelAll(): void;
-}
-
-/** The pipe to the guest. */
 export interface AnswerPipe {
   write(frame: Buffer): void;
   /** Bytes that the guest has not read yet. */
@@ -28,12 +25,7 @@ interface RunningCall {
   reportCallEnd: (end: CallEnd) => void;
 }
 
-/** The calls of one program. */
-export function createToolCalls(
-  tools: ReadonlyMap<string, CodeTool>,
-  pipe: AnswerPipe,
-  watch: CallWatch,
-): ToolCalls {
+export function createToolCalls(tools: ReadonlyMap<string, CodeTool>, pipe: AnswerPipe, watch: CallWatch) {
   const going = new Map<number, RunningCall>();
   const cancelling = new AbortController();
   let bytesGoing = 0;
@@ -50,7 +42,8 @@ export function createToolCalls(
   }
 
   return {
-    start(call, bytes) {
+    /** Starts a call. False if an unmodified guest would not make it: its id is in flight, or there are too many calls or bytes. */
+    start(call: Call, bytes: number): boolean {
       const { id, tool: name, args } = call;
       bytesGoing += bytes;
       if (going.has(id) || going.size >= MAX_CALLS || bytesGoing > MAX_CALL_BYTES) return false;
@@ -68,6 +61,7 @@ export function createToolCalls(
       return true;
     },
     inFlight: () => [...going.values()].map(({ name }) => name),
+    /** Called when the program has ended. Reports every call in flight as cancelled. */
     cancelAll() {
       cancelling.abort(new Error('The program that called it has ended.'));
       for (const { reportCallEnd } of going.values()) reportCallEnd({ ok: false, error: CANCELLED });

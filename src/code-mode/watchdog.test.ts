@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { memoryOfTree } from '../process/table/descendants.ts';
-import { watchSpare, watchTree } from './watchdog.ts';
+import { watchSpare, watchTree } from './guest-process.ts';
 
 const MEMORY_MB = 16;
 

@@ -1,14 +1,11 @@
-import type { Clock } from '../base/clock.ts';
-import { type Timers, waitAtMost } from '../base/timers.ts';
+import { type Timers, waitAtMost } from '../base/clock.ts';
 import { danglingChanges, danglingReferences, EVERYBODY } from '../core/gateway/dangling-references.ts';
 import { grantsOf, type Thing, unmatchedChanges, withKnownTools } from '../core/gateway/grants.ts';
 import { exposedName, NameTable, names } from '../core/gateway/tool-names.ts';
 import { sourceHash } from '../core/gateway/variables.ts';
 import { decision, type UseDecision } from '../core/policy.ts';
 import type {
-  Audit,
   GatewayAdmin,
-  McpConfigs,
   PendingChange,
   SeenTool,
   ServerFault,
@@ -16,7 +13,7 @@ import type {
 } from '../core/ports/gateway.ts';
 import { plainText } from '../core/text.ts';
 import { newRunId } from '../schema/ids.ts';
-import type { McpConfig, OwnServers, Server } from '../schema/mcp-config.ts';
+import type { McpConfig, Server } from '../schema/mcp-config.ts';
 import {
   faultOf,
   NO_SERVERS,
@@ -26,6 +23,7 @@ import {
   type RunServersOptions,
   subjectWithGrants,
 } from './access/run-servers.ts';
+import type { GatewayOptions } from './gateway.ts';
 import type { ServerPins } from './upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from './upstream/pool.ts';
 
@@ -85,9 +83,7 @@ async function inspectTools(inspect: Inspect): Promise<Inspection> {
     const reasonOf = (thing: Thing) =>
       reasonWhyNot(decision(holder, 'use', thing), thing, known.get(thing.server) ?? null, config, roleId);
     return {
-      tools: withoutClashes(
-        servers.list.flatMap(server => [...seenTools(server, reasonOf), ...rejectedTools(server)]),
-      ),
+      tools: withoutClashes(servers.list.flatMap(server => seenTools(server, reasonOf))),
       faults: [
         ...servers.disabled.map(each => ({ ...each, isStarting: false })),
         ...servers.list.flatMap(faultFound),
@@ -122,29 +118,23 @@ function reasonWhyNot(
 
 function seenTools({ id, pooled }: RunServer, reasonOf: (thing: Thing) => string | null): SeenTool[] {
   if (pooled === null) return [];
-  const usable = new Set(pooled.catalogue.tools.map(({ own }) => own));
-  return pooled.catalogue.listedTools.map(({ name, description }) => {
-    const reason = reasonOf({ kind: 'tool', server: id, name, isApproved: usable.has(name) });
-    return {
-      server: id,
-      tool: name,
-      name: exposedName(id, name),
-      description: typeof description === 'string' ? description : '',
-      isVisible: reason === null,
-      reason,
-    };
+  const { tools, listedTools } = pooled.catalogue;
+  const usable = new Set(tools.map(({ own }) => own));
+  const seen = (tool: string, description: string, reason: string | null): SeenTool => ({
+    ...{ server: id, tool, name: exposedName(id, tool), description },
+    ...{ isVisible: reason === null, reason },
   });
+  return [
+    ...listedTools.map(({ name, description }) =>
+      seen(
+        name,
+        typeof description === 'string' ? description : '',
+        reasonOf({ kind: 'tool', server: id, name, isApproved: usable.has(name) }),
+      ),
+    ),
+    ...pooled.catalogue.rejected('tools').map(({ name, reason }) => seen(name, '', `rejected: ${reason}`)),
+  ];
 }
-
-const rejectedTools = ({ id, pooled }: RunServer): SeenTool[] =>
-  (pooled?.catalogue.rejected('tools') ?? []).map(({ name, reason }) => ({
-    server: id,
-    tool: name,
-    name: exposedName(id, name),
-    description: '',
-    isVisible: false,
-    reason: `rejected: ${reason}`,
-  }));
 
 function withoutClashes(tools: SeenTool[]): SeenTool[] {
   const visible = tools.filter(({ isVisible }) => isVisible);
@@ -227,12 +217,9 @@ const typeOf = (server: Server): UpstreamStatus['type'] => ('command' in server 
 const pendingCount = ({ pins }: ServerPins): number =>
   (pins ?? []).filter(pin => pin.state === 'pending').length;
 
-interface AdminOptions {
-  configs: McpConfigs;
+interface AdminOptions extends Pick<GatewayOptions, 'configs' | 'audit' | 'clock'> {
   pool: Pool;
   pinsOf(key: ServerPins['key']): ServerPins;
-  audit: Audit;
-  clock: Clock;
   timers: Timers;
   unusable: UnusableServers;
   /** The pins that hold the confirmed dangling restrictions for a server. */
@@ -243,110 +230,79 @@ interface AdminOptions {
 }
 
 /** Status, inspection and approval for the user. */
-export class Admin implements GatewayAdmin {
-  readonly #options: AdminOptions;
+export function createAdmin(options: AdminOptions): GatewayAdmin {
+  const { configs, pool, pinsOf, audit, clock, timers, unusable, confirmed, onConfirmed, workspaces } =
+    options;
+  return {
+    async status(workspace) {
+      const all =
+        workspace === null ? [...workspaces(), ...pool.all().map(server => server.workspace)] : [workspace];
+      return (await Promise.all([...new Set(all)].sort().map(statusOf))).flat();
+    },
 
-  constructor(options: AdminOptions) {
-    this.#options = options;
-  }
+    toolsOf: async (workspace, roleId, roleMcp, env, roles) =>
+      inspectTools({
+        ...{ workspace, roleId, roleMcp, env, pool, timers, roles },
+        config: await configOf(workspace),
+        confirmed: server => confirmed(workspace, server),
+        onJudged: (server, fault) => unusable.judged(workspace, server, fault),
+      }),
 
-  async status(workspace: string | null): Promise<UpstreamStatus[]> {
-    const { pool, workspaces } = this.#options;
-    const all =
-      workspace === null ? [...workspaces(), ...pool.all().map(server => server.workspace)] : [workspace];
-    const lists = [...new Set(all)].sort().map(each => this.#statusOf(each));
-    return (await Promise.all(lists)).flat();
-  }
+    toolsOfSubagent: (directory, servers, env) =>
+      inspectTools({
+        ...{ workspace: directory, config: servers, roleId: null, roleMcp: [], env, pool, timers },
+        startMs: id => ownStartMs(servers, id),
+      }),
 
-  async toolsOf(
-    workspace: string,
-    roleId: string | null,
-    roleMcp: readonly string[],
-    env: Record<string, string>,
-    roles?: readonly string[],
-  ): Promise<Inspection> {
-    const { pool, unusable, timers, confirmed } = this.#options;
-    return await inspectTools({
-      ...{ workspace, roleId, roleMcp, env, pool, timers, roles },
-      config: await this.#config(workspace),
-      confirmed: server => confirmed(workspace, server),
-      onJudged: (server, fault) => unusable.judged(workspace, server, fault),
-    });
-  }
+    async knownTools(workspace) {
+      const all = await loadedPins(workspace, await configOf(workspace));
+      return Object.fromEntries(
+        all.flatMap(({ key, pins }) =>
+          pins === null ? [] : [[key.server, [...new Set(pins.map(({ name }) => name))].sort()]],
+        ),
+      );
+    },
 
-  async toolsOfSubagent(
-    directory: string,
-    servers: OwnServers,
-    env: Record<string, string>,
-  ): Promise<Inspection> {
-    const { pool, timers } = this.#options;
-    return await inspectTools({
-      ...{ workspace: directory, config: servers, roleId: null, roleMcp: [], env, pool, timers },
-      startMs: id => ownStartMs(servers, id),
-    });
-  }
+    async pending(workspace, roles) {
+      const config = await configOf(workspace);
+      const all = await loadedPins(workspace, config);
+      const lists = all.map(async pins => [...(await pins.pending()), ...unmatched(config, pins)]);
+      return [...(await dangling(workspace, config, roles)), ...(await Promise.all(lists)).flat()];
+    },
 
-  async knownTools(workspace: string): Promise<Record<string, string[]>> {
-    const all = await this.#loadPins(workspace, await this.#config(workspace));
-    return Object.fromEntries(
-      all.flatMap(({ key, pins }) =>
-        pins === null ? [] : [[key.server, [...new Set(pins.map(({ name }) => name))].sort()]],
-      ),
-    );
-  }
+    async approve(workspace, { server, tool, hashes }, roles) {
+      const config = await configOf(workspace);
+      const isMeant = (change: PendingChange) =>
+        (server ?? change.server) === change.server &&
+        (tool ?? change.tool) === change.tool &&
+        (hashes?.includes(change.hash) ?? true);
+      const restrictions = (await dangling(workspace, config, roles)).filter(isMeant);
+      for (const change of restrictions) await confirmed(workspace, change.server).confirm([change.tool]);
+      const approved: PendingChange[] = [...restrictions];
+      for (const pins of pinsFor(workspace, config)) {
+        if (server !== undefined && pins.key.server !== server) continue;
+        approved.push(...(await pins.approve(isMeant)));
+        const entries = unmatched(config, pins).filter(isMeant);
+        if (entries.length > 0) await pins.confirm(entries.map(change => change.tool));
+        approved.push(...entries);
+      }
+      for (const change of approved)
+        audit.append({
+          ...{ runId: null, roleId: null, workspace, server: change.server },
+          ...{ kind: 'approval', name: change.tool, decision: 'allowed', outcome: change.kind },
+          resultHash: change.hash,
+        });
+      await audit.flush();
+      if (restrictions.length > 0) onConfirmed(workspace);
+      return approved;
+    },
+  };
 
-  async pending(workspace: string, roles?: readonly string[]): Promise<PendingChange[]> {
-    const config = await this.#config(workspace);
-    const all = await this.#loadPins(workspace, config);
-    const lists = all.map(async pins => [...(await pins.pending()), ...this.#unmatched(config, pins)]);
-    return [...(await this.#dangling(workspace, config, roles)), ...(await Promise.all(lists)).flat()];
-  }
-
-  async approve(
-    workspace: string,
-    { server, tool, hashes }: { server?: string; tool?: string; hashes?: readonly string[] },
-    roles?: readonly string[],
-  ): Promise<PendingChange[]> {
-    const { audit } = this.#options;
-    const config = await this.#config(workspace);
-    const isMeant = (change: PendingChange) =>
-      (server ?? change.server) === change.server &&
-      (tool ?? change.tool) === change.tool &&
-      (hashes?.includes(change.hash) ?? true);
-    const dangling = (await this.#dangling(workspace, config, roles)).filter(isMeant);
-    for (const change of dangling)
-      await this.#options.confirmed(workspace, change.server).confirm([change.tool]);
-    const approved: PendingChange[] = [...dangling];
-    for (const pins of this.#pins(workspace, config)) {
-      if (server !== undefined && pins.key.server !== server) continue;
-      approved.push(...(await pins.approve(isMeant)));
-      const confirmed = this.#unmatched(config, pins).filter(isMeant);
-      if (confirmed.length > 0) await pins.confirm(confirmed.map(change => change.tool));
-      approved.push(...confirmed);
-    }
-    for (const change of approved)
-      audit.append({
-        runId: null,
-        roleId: null,
-        workspace,
-        server: change.server,
-        kind: 'approval',
-        name: change.tool,
-        decision: 'allowed',
-        outcome: change.kind,
-        resultHash: change.hash,
-      });
-    await audit.flush();
-    if (dangling.length > 0) this.#options.onConfirmed(workspace);
-    return approved;
-  }
-
-  async #statusOf(workspace: string): Promise<UpstreamStatus[]> {
-    const { pool, unusable, clock } = this.#options;
-    const config = await this.#config(workspace);
+  async function statusOf(workspace: string): Promise<UpstreamStatus[]> {
+    const config = await configOf(workspace);
     const now = clock.now();
     const pooled = withoutPredecessors(pool.all().filter(server => server.workspace === workspace));
-    const unused = this.#pins(workspace, config).filter(
+    const unused = pinsFor(workspace, config).filter(
       ({ key }) => !pooled.some(server => server.id === key.server && !server.isOwn),
     );
     await Promise.all(unused.map(pins => pins.load()));
@@ -373,12 +329,11 @@ export class Admin implements GatewayAdmin {
     ];
   }
 
-  async #dangling(
+  async function dangling(
     workspace: string,
     config: McpConfig,
     roles: readonly string[] | undefined,
   ): Promise<PendingChange[]> {
-    const { confirmed, clock } = this.#options;
     const references = danglingReferences(config, { roles: roles ?? null, isConfirmed: () => false });
     const pins = new Map(references.map(({ server }) => [server, confirmed(workspace, server)]));
     await Promise.all([...pins.values()].map(each => each.load()));
@@ -389,26 +344,25 @@ export class Admin implements GatewayAdmin {
   }
 
   /** For pins that are loaded. */
-  #unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
+  function unmatched(config: McpConfig, { key, pins }: ServerPins): PendingChange[] {
     if (pins === null) return [];
-    const known = new Set(pins.map(({ name }) => name));
-    return unmatchedChanges(config, key.server, known, this.#options.clock.now());
+    return unmatchedChanges(config, key.server, new Set(pins.map(({ name }) => name)), clock.now());
   }
 
-  async #loadPins(workspace: string, config: McpConfig): Promise<ServerPins[]> {
-    const all = this.#pins(workspace, config);
+  async function loadedPins(workspace: string, config: McpConfig): Promise<ServerPins[]> {
+    const all = pinsFor(workspace, config);
     await Promise.all(all.map(pins => pins.load()));
     return all;
   }
 
-  #pins(workspace: string, { servers }: McpConfig): ServerPins[] {
+  function pinsFor(workspace: string, { servers }: McpConfig): ServerPins[] {
     return Object.entries(servers).map(([id, server]) =>
-      this.#options.pinsOf({ workspace, server: id, source: sourceHash(server) }),
+      pinsOf({ workspace, server: id, source: sourceHash(server) }),
     );
   }
 
-  async #config(workspace: string): Promise<McpConfig> {
-    return (await this.#options.configs.of(workspace)).config ?? NO_SERVERS;
+  async function configOf(workspace: string): Promise<McpConfig> {
+    return (await configs.of(workspace)).config ?? NO_SERVERS;
   }
 }
 

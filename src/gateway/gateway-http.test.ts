@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { realTimers, type Timers } from '../base/timers.ts';
+import { realTimers, type Timers } from '../base/clock.ts';
 import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { until } from '../process/testing/turn-fixture.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { figure } from '../../test/faults/figures.ts';
-import { realTimers } from '../base/timers.ts';
+import { realTimers } from '../base/clock.ts';
 import { createServiceTags } from '../process/programs/service.ts';
 import { createProcessTable } from '../process/table/process-table.ts';
 import { isAlive, until } from '../process/testing/turn-fixture.ts';

@@ -1,5 +1,4 @@
-import type { Clock } from '../base/clock.ts';
-import { realTimers, type Timers } from '../base/timers.ts';
+import { type Clock, realTimers, type Timers } from '../base/clock.ts';
 import { describeServerError } from '../core/gateway/degradation.ts';
 import type { Audit, ConfigInForce, Gateway, McpConfigs, PinStore } from '../core/ports/gateway.ts';
 import type { Secret } from '../redaction/redactor.ts';
@@ -8,7 +7,7 @@ import { isEnd, type Run } from '../schema/run.ts';
 import { DenialCounter } from './access/denial-counter.ts';
 import { RunAccess } from './access/run-access.ts';
 import { hasOwnServers } from './access/run-servers.ts';
-import { Admin } from './admin.ts';
+import { createAdmin } from './admin.ts';
 import { LongCalls } from './upstream/call-limit.ts';
 import type { ListKind } from './upstream/catalogue.ts';
 import type { Connect } from './upstream/connect.ts';
@@ -79,7 +78,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       for (const runId of server.users) runs.get(runId)?.noteServerError(server.id, error, fault);
     },
   });
-  const admin = new Admin({
+  const admin = createAdmin({
     configs,
     pool,
     pinsOf,
@@ -95,6 +94,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const stopListening = configs.onChange(workspace => reconfigure(workspace));
 
   return {
+    ...admin,
     prepare(run) {
       // A run that is resumed after its end may come again.
       ended.delete(run.id);
@@ -125,13 +125,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       denials.flush();
       await pool.close();
     },
-    status: workspace => admin.status(workspace),
-    toolsOf: (workspace, roleId, roleMcp, env, roles) =>
-      admin.toolsOf(workspace, roleId, roleMcp, env, roles),
-    toolsOfSubagent: (directory, servers, env) => admin.toolsOfSubagent(directory, servers, env),
-    knownTools: workspace => admin.knownTools(workspace),
-    pending: (workspace, roles) => admin.pending(workspace, roles),
-    approve: (workspace, what, roles) => admin.approve(workspace, what, roles),
   };
 
   /** Null: the run has ended, or the gateway is closed. */

@@ -1,8 +1,7 @@
 import type { GitHostAccess, HostedRepository } from '../core/ports/git-host.ts';
 import { SquadError } from '../schema/error.ts';
-import { apiUrlOf } from './api-url.ts';
 import { asGitError, type Git, type OpenGit } from './git.ts';
-import { parseRemoteUrl, shownAddress } from './remote-url.ts';
+import { apiUrlOf, parseRemoteUrl, shownAddress } from './remote-url.ts';
 
 /** The repository of the remote `origin`, else of the only remote, else of the one the checked-out branch tracks. */
 export async function findRepository(

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endianness } from 'node:os';
 
-/** One end of a connection. */
 export interface End {
   address: string;
   port: number;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nullIfMissing } from '../base/missing-file.ts';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -42,11 +43,7 @@ export const environmentFilePath = (home: string): string => join(home, 'env');
 /** Variables that `squad install` saved, for clients that hand down almost nothing. */
 export async function savedEnvironment(home: string): Promise<Record<string, string>> {
   const file = environmentFilePath(home);
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-  return parseEnvironmentFile(text, file);
+  return parseEnvironmentFile((await readFile(file, 'utf8').catch(nullIfMissing)) ?? '', file);
 }
 
 /**

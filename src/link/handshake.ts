@@ -1,3 +1,5 @@
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
+
 /** The first line on the hub's socket, in each direction. After it the connection speaks its view's own protocol. */
 
 /** `subagent`: an MCP client that sees the one tool a file defines. */
@@ -66,3 +68,24 @@ export function isNewer(a: string, b: string): boolean {
 
 const numbers = (version: string): number[] =>
   version.split(/[.+-]/, 3).map(part => Number.parseInt(part, 10) || 0);
+
+/** A client's answer to the hub's challenge: the file that it holds open shows the hub which process it is. */
+export class Proof {
+  private file: number | null = null;
+
+  /** Whether the message was a challenge. If the file cannot be opened, the hub refuses the client. */
+  answers(message: object): boolean {
+    if (!('prove' in message)) return false;
+    try {
+      this.file ??= openSync((message as Challenge).prove, constants.O_WRONLY | constants.O_APPEND);
+      writeSync(this.file, '.');
+    } catch {} // the hub refuses, with the reason
+    return true;
+  }
+
+  /** Call when the hub has replied. */
+  release(): void {
+    if (this.file !== null) closeSync(this.file);
+    this.file = null;
+  }
+}

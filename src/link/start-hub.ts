@@ -13,27 +13,13 @@ const EXIT_TIMEOUT_MS = 500;
 
 /** Variables that the hub itself needs. All others travel in each client's handshake, so that no client gets another one's secrets. */
 const HUB_ENVIRONMENT = [
-  'HOME',
-  'PATH',
-  'USER',
-  'LOGNAME',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'TMPDIR',
+  ...['HOME', 'PATH', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'],
   // For the user's own tmux server and its windows.
-  'SHELL',
-  'TMUX_TMPDIR',
-  'XDG_STATE_HOME',
-  'XDG_CONFIG_HOME',
-  'XDG_CACHE_HOME',
-  'SQUAD_HOME',
-  'SQUAD_HUB_LINGER_MS',
-  'SQUAD_DATABASE_URL',
-  'MCP_DATABASE_PATH',
-  'MCP_SERVER_PORT',
-  'MCP_LOG_LEVEL',
-]; // prettier-ignore
+  ...['SHELL', 'TMUX_TMPDIR'],
+  ...['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'],
+  ...['SQUAD_HOME', 'SQUAD_HUB_LINGER_MS', 'SQUAD_DATABASE_URL'],
+  ...['MCP_DATABASE_PATH', 'MCP_SERVER_PORT', 'MCP_LOG_LEVEL'],
+];
 
 export interface HubProgram {
   node: string;

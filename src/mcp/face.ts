@@ -10,7 +10,7 @@ import type { InboxItem } from '../schema/inbox.ts';
 import type { Toolset } from '../schema/toolset.ts';
 import { waitCeilingMs } from '../wire/face/client-of.ts';
 import type { Call, Face, ToolResult } from '../wire/face/face.ts';
-import { noTaskSupport } from '../wire/http/legacy-tasks.ts';
+import { noTaskSupport } from '../wire/face/face-tasks.ts';
 import {
   askWhileWaiting,
   ClientRoots,

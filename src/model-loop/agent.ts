@@ -1,51 +1,189 @@
 import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { tryParseJson } from '../base/json.ts';
 import { createRedactor, type Secret } from '../redaction/redactor.ts';
 import { AGENT_REQUEST_FILE, AgentRequest } from '../schema/agent-protocol.ts';
 import type { TracePart } from '../schema/conversation.ts';
 import type { ModelSpec } from '../schema/model-spec.ts';
-import { type Address, addressOf, plainAddress } from './address.ts';
 import { AgentError, createQuote, type Quote } from './agent-error.ts';
 import { ChatFiles } from './chat-files.ts';
 import { Conversation } from './conversation.ts';
-import type { Endpoint } from './endpoint-tools.ts';
-import { failureFrom } from './failure.ts';
-import { generationOf } from './generation.ts';
 import { readInputs } from './inputs.ts';
-import { type Answer, converse } from './loop.ts';
-import type { OutputWriter } from './output-lines.ts';
+import { type Address, addressOf, generationOf, plainAddress } from './model-options.ts';
+import { type ModelCall, type ModelRequest, type ModelTurn, modelTurn, type SdkModel } from './model-turn.ts';
+import type { Emit, OutputWriter } from './output-lines.ts';
 import { NO_KEY, type ProviderContext, providerFetch } from './provider-http.ts';
-import type { MakeModel } from './providers/provider.ts';
-import { openToolbox } from './toolbox.ts';
+import { failureFrom } from './provider-response.ts';
+import { answerText, type CallReporter, type Tool, type ToolAnswer, textAnswer } from './tool.ts';
+import { type Endpoint, openToolbox, type Toolbox } from './toolbox.ts';
 import { UsageTotal } from './usage-total.ts';
 
-/** Loads only the provider that the model needs. */
+const FINAL_ANSWER = 'final_answer';
+
+/** Offered when the answer must match a schema. `call` runs only when the model called it together with other tools, so it refuses. */
+const finalAnswerTool = (outputSchema: Record<string, unknown>): Tool => ({
+  name: FINAL_ANSWER,
+  description:
+    'Gives the final answer and ends the conversation: its arguments are the answer. Call it once, after you have the results of all other calls. It must be the only call of its turn; together with other calls it is refused.',
+  inputSchema: outputSchema,
+  call: async () => textAnswer(false, NOT_ALONE),
+});
+
+const NOT_ALONE = `Refused: ${FINAL_ANSWER} must be the only call of its turn. Read the results of the other calls, then call it again, alone.`;
+
+/**
+ * The call that ends the conversation, or null. Together with another call it ends nothing: the model wrote the answer before it
+ * knew the other call's result, and of two answers it is unclear which one counts.
+ */
+function onlyFinalCall(calls: readonly ModelCall[]): ModelCall | null {
+  const [first, ...others] = calls;
+  return first?.name === FINAL_ANSWER && others.length === 0 ? first : null;
+}
+
+/** Runs one tool call. If the call is not possible, the answer says why, and the model continues. */
+async function runCall(
+  { id, name, input, problem }: ModelCall,
+  tools: readonly Tool[],
+  signal: AbortSignal,
+  { emit, trace }: Omit<CallReporter, 'id'>,
+): Promise<ToolAnswer> {
+  emit({ type: 'tool', id, name, detail: typeof input === 'string' ? input : JSON.stringify(input) });
+  const answer = await answerOf();
+  emit({ type: 'tool_end', id, name, ok: answer.ok, detail: answerText(answer) });
+  return answer;
+
+  async function answerOf(): Promise<ToolAnswer> {
+    const tool = tools.find(offered => offered.name === name);
+    if (!tool)
+      return textAnswer(false, `Unknown tool ${JSON.stringify(name)}. Available: ${namesOf(tools)}.`);
+    if (problem !== null) return textAnswer(false, problem);
+    try {
+      return await tool.call(input as Record<string, unknown>, signal, { id, emit, trace });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      return textAnswer(false, thrown instanceof Error ? thrown.message : String(thrown));
+    }
+  }
+}
+
+const namesOf = (tools: readonly Tool[]): string => tools.map(({ name }) => name).join(', ') || 'none';
+
+interface LoopOptions {
+  request: AgentRequest;
+  conversation: Conversation;
+  toolbox: Pick<Toolbox, 'tools' | 'prepare'>;
+  usage: UsageTotal;
+  question: Omit<ModelRequest, 'messages' | 'tools'>;
+  /** Turns what the SDK or the provider threw into the error to report. */
+  toError(thrown: unknown): unknown;
+  emit: Emit;
+}
+
+export interface Answer {
+  /** Empty if the answer is `structured`. */
+  answer: string;
+  structured?: unknown;
+}
+
+/** Asks the model, runs the tools it calls and asks again, until it answers or reaches a limit. */
+export async function converse(options: LoopOptions): Promise<Answer> {
+  const { request, conversation } = options;
+  for (let turn = 1; ; turn++) {
+    const tools = toolsOf(options);
+    const asking = askOnce(options, tools);
+    // Calls of the last model turn are not run.
+    if (turn < request.maxTurns) options.toolbox.prepare();
+    const { text, calls } = await asking;
+    const final = request.outputSchema === null ? null : onlyFinalCall(calls);
+    if (final) return finish(options, final);
+    if (calls.length === 0) {
+      await conversation.save();
+      if (request.outputSchema !== null)
+        throw new AgentError(
+          'OUTPUT_MISMATCH',
+          `The model ended the conversation without calling ${FINAL_ANSWER}`,
+        );
+      return { answer: text };
+    }
+    if (turn >= request.maxTurns) {
+      const answer = textAnswer(false, 'Not run: the model turn limit is reached.');
+      conversation.tools(calls.map(call => ({ call, answer })));
+      await conversation.save();
+      throw new AgentError('TURN_LIMIT', tooMany(request.maxTurns));
+    }
+    const { question, emit } = options;
+    const reporter = { emit, trace: (parts: TracePart[]) => conversation.program(parts) };
+    const answers = await Promise.all(
+      calls.map(async call => ({
+        call,
+        answer: await runCall(call, tools, question.signal, reporter),
+      })),
+    );
+    question.signal.throwIfAborted();
+    conversation.tools(answers);
+    await conversation.save();
+  }
+}
+
+const toolsOf = ({ request: { outputSchema }, toolbox: { tools } }: LoopOptions): readonly Tool[] =>
+  outputSchema === null ? tools : [...tools, finalAnswerTool(outputSchema)];
+
+async function askOnce(
+  { conversation, question, usage, toError, emit }: LoopOptions,
+  tools: readonly Tool[],
+): Promise<ModelTurn> {
+  try {
+    const said = await modelTurn({ ...question, messages: conversation.messages, tools });
+    conversation.assistant(said.message, said.calls);
+    const wasPartial = usage.isPartial;
+    usage.add(said.usage);
+    if (usage.isPartial && !wasPartial) emit({ type: 'note', text: PARTIAL });
+    emit({ type: 'usage', ...usage.figures });
+    return said;
+  } catch (thrown) {
+    throw toError(thrown);
+  }
+}
+
+async function finish({ conversation }: LoopOptions, final: ModelCall): Promise<Answer> {
+  const { problem, input } = final;
+  const answer = problem === null ? textAnswer(true, 'Accepted as the answer.') : textAnswer(false, problem);
+  conversation.tools([{ call: final, answer }]);
+  await conversation.save();
+  if (problem !== null)
+    throw new AgentError(
+      'OUTPUT_MISMATCH',
+      `The model called ${FINAL_ANSWER} with an invalid answer: ${problem}`,
+    );
+  return { answer: '', structured: input };
+}
+
+const PARTIAL =
+  'The provider reported usage for some answers only, so the totals it left out are unknown for this run.';
+
+const tooMany = (most: number): string =>
+  `The model did not finish within ${most} model ${most === 1 ? 'turn' : 'turns'}, which is the limit (maxTurns)`;
+
+/** Loads only the provider that the model needs: each is a file of its own in `dist`. */
 async function openModel(
   spec: ModelSpec,
   { url, isDefaultHost }: Address,
   env: NodeJS.ProcessEnv,
   context: ProviderContext,
-): Promise<ReturnType<MakeModel>> {
-  const make = await providerOf(spec, isDefaultHost);
-  return make({
-    id: spec.id,
-    baseURL: url,
-    apiKey: keyOf(spec, env) ?? NO_KEY,
-    headers: spec.headers,
-    fetch: providerFetch(context),
-  });
+): Promise<SdkModel> {
+  const { id, type, headers } = spec;
+  const apiKey = keyOf(spec, env) ?? NO_KEY;
+  const settings = { baseURL: url, apiKey, headers, fetch: providerFetch(context) };
+  if (type === 'anthropic') return (await import('@ai-sdk/anthropic')).createAnthropic(settings)(id);
+  if (type === 'google') return (await import('@ai-sdk/google')).createGoogle(settings)(id);
+  if (type === 'responses') return (await import('@ai-sdk/openai')).createOpenAI(settings).responses(id);
+  if (isDefaultHost) return (await import('@ai-sdk/openai')).createOpenAI(settings).chat(id);
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  return createOpenAICompatible({ ...settings, name: 'openai', includeUsage: true }).chatModel(id);
 }
 
 const keyOf = ({ apiKeyEnv }: ModelSpec, env: NodeJS.ProcessEnv): string | null =>
   (apiKeyEnv !== null && env[apiKeyEnv]) || null;
-
-async function providerOf({ type }: ModelSpec, isDefaultHost: boolean): Promise<MakeModel> {
-  if (type === 'anthropic') return (await import('./providers/anthropic.ts')).anthropicModel;
-  if (type === 'google') return (await import('./providers/google.ts')).googleModel;
-  if (type === 'responses') return (await import('./providers/openai.ts')).responsesModel;
-  if (isDefaultHost) return (await import('./providers/openai.ts')).chatModel;
-  return (await import('./providers/openai-compatible.ts')).compatibleModel;
-}
 
 /** Reads the request and deletes its file, which holds the run's token and secret values. Errors never quote the content. */
 async function readRequest(file: string): Promise<AgentRequest> {
@@ -62,18 +200,12 @@ async function readRequest(file: string): Promise<AgentRequest> {
 }
 
 function requestIn(text: string): AgentRequest {
-  const { success, data, error } = AgentRequest.safeParse(valueIn(text));
+  const value = tryParseJson(text);
+  if (value === undefined) throw new Error('it is not JSON');
+  const { success, data, error } = AgentRequest.safeParse(value);
   if (success) return data;
   const wrong = new Set(error.issues.map(({ path }) => String(path[0] ?? '')));
   throw new Error(wrong.has('') ? 'it is not an object' : `missing or invalid: ${[...wrong].join(', ')}`);
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error('it is not JSON');
-  }
 }
 
 interface AgentRun {

@@ -1,6 +1,7 @@
 import {
   type AssistantModelMessage,
   jsonSchema,
+  type LanguageModel,
   type LanguageModelUsage,
   type ModelMessage,
   streamText,
@@ -10,9 +11,8 @@ import {
 import { isObject } from '../base/json.ts';
 import { formatBytes } from '../base/text.ts';
 import { ModelError, ResponseInterrupted } from './agent-error.ts';
-import type { Generation } from './generation.ts';
+import type { Generation } from './model-options.ts';
 import { type Emit, MAX_TEXT_BYTES } from './output-lines.ts';
-import type { MakeModel } from './providers/provider.ts';
 import type { OfferedTool } from './tool.ts';
 
 /** From this length on, a line is passed on in parts, split between words. */
@@ -63,8 +63,10 @@ export interface ModelTurn {
   usage: LanguageModelUsage;
 }
 
+export type SdkModel = Exclude<LanguageModel, string>;
+
 export interface ModelRequest {
-  model: ReturnType<MakeModel>;
+  model: SdkModel;
   generation: Generation;
   instructions: string | null;
   messages: ModelMessage[];

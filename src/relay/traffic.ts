@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isObject, tryParseJson } from '../base/json.ts';
 
 type Id = string | number;
 
@@ -174,13 +175,8 @@ const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeI
 
 /** Null unless the line is a JSON object: the hub answers such a line, the relay only copies it. */
 function parse(line: Buffer): Message | null {
-  if (!isUtf8(line)) return null;
-  try {
-    const value = JSON.parse(line.toString());
-    return typeof value === 'object' && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = isUtf8(line) ? tryParseJson(line.toString()) : null;
+  return isObject(value) ? value : null;
 }
 
 /** A list of very many tools has ten megabytes: parsing it only for its id would double the client's wait. */

@@ -1,13 +1,11 @@
-import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/store.ts';
 import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/board.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run, Turn } from '../schema/run.ts';
-import { LIVE, subagentColumn } from './queries.ts';
-import { rowToRun, rowToTurn } from './rows.ts';
-import type { Tables } from './tables.ts';
+import { type Db, LIVE, subagentColumn } from './queries.ts';
+import { rowToRun, rowToTurn, type Tables } from './tables.ts';
 
-type Db = Kysely<Tables>;
 type Runs = ExpressionBuilder<Tables, 'runs'>;
 
 const MAX_SEARCH_TERMS = 16;

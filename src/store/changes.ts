@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely';
 import type { Change } from '../core/ports/store.ts';
 import type { Backend } from './backend.ts';
-import { intentToRow } from './review-queries.ts';
+import { intentToRow } from './queries.ts';
 import {
   type ChatRow,
   chatToRow,
@@ -10,10 +10,10 @@ import {
   reviewToRow,
   runToRow,
   squadToRow,
+  type Tables,
   type TurnRow,
   turnToRow,
-} from './rows.ts';
-import type { Tables } from './tables.ts';
+} from './tables.ts';
 
 type Trx = Transaction<Tables>;
 

@@ -1,10 +1,10 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import { z } from 'zod';
 import type { Conversation, ConversationFilter, PlacedMessage } from '../core/ports/store.ts';
 import { NATIVE, type StoredMessage, subagentOfLabel, TracePart } from '../schema/conversation.ts';
 import type { RunId } from '../schema/ids.ts';
-import { fromJson } from './rows.ts';
-import type { ConversationRow, MessageRow, Tables } from './tables.ts';
+import type { Db } from './queries.ts';
+import { type ConversationRow, fromJson, type MessageRow, type Tables } from './tables.ts';
 
 export const messageToRow = (message: PlacedMessage): MessageRow => ({
   id: message.id,
@@ -41,7 +41,6 @@ export const conversationToRow = (
 
 const Content = z.array(TracePart);
 
-type Db = Kysely<Tables>;
 type Trx = Transaction<Tables>;
 
 export async function putMessages(trx: Trx, rows: MessageRow[], ofRuns: ConversationRow[]): Promise<void> {

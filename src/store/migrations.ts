@@ -1,355 +1,170 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
-import type { Tables } from './tables.ts';
 
-/** Read-only views with the table names of MCP coordination servers, for programs that query those; see docs/guides/runs/watching.md. */
-async function coordinationViews(db: Kysely<Tables>): Promise<void> {
-  const view = (name: string, select: string) => sql.raw(`create view ${name} as ${select}`).execute(db);
-
-  await view(
-    'instances',
-    `select id, type, status, role_id, engine, model, task, workspace, directory,
-       json_extract(worktree, '$.path') as worktree_path, json_extract(worktree, '$.branch') as branch_name,
-       parent_id as parent_instance, lineage_id, squad_id, client, cost_usd, created_at, started_at, ended_at
-     from runs`,
-  );
-
-  await view(
-    'instance_relationships',
-    `select coder_id as parent_instance, reviewer_id as child_instance, 'spawned_review' as relationship_type,
-       iteration as review_iteration, requested_at as created_at
-     from reviews
-     union all
-     select parent_id, id, 'spawned', null, created_at
-     from runs where parent_id is not null and review_of is null`,
-  );
-
-  await view(
-    'mcp_events',
-    `select seq as id, at as created_at, run_id as instance_id, type as event_type,
-       json_extract(data, '$.tool') as tool_name, json_extract(data, '$.ok') as success,
-       json_extract(data, '$.code') as error_code, data
-     from events`,
-  );
-
-  // The settings table holds only changed settings. Programs read the review limits here, so their defaults are included.
-  await view(
-    'user_config',
-    `select key, value, 0 as is_encrypted from settings
-     union all
-     select column1, column2, 0
-     from (values ('review.max_iterations', '3'), ('review.auto_abandon_after', '5'), ('review.timeout_hours', '24')) as defaults
-     where column1 not in (select key from settings)`,
-  );
-}
-
-async function inbox(db: Kysely<Tables>): Promise<void> {
-  await db.schema
-    .createTable('inbox')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('run_id', 'text', column => column.notNull())
-    .addColumn('squad_id', 'text', column => column.notNull())
-    .addColumn('kind', 'text', column => column.notNull())
-    .addColumn('source', 'text')
-    .addColumn('question', 'text', column => column.notNull())
-    .addColumn('details', 'text')
-    .addColumn('choices', 'text', column => column.notNull())
-    .addColumn('fields', 'text', column => column.notNull())
-    .addColumn('owner', 'text', column => column.notNull())
-    .addColumn('default_answer', 'text')
-    .addColumn('created_at', 'bigint', column => column.notNull())
-    .addColumn('deadline_at', 'bigint', column => column.notNull())
-    .addColumn('state', 'text', column => column.notNull())
-    .addColumn('answer', 'text')
-    .addColumn('answered_by', 'text')
-    .addColumn('answered_at', 'bigint')
-    .addColumn('heard_at', 'bigint')
-    .execute();
-
-  const index = (name: string) => db.schema.createIndex(name).on('inbox');
-  await index('inbox_of_run').columns(['run_id', 'created_at desc', 'id']).execute();
-  await index('inbox_newest').columns(['created_at desc', 'id']).execute();
-  await index('inbox_open').column('created_at').where(sql.ref('state'), '=', sql.lit('open')).execute();
-}
-
-async function inboxUses(db: Kysely<Tables>): Promise<void> {
-  for (const column of ['use_key', 'withdrawn_because'])
-    await db.schema.alterTable('inbox').addColumn(column, 'text').execute();
-}
-
-async function messages(db: Kysely<Tables>): Promise<void> {
-  await db.schema
-    .createTable('messages')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('run_id', 'text', column => column.notNull())
-    .addColumn('turn', 'integer', column => column.notNull())
-    .addColumn('position', 'integer', column => column.notNull())
-    .addColumn('parent_id', 'text')
-    .addColumn('label', 'text', column => column.notNull())
-    .addColumn('role', 'text', column => column.notNull())
-    .addColumn('content', 'text', column => column.notNull())
-    .addColumn('at', 'bigint', column => column.notNull())
-    .execute();
-  await db.schema
-    .createIndex('messages_of_run')
-    .on('messages')
-    .unique()
-    .columns(['run_id', 'turn', 'position'])
-    .execute();
-
-  await db.schema
-    .createTable('conversations')
-    .addColumn('run_id', 'text', column => column.primaryKey().notNull())
-    .addColumn('label', 'text', column => column.notNull())
-    .addColumn('subagent', 'text')
-    .addColumn('started_at', 'bigint', column => column.notNull())
-    .addColumn('is_closed', 'integer', column => column.notNull())
-    .execute();
-  const index = (name: string) => db.schema.createIndex(name).on('conversations');
-  await index('conversations_newest').columns(['started_at desc', 'run_id']).execute();
-  await index('conversations_of_subagent').columns(['subagent', 'started_at desc']).execute();
-  // Looked for at every start of the hub, among runs of which few are of this engine.
-  await db.schema
-    .createIndex('runs_native')
-    .on('runs')
-    .column('created_at')
-    .where(sql.ref('engine'), '=', sql.lit('native'))
-    .execute();
-}
-
-async function reviews(db: Kysely<Tables>): Promise<void> {
-  // One column a statement: not every database adds several at once.
-  const runs = () => db.schema.alterTable('runs');
-  await runs().addColumn('type', 'text').execute();
-  await runs().addColumn('review_of', 'text').execute();
-  await runs().addColumn('worktree', 'text').execute();
-  await runs()
-    .addColumn('turn', 'integer', column => column.notNull().defaultTo(1))
-    .execute();
-
-  // A review is kept as long as any run of its task: its coder and its reviewer may be forgotten before.
-  await db.schema
-    .createTable('reviews')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('lineage_id', 'text', column => column.notNull())
-    .addColumn('coder_id', 'text', column => column.notNull())
-    .addColumn('reviewer_id', 'text', column => column.notNull())
-    .addColumn('iteration', 'integer', column => column.notNull())
-    .addColumn('commit', 'text', column => column.notNull())
-    .addColumn('completion_message', 'text')
-    .addColumn('outcome', 'text')
-    .addColumn('reason', 'text')
-    .addColumn('feedback', 'text')
-    .addColumn('feedback_by', 'text')
-    .addColumn('priority', 'text')
-    .addColumn('actionable_items', 'text', column => column.notNull())
-    .addColumn('feedback_commit', 'text')
-    .addColumn('requested_at', 'bigint', column => column.notNull())
-    .addColumn('deadline_at', 'bigint', column => column.notNull())
-    .addColumn('closed_at', 'bigint')
-    .addColumn('told_in_turn', 'integer')
-    .execute();
-
-  await db.schema
-    .createTable('intents')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('kind', 'text', column => column.notNull())
-    .addColumn('at', 'bigint', column => column.notNull())
-    .addColumn('data', 'text', column => column.notNull())
-    .execute();
-
-  await db.schema
-    .createTable('review_limits')
-    .addColumn('lineage_id', 'text', column => column.primaryKey().notNull())
-    .addColumn('review_limit', 'integer', column => column.notNull())
-    .execute();
-
-  const index = (name: string) => db.schema.createIndex(name);
-  await index('runs_of_lineage').on('runs').columns(['lineage_id', 'created_at desc', 'id']).execute();
-  await index('runs_with_worktree')
-    .on('runs')
-    .columns(['created_at desc', 'id'])
-    .where(sql.ref('worktree'), 'is not', null)
-    .execute();
-  await index('reviews_of_lineage').on('reviews').columns(['lineage_id', 'requested_at']).execute();
-  await index('reviews_of_coder').on('reviews').columns(['coder_id', 'requested_at']).execute();
-  await index('reviews_of_reviewer').on('reviews').columns(['reviewer_id', 'requested_at']).execute();
-  await index('reviews_open')
-    .on('reviews')
-    .column('requested_at')
-    .where(sql.ref('outcome'), 'is', null)
-    .execute();
-}
-
-export async function runsAndEvents(db: Kysely<Tables>): Promise<void> {
-  await db.schema
-    .createTable('squads')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('workspace', 'text', column => column.notNull())
-    .addColumn('client', 'text')
-    .addColumn('metadata', 'text')
-    .addColumn('created_at', 'bigint', column => column.notNull())
-    .execute();
-
-  // A parent or a chat may be forgotten before the run that names it, so only the squad is held by a key.
-  await db.schema
-    .createTable('runs')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('squad_id', 'text', column => column.notNull().references('squads.id'))
-    .addColumn('position', 'integer', column => column.notNull())
-    .addColumn('lineage_id', 'text', column => column.notNull())
-    .addColumn('role_id', 'text')
-    .addColumn('task', 'text', column => column.notNull())
-    .addColumn('title', 'text')
-    .addColumn('cwd', 'text', column => column.notNull())
-    .addColumn('directory', 'text', column => column.notNull())
-    .addColumn('workspace', 'text', column => column.notNull())
-    .addColumn('engine', 'text', column => column.notNull())
-    .addColumn('output_is_events', 'integer', column => column.notNull())
-    .addColumn('model', 'text')
-    .addColumn('state_mode', 'text', column => column.notNull())
-    .addColumn('chat_id', 'text')
-    .addColumn('chat_is_new', 'integer', column => column.notNull())
-    .addColumn('parent_id', 'text')
-    .addColumn('depth', 'integer', column => column.notNull())
-    .addColumn('client', 'text')
-    .addColumn('timeout_ms', 'bigint', column => column.notNull())
-    .addColumn('keep_leftovers', 'integer', column => column.notNull())
-    .addColumn('options', 'text', column => column.notNull())
-    .addColumn('policy', 'text', column => column.notNull())
-    .addColumn('token_hash', 'text')
-    .addColumn('status', 'text', column => column.notNull())
-    .addColumn('error', 'text')
-    .addColumn('usage', 'text')
-    .addColumn('notes', 'text', column => column.notNull())
-    .addColumn('evidence', 'text')
-    .addColumn('cost_usd', 'double precision')
-    .addColumn('created_at', 'bigint', column => column.notNull())
-    .addColumn('started_at', 'bigint')
-    .addColumn('ended_at', 'bigint')
-    .execute();
-
-  await db.schema
-    .createTable('turns')
-    .addColumn('run_id', 'text', column => column.notNull().references('runs.id'))
-    .addColumn('number', 'integer', column => column.notNull())
-    .addColumn('pid', 'integer')
-    .addColumn('started_at', 'bigint', column => column.notNull())
-    .addColumn('deadline_at', 'bigint', column => column.notNull())
-    .addColumn('stop', 'text')
-    .addColumn('ended_at', 'bigint')
-    .addColumn('exit_code', 'integer')
-    .addColumn('leftovers', 'text', column => column.notNull())
-    .addPrimaryKeyConstraint('turns_key', ['run_id', 'number'])
-    .execute();
-
-  await db.schema
-    .createTable('chats')
-    .addColumn('id', 'text', column => column.primaryKey().notNull())
-    .addColumn('engine', 'text', column => column.notNull())
-    .addColumn('run_id', 'text')
-    .addColumn('totals', 'text')
-    .addColumn('created_at', 'bigint', column => column.notNull())
-    .execute();
-
-  await db.schema
-    .createTable('events')
-    .addColumn('seq', 'integer', column => column.primaryKey().autoIncrement())
-    .addColumn('at', 'bigint', column => column.notNull())
-    .addColumn('run_id', 'text')
-    .addColumn('squad_id', 'text')
-    .addColumn('type', 'text', column => column.notNull())
-    .addColumn('data', 'text', column => column.notNull())
-    .execute();
-
-  await db.schema
-    .createTable('settings')
-    .addColumn('key', 'text', column => column.primaryKey().notNull())
-    .addColumn('value', 'text', column => column.notNull())
-    .execute();
-
-  const index = (name: string) => db.schema.createIndex(name);
-  await index('squads_newest').on('squads').columns(['created_at desc', 'id']).execute();
-  await index('runs_newest').on('runs').columns(['created_at desc', 'id']).execute();
-  await index('runs_of_workspace').on('runs').columns(['workspace', 'created_at desc', 'id']).execute();
-  await index('runs_of_squad').on('runs').columns(['squad_id', 'position']).execute();
-  await index('runs_by_status').on('runs').columns(['status', 'created_at desc', 'id']).execute();
-  await index('runs_by_parent').on('runs').columns(['parent_id']).execute();
-  await index('runs_by_end').on('runs').columns(['ended_at', 'id']).execute();
-  await index('runs_of_chat').on('runs').columns(['chat_id']).execute();
-  await index('chats_of_run').on('chats').columns(['run_id']).execute();
-  await index('events_of_run').on('events').columns(['run_id', 'seq']).execute();
-  await index('events_of_squad').on('events').columns(['squad_id', 'seq']).execute();
-}
-
-export async function toolPins(db: Kysely<Tables>): Promise<void> {
-  // A row of its own, because a server without a single tool was looked at all the same.
-  await db.schema
-    .createTable('listed_servers')
-    .addColumn('workspace', 'text', column => column.notNull())
-    .addColumn('server', 'text', column => column.notNull())
-    .addColumn('source', 'text', column => column.notNull())
-    .addPrimaryKeyConstraint('listed_servers_key', ['workspace', 'server', 'source'])
-    .execute();
-
-  await db.schema
-    .createTable('tool_pins')
-    .addColumn('workspace', 'text', column => column.notNull())
-    .addColumn('server', 'text', column => column.notNull())
-    .addColumn('source', 'text', column => column.notNull())
-    .addColumn('name', 'text', column => column.notNull())
-    .addColumn('state', 'text', column => column.notNull())
-    .addColumn('hash', 'text', column => column.notNull())
-    .addColumn('definition', 'text', column => column.notNull())
-    .addColumn('seen_at', 'bigint', column => column.notNull())
-    .addPrimaryKeyConstraint('tool_pins_key', ['workspace', 'server', 'source', 'name', 'state'])
-    .execute();
-}
-
-interface Migration {
-  name: string;
-  up(db: Kysely<Tables>): Promise<void>;
-}
-
-/** In order of application. A released migration never changes its name or content. */
-const MIGRATIONS: Migration[] = [
-  { name: '001-runs-and-events', up: runsAndEvents },
-  { name: '002-tool-pins', up: toolPins },
-  { name: '003-reviews', up: reviews },
-  { name: '004-inbox', up: inbox },
-  { name: '005-inbox-uses', up: inboxUses },
-  { name: '006-messages', up: messages },
-  { name: '007-coordination-views', up: coordinationViews },
+/** In order of application. A released migration never changes its name or what it does. */
+export const MIGRATIONS: { name: string; statements: string[] }[] = [
+  {
+    name: '001-runs-and-events',
+    statements: [
+      `create table squads (
+         id text not null primary key, workspace text not null, client text, metadata text,
+         created_at bigint not null)`,
+      // A parent or a chat may be forgotten before the run that names it, so only the squad is held by a key.
+      `create table runs (
+         id text not null primary key, squad_id text not null references squads (id), position integer not null,
+         lineage_id text not null, role_id text, task text not null, title text,
+         cwd text not null, directory text not null, workspace text not null,
+         engine text not null, output_is_events integer not null, model text, state_mode text not null,
+         chat_id text, chat_is_new integer not null, parent_id text, depth integer not null, client text,
+         timeout_ms bigint not null, keep_leftovers integer not null, options text not null, policy text not null,
+         token_hash text, status text not null, error text, usage text, notes text not null, evidence text,
+         cost_usd double precision, created_at bigint not null, started_at bigint, ended_at bigint)`,
+      `create table turns (
+         run_id text not null references runs (id), number integer not null, pid integer,
+         started_at bigint not null, deadline_at bigint not null, stop text, ended_at bigint,
+         exit_code integer, leftovers text not null,
+         constraint turns_key primary key (run_id, number))`,
+      `create table chats (
+         id text not null primary key, engine text not null, run_id text, totals text,
+         created_at bigint not null)`,
+      `create table events (
+         seq integer primary key autoincrement, at bigint not null, run_id text, squad_id text,
+         type text not null, data text not null)`,
+      'create table settings (key text not null primary key, value text not null)',
+      'create index squads_newest on squads (created_at desc, id)',
+      'create index runs_newest on runs (created_at desc, id)',
+      'create index runs_of_workspace on runs (workspace, created_at desc, id)',
+      'create index runs_of_squad on runs (squad_id, position)',
+      'create index runs_by_status on runs (status, created_at desc, id)',
+      'create index runs_by_parent on runs (parent_id)',
+      'create index runs_by_end on runs (ended_at, id)',
+      'create index runs_of_chat on runs (chat_id)',
+      'create index chats_of_run on chats (run_id)',
+      'create index events_of_run on events (run_id, seq)',
+      'create index events_of_squad on events (squad_id, seq)',
+    ],
+  },
+  {
+    name: '002-tool-pins',
+    statements: [
+      // A table of its own: a server without a single tool was listed, too.
+      `create table listed_servers (
+         workspace text not null, server text not null, source text not null,
+         constraint listed_servers_key primary key (workspace, server, source))`,
+      `create table tool_pins (
+         workspace text not null, server text not null, source text not null, name text not null,
+         state text not null, hash text not null, definition text not null, seen_at bigint not null,
+         constraint tool_pins_key primary key (workspace, server, source, name, state))`,
+    ],
+  },
+  {
+    name: '003-reviews',
+    statements: [
+      'alter table runs add column type text',
+      'alter table runs add column review_of text',
+      'alter table runs add column worktree text',
+      'alter table runs add column turn integer default 1 not null',
+      // A review is kept as long as any run of its task: its coder and its reviewer may be forgotten before.
+      `create table reviews (
+         id text not null primary key, lineage_id text not null, coder_id text not null, reviewer_id text not null,
+         iteration integer not null, "commit" text not null, completion_message text, outcome text, reason text,
+         feedback text, feedback_by text, priority text, actionable_items text not null, feedback_commit text,
+         requested_at bigint not null, deadline_at bigint not null, closed_at bigint, told_in_turn integer)`,
+      'create table intents (id text not null primary key, kind text not null, at bigint not null, data text not null)',
+      'create table review_limits (lineage_id text not null primary key, review_limit integer not null)',
+      'create index runs_of_lineage on runs (lineage_id, created_at desc, id)',
+      'create index runs_with_worktree on runs (created_at desc, id) where worktree is not null',
+      'create index reviews_of_lineage on reviews (lineage_id, requested_at)',
+      'create index reviews_of_coder on reviews (coder_id, requested_at)',
+      'create index reviews_of_reviewer on reviews (reviewer_id, requested_at)',
+      'create index reviews_open on reviews (requested_at) where outcome is null',
+    ],
+  },
+  {
+    name: '004-inbox',
+    statements: [
+      `create table inbox (
+         id text not null primary key, run_id text not null, squad_id text not null, kind text not null,
+         source text, question text not null, details text, choices text not null, fields text not null,
+         owner text not null, default_answer text, created_at bigint not null, deadline_at bigint not null,
+         state text not null, answer text, answered_by text, answered_at bigint, heard_at bigint)`,
+      'create index inbox_of_run on inbox (run_id, created_at desc, id)',
+      'create index inbox_newest on inbox (created_at desc, id)',
+      `create index inbox_open on inbox (created_at) where state = 'open'`,
+    ],
+  },
+  {
+    name: '005-inbox-uses',
+    statements: [
+      'alter table inbox add column use_key text',
+      'alter table inbox add column withdrawn_because text',
+    ],
+  },
+  {
+    name: '006-messages',
+    statements: [
+      `create table messages (
+         id text not null primary key, run_id text not null, turn integer not null, position integer not null,
+         parent_id text, label text not null, role text not null, content text not null, at bigint not null)`,
+      'create unique index messages_of_run on messages (run_id, turn, position)',
+      `create table conversations (
+         run_id text not null primary key, label text not null, subagent text, started_at bigint not null,
+         is_closed integer not null)`,
+      'create index conversations_newest on conversations (started_at desc, run_id)',
+      'create index conversations_of_subagent on conversations (subagent, started_at desc)',
+      // The hub searches for these at every start, and few runs are of this engine.
+      `create index runs_native on runs (created_at) where engine = 'native'`,
+    ],
+  },
+  {
+    // Read-only views with the table names of MCP coordination servers, for programs that query those; see
+    // docs/guides/runs/watching.md.
+    name: '007-coordination-views',
+    statements: [
+      `create view instances as select id, type, status, role_id, engine, model, task, workspace, directory,
+           json_extract(worktree, '$.path') as worktree_path, json_extract(worktree, '$.branch') as branch_name,
+           parent_id as parent_instance, lineage_id, squad_id, client, cost_usd, created_at, started_at, ended_at
+         from runs`,
+      `create view instance_relationships as
+         select coder_id as parent_instance, reviewer_id as child_instance, 'spawned_review' as relationship_type,
+           iteration as review_iteration, requested_at as created_at
+         from reviews
+         union all
+         select parent_id, id, 'spawned', null, created_at
+         from runs where parent_id is not null and review_of is null`,
+      `create view mcp_events as select seq as id, at as created_at, run_id as instance_id, type as event_type,
+           json_extract(data, '$.tool') as tool_name, json_extract(data, '$.ok') as success,
+           json_extract(data, '$.code') as error_code, data
+         from events`,
+      // The settings table holds only changed settings. Programs read the review limits here, so their defaults are included.
+      `create view user_config as select key, value, 0 as is_encrypted from settings
+         union all
+         select column1, column2, 0
+         from (values ('review.max_iterations', '3'), ('review.auto_abandon_after', '5'), ('review.timeout_hours', '24')) as defaults
+         where column1 not in (select key from settings)`,
+    ],
+  },
 ];
 
 /** Applies all missing migrations in one transaction. */
 export async function migrate(backend: Backend, file: string, version: string): Promise<void> {
   await backend.db.transaction().execute(async trx => {
-    await makeRecord(trx);
+    await sql`create table if not exists migrations (
+      name text not null primary key, applied_at bigint not null, version text not null)`.execute(trx);
     const applied = await trx.selectFrom('migrations').select(['name', 'version']).orderBy('name').execute();
     const unknown = applied.findLast(({ name }) => !MIGRATIONS.some(migration => migration.name === name));
     if (unknown) throw tooNew(file, version, unknown.version);
 
     for (const migration of MIGRATIONS) {
       if (applied.some(({ name }) => name === migration.name)) continue;
-      await migration.up(trx);
+      for (const statement of migration.statements) await sql.raw(statement).execute(trx);
       await trx
         .insertInto('migrations')
         .values({ name: migration.name, applied_at: Date.now(), version })
         .execute();
     }
   });
-}
-
-async function makeRecord(db: Kysely<Tables>): Promise<void> {
-  await db.schema
-    .createTable('migrations')
-    .ifNotExists()
-    .addColumn('name', 'text', column => column.primaryKey().notNull())
-    .addColumn('applied_at', 'bigint', column => column.notNull())
-    .addColumn('version', 'text', column => column.notNull())
-    .execute();
 }
 
 function tooNew(file: string, ours: string, theirs: string): SquadError {

@@ -19,7 +19,7 @@ import type { Run } from '../schema/run.ts';
 import { CommitMark } from './commit-mark.ts';
 import { aChat, anIntent, aRun, aSquad, aTurn, started } from './fixtures/sample-rows.ts';
 import { tempFile } from './fixtures/temp-file.ts';
-import { openCheckedStore } from './open-checked.ts';
+import { openCheckedStore } from './open.ts';
 
 const PARTS = ['', '-wal', '-shm'];
 

@@ -1,9 +1,12 @@
 import { resolve } from 'node:path';
 import type { PinStore } from '../core/ports/gateway.ts';
+import type { RunSource } from '../core/ports/run-files.ts';
 import type { MessageStore, Store } from '../core/ports/store.ts';
-import type { Backend } from './backend.ts';
+import { asSquadError, type SquadError } from '../schema/error.ts';
+import { type Backend, withRetry } from './backend.ts';
+import type { CommitMark, Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';
-import { withRetry } from './retry.ts';
+import { finishSwap, type Restored, rebuild, restoreRuns } from './rebuild.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { storeOn } from './store.ts';
@@ -44,3 +47,163 @@ export function openBackend(path: string, version: string, windowMs: number): Pr
     windowMs,
   });
 }
+
+export interface CheckedOptions extends Omit<StoreOptions, 'busyRetryMs'> {
+  mark: CommitMark;
+  source: RunSource;
+  /** Called before runs are restored, which takes a while if there are many. */
+  onRestore(why: string): void;
+  /** Called when damage is found in use. The database should not be used any more; the next start rebuilds it. */
+  onDamage(error: SquadError): void;
+}
+
+/** Ended runs are compared if their folder changed less than this before the last remaining event: clocks differ and are adjusted. */
+const MARGIN_MS = 60_000;
+
+/**
+ * Opens the database and compares it with the mark in the home folder. Lost commits (a missing -wal file, an older copy, no file at
+ * all) are restored from the run folders. A damaged file is rebuilt.
+ */
+export async function openCheckedStore({
+  mark,
+  source,
+  onRestore,
+  onDamage,
+  ...options
+}: CheckedOptions): Promise<{ store: Store & PinStore & MessageStore; restored: Restored | null }> {
+  const path = resolve(options.file);
+  const open = () => openBackend(path, options.version, BUSY_RETRY_MS);
+  finishSwap(path);
+  const before = mark.read();
+  const expected = before?.database === path ? before : null;
+  const found = await openUndamaged(open, expected);
+  let restored: Restored | null = null;
+  let backend: Backend;
+  if ('damage' in found) {
+    const why = `The database ${path} was damaged (${found.damage})`;
+    onRestore(why);
+    restored = await rebuild(path, source, { why, version: options.version, mark: expected });
+    backend = await open();
+  } else {
+    backend = found.backend;
+    const loss = await lossOf(backend, path, expected);
+    if (loss) {
+      if (expected) onRestore(loss.why);
+      restored = await restoreRuns(backend, source, { ...loss, mark: expected, kept: null }).catch(
+        async thrown => {
+          const { error } = backend.failureOf(thrown);
+          await backend.close();
+          throw error;
+        },
+      );
+    }
+  }
+  return { store: await markedStore(backend, path, mark, onDamage), restored };
+}
+
+/** Checks the whole file only if it is out of date, because that reads all of it. */
+async function openUndamaged(
+  open: () => Promise<Backend>,
+  expected: Mark | null,
+): Promise<{ backend: Backend } | { damage: string }> {
+  if (expected?.damage) return { damage: expected.damage };
+  let backend: Backend | undefined;
+  try {
+    backend = await open();
+    const fault = (await isBehind(backend, expected)) ? backend.fault() : null;
+    if (fault === null) return { backend };
+    await backend.close();
+    return { damage: fault };
+  } catch (thrown) {
+    const error = backend?.failureOf(thrown).error ?? asSquadError(thrown);
+    await backend?.close();
+    if (error.code !== 'DATABASE_CORRUPT') throw error;
+    return { damage: reasonOf(error) };
+  }
+}
+
+/** The database ends before the mark, or has another event with the mark's number. */
+async function isBehind({ db, lastSequence }: Backend, expected: Mark | null): Promise<boolean> {
+  if (!expected) return false;
+  if (lastSequence() < expected.seq) return true;
+  const event = await db.selectFrom('events').select('at').where('seq', '=', expected.seq).executeTakeFirst();
+  return event !== undefined && event.at !== expected.at;
+}
+
+interface Loss {
+  why: string;
+  isBehind: boolean;
+  since: number;
+}
+
+/** Null if nothing was lost. */
+async function lossOf(backend: Backend, path: string, expected: Mark | null): Promise<Loss | null> {
+  if (!expected)
+    return {
+      why: `The database ${path} did not have all runs of this home`,
+      ...{ isBehind: false, since: Number.POSITIVE_INFINITY },
+    };
+  if (!(await isBehind(backend, expected))) return null;
+  if (backend.lastSequence() === 0)
+    return { why: `The database ${path} was missing or empty`, isBehind: true, since: 0 };
+  const last = await backend.db
+    .selectFrom('events')
+    .select('at')
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return {
+    why: `The database ${path} was older than the run folders: its last changes were lost`,
+    ...{ isBehind: true, since: (last?.at ?? 0) - MARGIN_MS },
+  };
+}
+
+async function markedStore(
+  backend: Backend,
+  path: string,
+  mark: CommitMark,
+  onDamage: (error: SquadError) => void,
+): Promise<Store & PinStore & MessageStore> {
+  const watched: Backend = {
+    ...backend,
+    failureOf(thrown) {
+      const failure = backend.failureOf(thrown);
+      if (failure.error.code === 'DATABASE_CORRUPT') {
+        mark.damaged(reasonOf(failure.error));
+        onDamage(failure.error);
+      }
+      return failure;
+    },
+  };
+  const store = storeOn(watched, BUSY_RETRY_MS);
+  try {
+    const seq = backend.lastSequence();
+    const event = await backend.db
+      .selectFrom('events')
+      .select('at')
+      .where('seq', '=', seq)
+      .executeTakeFirst();
+    mark.replace({ seq, at: event?.at ?? 0, database: path, damage: null, settings: await store.settings() });
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+  store.onEvents(events => {
+    const last = events.at(-1);
+    if (last) mark.committed(last.seq, last.at);
+  });
+  return {
+    ...store,
+    async setSetting(key, value) {
+      await store.setSetting(key, value);
+      mark.settings(await store.settings());
+    },
+    async close() {
+      await store.close();
+      mark.close();
+    },
+  };
+}
+
+const reasonOf = ({ message }: SquadError): string =>
+  /is damaged: (.*)\.$/s.exec(message)?.[1] ?? message.replace(/\.$/, '');

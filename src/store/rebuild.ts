@@ -8,14 +8,148 @@ import {
   statSync,
   utimesSync,
 } from 'node:fs';
+import type { Transaction } from 'kysely';
 import type { RunSource } from '../core/ports/run-files.ts';
+import { RECORDED_EVENTS, type RunRecord } from '../core/runs/run-record.ts';
 import { SquadError } from '../schema/error.ts';
+import type { EventBody, NewEvent } from '../schema/event.ts';
+import type { RunId } from '../schema/ids.ts';
+import { isEnd, type RunStatus } from '../schema/run.ts';
+import type { Backend } from './backend.ts';
+import { putRows, putSetting, toRows } from './changes.ts';
 import type { Mark } from './commit-mark.ts';
 import { migrate } from './migrations.ts';
-import { type Restored, restoreRuns } from './restore-runs.ts';
 import { sqliteFailure } from './sqlite/failure.ts';
 import { openSqlite } from './sqlite/open-sqlite.ts';
 import { salvage } from './sqlite/salvage.ts';
+import type { Tables } from './tables.ts';
+
+type Trx = Transaction<Tables>;
+
+/** The fault of the database, and the runs that were restored. */
+export type Restored = Omit<Extract<EventBody, { type: 'database.restored' }>, 'type'>;
+
+interface Found extends Pick<Restored, 'why' | 'kept'> {
+  /** Null if it is unknown what the database must contain. */
+  mark: Mark | null;
+  /** The database lost commits, so its unfinished intents and its settings are out of date. */
+  isBehind: boolean;
+  /** Ended runs are also compared with their records if their folder changed after this time. */
+  since: number;
+}
+
+/**
+ * Restores missing rows from the run folders, in one transaction that also records an event. Returns null if nothing was missing
+ * and the database was not known to be damaged or behind.
+ */
+export function restoreRuns(
+  backend: Backend,
+  source: RunSource,
+  { mark, isBehind, since, why, kept }: Found,
+): Promise<Restored | null> {
+  return backend.db.transaction().execute(async trx => {
+    const counts = { restored: 0, updated: 0, unrecorded: 0 };
+    if (mark) await backend.skipTo(trx, mark.seq);
+    const known = new Map<RunId, RunStatus>();
+    for (const { id, status } of await trx.selectFrom('runs').select(['id', 'status']).execute())
+      known.set(id, status);
+    for (const { runId, changedAt } of await source.list()) {
+      const status = known.get(runId);
+      if (status !== undefined && isEnd(status) && changedAt < since) continue;
+      const record = await source.record(runId);
+      if (record) {
+        // A run and its events are lost together, unless single pages were damaged.
+        const isWholeMissing = status === undefined && kept === null;
+        const missing = isWholeMissing ? record.events : await missingEvents(trx, runId, record);
+        const isOlder = status !== undefined && isEnd(status) && !isEnd(record.run.status);
+        if (status === undefined || (missing.length > 0 && !isOlder)) {
+          await put(trx, backend, record, missing, why);
+          counts[status === undefined ? 'restored' : 'updated']++;
+        } else if (kept !== null && (await fillIn(trx, record))) counts.updated++;
+      } else if (status === undefined) {
+        const made = await source.unrecorded(runId, changedAt);
+        if (!made) continue;
+        await put(trx, backend, made, made.events, why);
+        counts.unrecorded++;
+      }
+    }
+    const isNothing = Object.values(counts).every(count => count === 0);
+    if (isBehind || (!mark && !isNothing)) {
+      // An intent of an older state may have been carried out since. Rolling it back now could undo work.
+      await trx.deleteFrom('intents').execute();
+      if (mark) await replaceSettings(trx, mark.settings);
+    }
+    if (isNothing && !isBehind && kept === null) return null;
+    const restored: Restored = { why, kept, ...counts };
+    await putRows(trx, backend, toRows({ events: [eventOf(restored)] }));
+    return restored;
+  });
+}
+
+async function put(
+  trx: Trx,
+  backend: Backend,
+  record: RunRecord,
+  events: RunRecord['events'],
+  why: string,
+): Promise<void> {
+  const { squad, turns, reviews } = record;
+  const note = `Restored from its folder: ${why}. Earlier questions, activity and tool calls may be missing.`;
+  const run = { ...record.run, notes: [...record.run.notes, note] };
+  const chats: RunRecord['chats'] = [];
+  for (const chat of record.chats) if (await mayTake(trx, chat, run.id)) chats.push(chat);
+  const ofRun = events.map(({ at, body }): NewEvent => ({ at, runId: run.id, squadId: squad.id, body }));
+  await putRows(trx, backend, toRows({ squads: [squad], runs: [run], turns, chats, reviews, events: ofRun }));
+}
+
+/** Adds missing turns, chats and reviews of a run whose own row is intact. Returns whether there were any. */
+async function fillIn(trx: Trx, { turns, chats, reviews }: RunRecord): Promise<boolean> {
+  const rows = toRows({ turns, chats, reviews, events: [] });
+  const results = [];
+  for (const row of rows.turns)
+    results.push(await trx.insertInto('turns').values(row).onConflict(ignore).executeTakeFirst());
+  for (const row of rows.chats)
+    results.push(await trx.insertInto('chats').values(row).onConflict(ignore).executeTakeFirst());
+  for (const row of rows.reviews)
+    results.push(await trx.insertInto('reviews').values(row).onConflict(ignore).executeTakeFirst());
+  return results.some(({ numInsertedOrUpdatedRows }) => Number(numInsertedOrUpdatedRows) > 0);
+}
+
+const ignore = <T extends { doNothing(): R }, R>(conflict: T): R => conflict.doNothing();
+
+/** A run that has released a chat must not take it from the run that holds it now. */
+async function mayTake(trx: Trx, { id, runId }: RunRecord['chats'][number], ofRun: RunId): Promise<boolean> {
+  const chat = await trx.selectFrom('chats').select('run_id').where('id', '=', id).executeTakeFirst();
+  return !chat || runId !== null || chat.run_id === null || chat.run_id === ofRun;
+}
+
+async function missingEvents(trx: Trx, runId: RunId, { events }: RunRecord): Promise<RunRecord['events']> {
+  const stored = await trx
+    .selectFrom('events')
+    .select(['at', 'type'])
+    .where('run_id', '=', runId)
+    .where('type', 'in', [...RECORDED_EVENTS])
+    .execute();
+  const left = new Map<string, number>();
+  for (const { at, type } of stored) left.set(`${at} ${type}`, (left.get(`${at} ${type}`) ?? 0) + 1);
+  return events.filter(({ at, body }) => {
+    const count = left.get(`${at} ${body.type}`) ?? 0;
+    left.set(`${at} ${body.type}`, count - 1);
+    return count <= 0;
+  });
+}
+
+async function replaceSettings(trx: Trx, settings: Record<string, string>): Promise<void> {
+  await trx.deleteFrom('settings').execute();
+  for (const [key, value] of Object.entries(settings)) await putSetting(trx, key, value);
+}
+
+const eventOf = (restored: Restored): NewEvent => ({
+  at: Date.now(),
+  runId: null,
+  squadId: null,
+  body: { type: 'database.restored', ...restored },
+});
 
 const PARTS = ['', '-wal', '-shm', '-journal'];
 

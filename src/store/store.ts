@@ -2,18 +2,24 @@ import type { Kysely, Transaction } from 'kysely';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 import type { Change, MessageStore, PlacedMessage, Store } from '../core/ports/store.ts';
 import type { RunId } from '../schema/ids.ts';
-import type { Backend } from './backend.ts';
+import { type Backend, withRetry } from './backend.ts';
 import * as board from './board-queries.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
-import { idsLike, recentIds } from './id-queries.ts';
-import { inboxItem, inboxItems } from './inbox-queries.ts';
 import * as talk from './message-queries.ts';
 import { conversationToRow, messageToRow } from './message-queries.ts';
 import * as queries from './queries.ts';
-import { withRetry } from './retry.ts';
-import { intents, review, reviewedLineages, reviewLimit, reviews } from './review-queries.ts';
-import { pinToRow, rowToPin } from './rows.ts';
-import type { PinRow, Tables } from './tables.ts';
+import {
+  idsLike,
+  inboxItem,
+  inboxItems,
+  intents,
+  recentIds,
+  review,
+  reviewedLineages,
+  reviewLimit,
+  reviews,
+} from './queries.ts';
+import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
 /** SQLite limits the number of values in one statement. */

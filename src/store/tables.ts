@@ -1,10 +1,12 @@
 import type { Generated } from 'kysely';
-import type { PinState } from '../core/ports/gateway.ts';
+import { z } from 'zod';
+import type { Pin, PinKey, PinState } from '../core/ports/gateway.ts';
 import type { TraceRole } from '../schema/conversation.ts';
-import type { EventBody } from '../schema/event.ts';
+import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
-import type { Intent } from '../schema/review.ts';
-import type { ChatRow, InboxRow, ReviewRow, RunRow, SquadRow, TurnRow } from './rows.ts';
+import { InboxItem } from '../schema/inbox.ts';
+import { type Intent, Review } from '../schema/review.ts';
+import { Chat, Run, Squad, Turn } from '../schema/run.ts';
 
 /** Checked with its schema whenever it is read. */
 type Json = string;
@@ -95,4 +97,159 @@ export interface Tables {
   listed_servers: ListedServerRow;
   tool_pins: PinRow;
   migrations: MigrationRow;
+}
+
+type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Text;
+
+/** The row of a record: snake_case columns, JSON as text, booleans as 0 and 1, and null where an optional field is absent. */
+type RowOf<Entity, JsonField, FlagField> = {
+  [Field in keyof Entity & string as SnakeCase<Field>]-?: Field extends JsonField
+    ? string | Extract<Entity[Field], null>
+    : Field extends FlagField
+      ? 0 | 1
+      : undefined extends Entity[Field]
+        ? Exclude<Entity[Field], undefined> | null
+        : Entity[Field];
+};
+
+interface CodecOptions<JsonField, FlagField> {
+  /** Fields stored as JSON. Every read checks them with their schema. */
+  json?: readonly JsonField[];
+  flags?: readonly FlagField[];
+  /** Names a row in an error message. */
+  nameOf?(row: Record<string, unknown>): string;
+}
+
+/** Converts records of a schema to rows and back. */
+function rowCodec<
+  Schema extends z.ZodObject,
+  const JsonField extends keyof z.infer<Schema> & string = never,
+  const FlagField extends keyof z.infer<Schema> & string = never,
+>({ shape }: Schema, options: CodecOptions<JsonField, FlagField>) {
+  type Entity = z.infer<Schema>;
+  type Row = RowOf<Entity, JsonField, FlagField>;
+  const { json = [], flags = [], nameOf = ({ id }) => String(id) } = options;
+  const fields = Object.keys(shape).map(name => ({
+    name,
+    column: name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+    schema: shape[name] as z.ZodType,
+    isJson: (json as readonly string[]).includes(name),
+    isFlag: (flags as readonly string[]).includes(name),
+    isOptional: shape[name] instanceof z.ZodOptional,
+  }));
+  return {
+    toRow(entity: Entity): Row {
+      const row: Record<string, unknown> = {};
+      for (const { name, column, isJson, isFlag, isOptional } of fields) {
+        const value = entity[name];
+        if (isJson) row[column] = value === null ? null : JSON.stringify(value);
+        else if (isFlag) row[column] = value ? 1 : 0;
+        else row[column] = isOptional ? (value ?? null) : value;
+      }
+      return row as Row;
+    },
+    toEntity(row: Row): Entity {
+      const columns: Record<string, unknown> = row;
+      const entity: Record<string, unknown> = {};
+      for (const { name, column, schema, isJson, isFlag, isOptional } of fields) {
+        const value = columns[column];
+        if (isJson)
+          entity[name] = fromJson(schema, value as string | null, `${column} of ${nameOf(columns)}`);
+        else if (isFlag) entity[name] = value === 1;
+        else if (!isOptional || value !== null) entity[name] = value;
+      }
+      return entity as Entity;
+    },
+  };
+}
+
+const squads = rowCodec(Squad, { json: ['metadata'] });
+const runs = rowCodec(Run, {
+  json: ['worktree', 'options', 'policy', 'error', 'usage', 'notes', 'evidence'],
+  flags: ['outputIsEvents', 'chatIsNew', 'keepLeftovers'],
+});
+const turns = rowCodec(Turn, {
+  json: ['leftovers'],
+  nameOf: ({ number, run_id }) => `turn ${number} of ${run_id}`,
+});
+const chats = rowCodec(Chat, { json: ['totals'], nameOf: ({ id }) => `chat ${id}` });
+const reviews = rowCodec(Review, { json: ['actionableItems'] });
+const inboxItems = rowCodec(InboxItem.omit({ default: true }), { json: ['choices', 'fields', 'answeredBy'] });
+
+export const { toRow: squadToRow, toEntity: rowToSquad } = squads;
+export type SquadRow = ReturnType<typeof squadToRow>;
+
+/** `cost_usd` repeats a figure of `usage`, so that SQL can sum it up. */
+export type RunRow = ReturnType<typeof runs.toRow> & { cost_usd: number | null };
+export const runToRow = (run: Run): RunRow => ({ ...runs.toRow(run), cost_usd: run.usage?.costUsd ?? null });
+export const rowToRun: (row: RunRow) => Run = runs.toEntity;
+
+export const { toRow: turnToRow, toEntity: rowToTurn } = turns;
+export type TurnRow = ReturnType<typeof turnToRow>;
+
+export const { toRow: chatToRow, toEntity: rowToChat } = chats;
+export type ChatRow = ReturnType<typeof chatToRow>;
+
+export const { toRow: reviewToRow, toEntity: rowToReview } = reviews;
+export type ReviewRow = ReturnType<typeof reviewToRow>;
+
+/** `default` is a keyword of SQL, so its column has another name. */
+export type InboxRow = ReturnType<typeof inboxItems.toRow> & { default_answer: string | null };
+export const itemToRow = (item: InboxItem): InboxRow => ({
+  ...inboxItems.toRow(item),
+  default_answer: item.default,
+});
+export const rowToItem = (row: InboxRow): InboxItem => ({
+  ...inboxItems.toEntity(row),
+  default: row.default_answer,
+});
+
+export function eventToRow(event: NewEvent): NewEventRow {
+  const { type, ...rest } = event.body;
+  return { at: event.at, run_id: event.runId, squad_id: event.squadId, type, data: JSON.stringify(rest) };
+}
+
+export const rowToEvent = (row: EventRow): Event => ({
+  seq: row.seq,
+  at: row.at,
+  runId: row.run_id,
+  squadId: row.squad_id,
+  body: fromJson(EventBody, row.data, `event ${row.seq}`, { type: row.type }),
+});
+
+export const pinToRow = ({ workspace, server, source }: PinKey, pin: Pin): PinRow => ({
+  workspace,
+  server,
+  source,
+  name: pin.name,
+  state: pin.state,
+  hash: pin.hash,
+  definition: JSON.stringify(pin.definition),
+  seen_at: pin.seenAt,
+});
+
+export const rowToPin = (row: PinRow): Pin => ({
+  name: row.name,
+  hash: row.hash,
+  definition: fromJson(PinnedDefinition, row.definition, `pinned ${row.name} of ${row.server}`),
+  state: row.state,
+  seenAt: row.seen_at,
+});
+
+/** JSON in a row does not match its schema: another program wrote it, or the file is damaged. */
+export class UnreadableRow extends Error {}
+
+const PinnedDefinition = z.looseObject({ name: z.string() });
+
+export function fromJson<T>(schema: z.ZodType<T>, text: string | null, what: string, extra?: object): T {
+  // Most nullable columns are null, which needs no schema.
+  if (text === null) return null as T;
+  try {
+    const value: unknown = JSON.parse(text);
+    return schema.parse(extra ? { ...(value as object), ...extra } : value);
+  } catch (cause) {
+    throw new UnreadableRow(`the ${what} cannot be read`, { cause });
+  }
 }

@@ -1,8 +1,7 @@
 import type { Transaction } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Event, NewEvent } from '../schema/event.ts';
-import type { Backend } from './backend.ts';
-import { withRetry } from './retry.ts';
+import { type Backend, withRetry } from './backend.ts';
 import type { Tables } from './tables.ts';
 
 /** A write that may wait lets others join its transaction for this long. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { LiveClient } from './live-client.ts';
+import { LiveClient } from './live-socket.ts';
 
 const MAX_UNSENT = 256 * 1024;
 const MESSAGE = Buffer.alloc(32 * 1024, 'x');

@@ -3,8 +3,8 @@ import type { EventFilter } from '../core/ports/store.ts';
 import type { UserServices } from '../operations/operation.ts';
 import type { Event } from '../schema/event.ts';
 import type { LiveMessage } from '../schema/live.ts';
-import type { LiveClient } from './live-client.ts';
 import { LiveFeed } from './live-feed.ts';
+import type { LiveClient } from './live-socket.ts';
 
 const event = (seq: number): Event => ({
   ...{ seq, at: 1, runId: null, squadId: null },

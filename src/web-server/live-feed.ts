@@ -1,7 +1,7 @@
 import type { Event } from '../schema/event.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import type { LiveMessage } from '../schema/live.ts';
-import type { LiveClient } from './live-client.ts';
+import type { LiveClient } from './live-socket.ts';
 import type { WebPorts } from './ports.ts';
 
 export interface FeedOptions {

@@ -1,13 +1,155 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { type RawData, WebSocket, WebSocketServer } from 'ws';
+import type { OutputStream } from '../core/ports/run-files.ts';
+import type { RunId } from '../schema/ids.ts';
 import { TICKET_WRONG, ticketOf } from './by-ticket.ts';
 import { HttpProblem } from './http-problem.ts';
-import { LiveClient } from './live-client.ts';
-import { LiveFeed } from './live-feed.ts';
-import { OutputWatches } from './output-watches.ts';
+import { frame, LiveFeed } from './live-feed.ts';
 import type { WebPorts } from './ports.ts';
 import type { Tickets } from './tickets.ts';
+
+export interface LiveClientOptions {
+  /** The connection is closed after this long without a message or pong. */
+  silentMs: number;
+  /** Nothing more is queued above this many unsent bytes. */
+  maxUnsentBytes: number;
+  /** Message for a client that had fallen behind and has caught up. */
+  reset(): Buffer;
+}
+
+/** A client has caught up when no more than this is unsent. */
+const DRAINED_BYTES = 64 * 1024;
+
+/** One open web UI. A slow reader costs a bounded amount of memory: messages above the limit are dropped, and a reset follows. */
+export class LiveClient {
+  private readonly socket: WebSocket;
+  private readonly options: LiveClientOptions;
+  private readonly silence: NodeJS.Timeout;
+  private isBehind = false;
+
+  constructor(socket: WebSocket, options: LiveClientOptions) {
+    this.socket = socket;
+    this.options = options;
+    this.silence = setTimeout(() => socket.terminate(), options.silentMs).unref();
+    socket.on('pong', () => this.silence.refresh());
+    socket.on('message', () => this.silence.refresh());
+    socket.on('close', () => clearTimeout(this.silence));
+  }
+
+  /** All clients share the same buffer; it is not copied. Returns false when the message was dropped. */
+  send(message: Buffer): boolean {
+    const { socket, options } = this;
+    if (this.isBehind || socket.readyState !== WebSocket.OPEN) return false;
+    if (socket.bufferedAmount > options.maxUnsentBytes) {
+      this.isBehind = true;
+      return false;
+    }
+    socket.send(message, { binary: false }, () => this.onSent());
+    return true;
+  }
+
+  beat(message: Buffer): void {
+    if (this.isBehind) return;
+    this.send(message);
+    this.socket.ping();
+  }
+
+  private onSent(): void {
+    if (!this.isBehind || this.socket.bufferedAmount > DRAINED_BYTES) return;
+    this.isBehind = false;
+    this.send(this.options.reset());
+  }
+}
+
+export interface Target {
+  runId: RunId;
+  turn: number;
+  stream: OutputStream;
+}
+
+interface Watched {
+  target: Target;
+  /** Each client with the last state it was sent; null: nothing yet. */
+  clients: Map<LiveClient, string | null>;
+}
+
+type WatchServices = Pick<WebPorts['services'], 'files' | 'runner' | 'traces'>;
+
+const MAX_PER_CLIENT = 8;
+
+/** Notifies clients when an output grows. Sizes are read only while a client watches, once for all clients. */
+export class OutputWatches {
+  private readonly services: WatchServices;
+  private readonly everyMs: number;
+  private readonly watched = new Map<string, Watched>();
+  private timer: NodeJS.Timeout | null = null;
+  private checking: Promise<void> | null = null;
+
+  constructor(services: WatchServices, everyMs: number) {
+    this.services = services;
+    this.everyMs = everyMs;
+  }
+
+  /** Returns false when the client already watches too many outputs. */
+  watch(client: LiveClient, target: Target): boolean {
+    const key = keyOf(target);
+    const entry = this.watched.get(key) ?? { target, clients: new Map() };
+    const others = [...this.watched.values()].filter(each => each !== entry && each.clients.has(client));
+    if (others.length >= MAX_PER_CLIENT) return false;
+    this.watched.set(key, entry);
+    entry.clients.set(client, null);
+    this.timer ??= setInterval(() => this.check(), this.everyMs).unref();
+    this.check();
+    return true;
+  }
+
+  unwatch(client: LiveClient, target: Target): void {
+    this.drop(client, keyOf(target));
+  }
+
+  leave(client: LiveClient): void {
+    for (const key of this.watched.keys()) this.drop(client, key);
+  }
+
+  private drop(client: LiveClient, key: string): void {
+    const entry = this.watched.get(key);
+    entry?.clients.delete(client);
+    if (entry?.clients.size === 0) this.watched.delete(key);
+    if (this.watched.size > 0 || !this.timer) return;
+    clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  private check(): void {
+    this.checking ??= Promise.all([...this.watched.values()].map(entry => this.checkOne(entry)))
+      .catch(() => {}) // a disk error; the next check follows soon
+      .then(() => {
+        this.checking = null;
+      });
+  }
+
+  private async checkOne({ target, clients }: Watched): Promise<void> {
+    const { runId, turn, stream } = target;
+    const { files, runner, traces } = this.services;
+    // Read before the size: if the turn is over now, the size below is final.
+    const run = runner.current(runId);
+    const isOver = run === null || run.turn > turn;
+    const size = await files.size({ runId, number: turn }, stream);
+    const messages = traces.savedOf(runId);
+    const current = `${size} ${messages}`;
+    const message = frame({ type: 'grew', ...target, size, messages, isOver });
+    for (const [client, sent] of clients) {
+      if (!isOver && sent === current) continue;
+      // A client that is behind drops the message; it is sent again with the next check.
+      if (!client.send(message)) continue;
+      clients.set(client, current);
+      if (isOver) this.drop(client, keyOf(target));
+    }
+  }
+}
+
+const keyOf = ({ runId, turn, stream }: Target): string => `${runId} ${turn} ${stream}`;
 
 export interface LiveTimes {
   flushMs: number;

@@ -1,5 +1,5 @@
+import type { Operation } from '../operations/operation.ts';
 import type { JsonSchema, WebPorts } from './ports.ts';
-import type { Route } from './route-table.ts';
 
 /** A JSON Schema of an object, or of one of several. */
 export interface ObjectSchema extends JsonSchema {
@@ -18,7 +18,6 @@ export function fieldsOf(schema: ObjectSchema): Map<string, JsonSchema> {
   return new Map([...others.reverse(), ...own]);
 }
 
-/** The same object without these fields. */
 function withoutFields(schema: ObjectSchema, names: readonly string[]): ObjectSchema {
   const { properties, required, anyOf, oneOf, ...rest } = schema;
   const isLeft = (name: string) => !names.includes(name);
@@ -152,3 +151,21 @@ const TICKET = {
     default: { $ref: '#/components/responses/Error' },
   },
 };
+
+export interface Route {
+  method: 'GET' | 'POST';
+  /** With its fields in braces, as in OpenAPI. */
+  path: string;
+  /** Fields of the input that are in the path. */
+  fields: string[];
+  operation: Operation;
+}
+
+export function routesOf(operations: readonly Operation[]): Route[] {
+  return operations.flatMap(operation => {
+    if (operation.route === null) return [];
+    const [method, below] = operation.route.split(' ') as [Route['method'], string];
+    const fields = [...below.matchAll(/\{(\w+)\}/g)].map(([, field]) => field!);
+    return { method, path: `/api${below}`, fields, operation };
+  });
+}

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunId } from '../schema/ids.ts';
-import type { LiveClient } from './live-client.ts';
-import { OutputWatches } from './output-watches.ts';
+import { type LiveClient, OutputWatches } from './live-socket.ts';
 
 const TARGET = { runId: 'run_0123456789' as RunId, turn: 1, stream: 'stdout' as const };
 

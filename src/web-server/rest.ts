@@ -3,9 +3,8 @@ import { type Context, Hono } from 'hono';
 import type { Caller } from '../core/ports/workspace.ts';
 import type { Operation } from '../operations/operation.ts';
 import { HttpProblem, problemOf, readBody } from './http-problem.ts';
-import { fieldsOf, openApi } from './open-api.ts';
+import { fieldsOf, openApi, type Route, routesOf } from './open-api.ts';
 import type { JsonSchema, WebPorts } from './ports.ts';
-import { type Route, routesOf } from './route-table.ts';
 import { errandOf, named, type Tickets } from './tickets.ts';
 
 /** Converts query parameters to the types that the operation expects. Others stay strings, which the operation then refuses. */

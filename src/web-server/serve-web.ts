@@ -1,14 +1,91 @@
+import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join, relative } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
-import { serveByTicket } from './by-ticket.ts';
+import { isViewPath } from '../schema/web-ui.ts';
+import { LoginHandler, serveByTicket } from './by-ticket.ts';
 import type { HttpProblem } from './http-problem.ts';
 import { LiveSocket, type LiveTimes } from './live-socket.ts';
-import { LoginHandler } from './login.ts';
 import type { WebPorts } from './ports.ts';
 import { restApi } from './rest.ts';
-import { StaticFiles } from './static-files.ts';
 import { Tickets } from './tickets.ts';
+
+/** The guard has checked `host`: it is one of the hub's own names. */
+const contentPolicy = (host: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self' ws://${host}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+};
+
+const NOT_BUILT = 'This build of Squad has no web UI. Build it in its repository: npm run build\n';
+
+/** Serves the files of the web UI. Only names found in its folder are served, so no requested path can leave it. */
+export class StaticFiles {
+  private readonly folder: string;
+  private names: Promise<ReadonlySet<string>> | null = null;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url!.split('?', 1)[0]!.slice(1);
+    const isFile = extname(path) !== '';
+    // A newer build may have replaced the files since the last page load, with other names.
+    if (!isFile) this.names = null;
+    this.names ??= namesIn(this.folder);
+    const name = isFile ? path : 'index.html';
+    const headers = { 'content-security-policy': contentPolicy(request.headers.host!) };
+    const content = (await this.names).has(name) ? await this.read(name) : null;
+    if (content === null) {
+      response.writeHead(404, { ...headers, 'content-type': 'text/plain; charset=utf-8' });
+      response.end(isFile ? 'File not found\n' : NOT_BUILT);
+      return;
+    }
+    // For an unknown view the web UI shows its own 404 page.
+    response.writeHead(isFile || isViewPath(`/${path}`) ? 200 : 404, {
+      ...headers,
+      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      'content-length': content.length,
+      // A name in `assets` has a hash of its content in it.
+      'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-store',
+    });
+    response.end(content);
+  }
+
+  /** Null: a new build has just replaced the file. */
+  private read(name: string): Promise<Buffer | null> {
+    return readFile(join(this.folder, name)).catch(() => null);
+  }
+}
+
+async function namesIn(folder: string): Promise<ReadonlySet<string>> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return new Set(
+    found
+      .filter(entry => entry.isFile())
+      .map(entry => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/')),
+  );
+}
 
 export interface WebServer {
   /** `way`: an API request with a token, a request with a ticket or key instead, or a request for a file. */

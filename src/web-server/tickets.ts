@@ -34,7 +34,6 @@ export class Tickets {
     this.clock = clock;
   }
 
-  /** Number of unused tickets. */
   get size(): number {
     return this.issued.size;
   }

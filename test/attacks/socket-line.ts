@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Handshake } from '../../src/link/handshake.ts';
-import { Proof } from '../../src/link/proof.ts';
+import { type Handshake, Proof } from '../../src/link/handshake.ts';
 import type { TestSquad } from '../support/squad.ts';
 
 /** The hub's socket by hand: one hello, then lines as they are. */

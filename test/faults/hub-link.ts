@@ -1,8 +1,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { ControlReply } from '../../src/control/serve-control.ts';
-import type { Challenge, Handshake, HandshakeReply } from '../../src/link/handshake.ts';
-import { Proof } from '../../src/link/proof.ts';
+import { type Challenge, type Handshake, type HandshakeReply, Proof } from '../../src/link/handshake.ts';
 import { within } from './patience.ts';
 
 interface Open {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { realTimers } from '../../src/base/timers.ts';
+import { realTimers } from '../../src/base/clock.ts';
 import { firstText, GatewayFixture, local, plainRequest } from '../../src/gateway/testing/gateway-fixture.ts';
 import { connectTo, MemoryServer } from '../../src/gateway/testing/memory-server.ts';
 import { settled } from '../../src/gateway/testing/virtual-time.ts';

@@ -74,7 +74,7 @@ const FAILURES: Failure[] = [
     name: 'invalid events',
     answer: response =>
       void response.setHeader('content-type', 'text/event-stream').end('<html>\n\ndata: {"a\n\n'),
-    told: /without giving one/,
+    told: /without an answer/,
     retryMs: COOLDOWN_MS,
   },
 ];

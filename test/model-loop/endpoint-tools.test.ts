@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { endpointTools } from '../../src/model-loop/endpoint-tools.ts';
 import type { ToolAnswer } from '../../src/model-loop/tool.ts';
+import { endpointTools } from '../../src/model-loop/toolbox.ts';
 import { type EndpointTool, said, startToolEndpoint } from './tool-endpoint.ts';
 
 const never = new AbortController().signal;

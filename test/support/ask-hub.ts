@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
+import { Proof } from '../../src/link/handshake.ts';
 import { socketPath } from '../../src/link/home.ts';
-import { Proof } from '../../src/link/proof.ts';
 import { type ErrorShape, SquadError } from '../../src/schema/error.ts';
 import type { TestSquad } from './squad.ts';
 

@@ -1,4 +1,4 @@
-import { realTimers } from '../../src/base/timers.ts';
+import { realTimers } from '../../src/base/clock.ts';
 import { GatewayFixture } from '../../src/gateway/testing/gateway-fixture.ts';
 import { createConnect } from '../../src/gateway/upstream/connect.ts';
 import { createServiceTags } from '../../src/process/programs/service.ts';

@@ -188,7 +188,7 @@ async function program(
 
 /** Only subagents with code mode need a sandbox. */
 async function sandbox(): Promise<Check> {
-  const { findSandbox } = await import('../../code-mode/find-sandbox.ts');
+  const { findSandbox } = await import('../../code-mode/sandbox.ts');
   const found = await findSandbox(process.env);
   if ('missing' in found) return warning('sandbox', found.missing, found.suggestions);
   return ok('sandbox', `${found.bubblewrap} works: subagents can use code mode`);

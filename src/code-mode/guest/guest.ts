@@ -6,8 +6,13 @@
 import { read, writeSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { constants, createContext, Script } from 'node:vm';
-import { createFrameReader, MAX_FRAME_BYTES } from '../frames.ts';
-import { type HostMessage, MAX_CALL_BYTES, MAX_CALLS } from '../messages.ts';
+import {
+  createFrameReader,
+  type HostMessage,
+  MAX_CALL_BYTES,
+  MAX_CALLS,
+  MAX_FRAME_BYTES,
+} from '../messages.ts';
 import type { Outside, Realm } from './realm.ts';
 
 /** Has no line end, so that the program keeps its line numbers. */
@@ -207,13 +212,13 @@ process.on('uncaughtException', () =>
 );
 
 const chunk = Buffer.allocUnsafeSlow(64 * 1024);
-const frames = createFrameReader(take);
+const readFrames = createFrameReader(take);
 
 function readNext(): void {
   read(STDIN, chunk, 0, chunk.length, null, (error, bytes) => {
     if (error || bytes === 0) process.exit(0);
     // The next read reuses `chunk`.
-    frames.push(Buffer.from(chunk.subarray(0, bytes)));
+    readFrames(Buffer.from(chunk.subarray(0, bytes)));
     readNext();
   });
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import type { CodeModeLimits } from '../../schema/model-spec.ts';
 import type { CallWatch, CodeResult, CodeTool } from '../code-mode.ts';
 import { createCodeRunner } from '../code-runner.ts';
-import { findSandbox } from '../find-sandbox.ts';
-import type { Sandbox } from '../sandbox.ts';
+import { findSandbox, type Sandbox } from '../sandbox.ts';
 
 const GUEST = join(import.meta.dirname, '..', '..', '..', 'dist', 'code-guest.cjs');
 

@@ -1,4 +1,4 @@
-import type { Timers } from '../../base/timers.ts';
+import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
 
 const WINDOW_MS = 1_000;

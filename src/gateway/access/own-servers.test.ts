@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { realTimers } from '../../base/timers.ts';
+import { realTimers } from '../../base/clock.ts';
 import { createServiceTags } from '../../process/programs/service.ts';
 import { createProcessTable } from '../../process/table/process-table.ts';
 import { isAlive } from '../../process/testing/turn-fixture.ts';

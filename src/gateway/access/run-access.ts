@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../base/clock.ts';
-import { type Timers, waitAtMost } from '../../base/timers.ts';
+import { type Timers, waitAtMost } from '../../base/clock.ts';
 import { danglingNote, runsOf } from '../../core/gateway/dangling-references.ts';
 import {
   describeServerError,
@@ -12,13 +11,12 @@ import {
 import { type Thing, unmatchedNote } from '../../core/gateway/grants.ts';
 import { exposedName, parseExposedUri, readExposedName } from '../../core/gateway/tool-names.ts';
 import { allowed, decision } from '../../core/policy.ts';
-import type { Audit, Definition, ForwardedRequest, GatewayView } from '../../core/ports/gateway.ts';
-import type { Secret } from '../../redaction/redactor.ts';
+import type { Definition, ForwardedRequest, GatewayView } from '../../core/ports/gateway.ts';
 import { SquadError, toolError } from '../../schema/error.ts';
-import type { RunId } from '../../schema/ids.ts';
 import type { McpConfig } from '../../schema/mcp-config.ts';
 import type { Run } from '../../schema/run.ts';
 import { type Json, UpstreamFault } from '../../wire/upstream/link.ts';
+import type { GatewayOptions } from '../gateway.ts';
 import { Busy, type LongCalls } from '../upstream/call-limit.ts';
 import type { ServerPins } from '../upstream/pins.ts';
 import type { Pool, PooledServer, UnusableServers } from '../upstream/pool.ts';
@@ -35,11 +33,20 @@ import {
   REQUESTS,
   type RequestKind,
   ServerUnavailable,
+  withoutReservedMeta,
   withoutSecrets,
 } from './forward.ts';
-import { matchesUriTemplate, type Offer, type OfferKind, offerOf } from './offers.ts';
-import { faultOf, hasOwnServers, ownStartMs, type RunServer, RunServers } from './run-servers.ts';
-import { withoutReservedMeta } from './shape-result.ts';
+import {
+  faultOf,
+  hasOwnServers,
+  matchesUriTemplate,
+  type Offer,
+  type OfferKind,
+  offerOf,
+  ownStartMs,
+  type RunServer,
+  RunServers,
+} from './run-servers.ts';
 
 /** A list waits this long for servers that nobody has seen yet. */
 const LIST_TIMEOUT_MS = 5_000;
@@ -52,24 +59,24 @@ const MORE_NAMES = '(more names)';
 const MAX_LISTED_TOOLS = 30;
 const MAX_COMMAND_LENGTH = 120;
 
-interface RunAccessOptions {
+type FromGateway =
+  | 'audit'
+  | 'clock'
+  | 'variablesOf'
+  | 'secretsOf'
+  | 'rolesOf'
+  | 'warn'
+  | 'onDenied'
+  | 'onNote';
+
+interface RunAccessOptions extends Pick<GatewayOptions, FromGateway> {
   run: Run;
   pool: Pool;
   unusable: UnusableServers;
-  audit: Audit;
-  clock: Clock;
   timers: Timers;
-  variablesOf(run: Run): Promise<Record<string, string>>;
-  secretsOf?(run: Run): Promise<readonly Secret[]>;
-  rolesOf?(run: Run): Promise<readonly string[]>;
   confirmed(workspace: string, server: string): ServerPins;
-  warn(message: string): void;
   longCalls: LongCalls;
   denials: DenialCounter;
-  /** `count`: how many times since the last report. */
-  onDenied?(run: Run, name: string, count: number): void;
-  /** A note for the result of the run. */
-  onNote?(runId: RunId, text: string): void;
   onRelease(): void;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { matchesUriTemplate } from './offers.ts';
+import { matchesUriTemplate } from './run-servers.ts';
 
 test.each([
   ['db://t/{id}', 'db://t/7', true],

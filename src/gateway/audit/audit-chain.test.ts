@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../core/ports/gateway.ts';
 import { anEntry } from '../testing/audit-folder.ts';
-import { checkLine, fieldsOf, lineAfter, MAX_LINE_LENGTH, START } from './audit-chain.ts';
+import { checkLine, fieldsOf, lineAfter, MAX_LINE_LENGTH, START } from './audit-files.ts';
 
 const lineOf = (entry: AuditEntry) => lineAfter(START, 1_700_000_000_000, fieldsOf(entry)).line;
 const NASTY = [

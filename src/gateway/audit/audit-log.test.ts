@@ -17,8 +17,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { figure } from '../../../test/faults/figures.ts';
 import { anEntry, auditFolder, linesIn, namesIn, openLog, writeLog } from '../testing/audit-folder.ts';
 import { type Fate, faultyDisk } from '../testing/faulty-disk.ts';
-import { fieldsOf, type Link, lineAfter } from './audit-chain.ts';
-import { type AuditDisk, auditDisk } from './audit-files.ts';
+import { type AuditDisk, auditDisk, fieldsOf, type Link, lineAfter } from './audit-files.ts';
 import { verifyAudit } from './read-audit.ts';
 
 const numbered = (from: number, to: number) =>

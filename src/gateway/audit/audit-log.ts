@@ -1,20 +1,22 @@
-import type { Clock } from '../../base/clock.ts';
-import { realTimers, type Timers } from '../../base/timers.ts';
+import { type Clock, realTimers, type Timers } from '../../base/clock.ts';
 import type { Audit, AuditEntry, AuditFilter, AuditPage, AuditTrail } from '../../core/ports/gateway.ts';
 import type { AuditVerdict } from '../../schema/audit.ts';
 import { SquadError } from '../../schema/error.ts';
-import { fieldsOf, type Link, lineAfter, START } from './audit-chain.ts';
 import {
   type AuditDisk,
   auditDisk,
   closeFiles,
   currentFile,
+  fieldsOf,
+  type Link,
   type LogFiles,
+  lineAfter,
   olderFile,
   openFiles,
   readHead,
   recoverEnd,
   repair,
+  START,
   writeHead,
 } from './audit-files.ts';
 import { readAudit, verifyAudit } from './read-audit.ts';

@@ -1,18 +1,22 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import { tryParseJson } from '../../base/json.ts';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import type { AuditFilter, AuditPage } from '../../core/ports/gateway.ts';
 import { type AuditBreak, AuditRecord, type AuditVerdict } from '../../schema/audit.ts';
-import { checkLine, type Link, MAX_LINE_LENGTH, START } from './audit-chain.ts';
 import {
   auditDisk,
+  checkLine,
   currentFile,
   HEAD_LENGTH,
   type Head,
   headFile,
-  nullIfMissing,
+  type Link,
+  MAX_LINE_LENGTH,
   olderFiles,
   parseHead,
+  START,
 } from './audit-files.ts';
 
 const CHUNK = 256 * 1024;
@@ -113,7 +117,8 @@ export async function readAudit(
   await eachFile(folder, 'newest first', async file => {
     for await (const bytes of linesBackwards(file)) {
       if (!marks.every(mark => bytes.includes(mark))) continue;
-      const record = asRecord(bytes);
+      // Verification explains a line that is not a record.
+      const record = AuditRecord.safeParse(tryParseJson(bytes.toString())).data;
       if (record) entries.push(record);
       else unreadable += 1;
       if (entries.length === limit) return 'done';
@@ -121,14 +126,6 @@ export async function readAudit(
     return 'more';
   });
   return { entries: entries.reverse(), unreadable };
-}
-
-function asRecord(bytes: Buffer): AuditRecord | null {
-  try {
-    return AuditRecord.safeParse(JSON.parse(bytes.toString())).data ?? null;
-  } catch {
-    return null; // the caller counts it, verification explains it
-  }
 }
 
 type Fault = Pick<AuditBreak, 'what' | 'message'>;

@@ -12,7 +12,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AuditBreak } from '../../schema/audit.ts';
 import { anEntry, auditFolder, linesIn, openLog, writeLog } from '../testing/audit-folder.ts';
-import { fieldsOf, type Link, lineAfter } from './audit-chain.ts';
+import { fieldsOf, type Link, lineAfter } from './audit-files.ts';
 import { verifyAudit } from './read-audit.ts';
 
 const LINES = 200;

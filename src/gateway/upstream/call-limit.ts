@@ -1,16 +1,5 @@
-import type { Timers } from '../../base/timers.ts';
+import type { Timers } from '../../base/clock.ts';
 import type { RunId } from '../../schema/ids.ts';
-
-/** Limits the calls in flight to one server, in all and of one run; the rest wait in the order they came. */
-export interface InFlight {
-  /**
-   * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no place came
-   * free in time; then the caller must not call `leave`.
-   */
-  enter(runId: RunId, signal: AbortSignal, timeoutMs: number): Promise<void> | undefined;
-  leave(runId: RunId): void;
-  count(): number;
-}
 
 /** No place came free within the timeout. */
 export class Busy extends Error {}
@@ -25,14 +14,21 @@ interface Line {
   waiting: Set<Waiter>;
 }
 
-export function createInFlight(limits: { inAll: number; ofOneRun: number }, timers: Timers): InFlight {
+export type InFlight = ReturnType<typeof createInFlight>;
+
+/** Limits the calls in flight to one server, in all and of one run; the rest wait in the order they came. */
+export function createInFlight(limits: { inAll: number; ofOneRun: number }, timers: Timers) {
   const lines = new Map<RunId, Line>();
   let inside = 0;
   let waiting = 0;
   let turn = 0;
 
   return {
-    enter(runId, signal, timeoutMs) {
+    /**
+     * Undefined: the call may start at once. Rejects with the signal's reason if it aborts first, or with Busy if no place came
+     * free in time; then the caller must not call `leave`.
+     */
+    enter(runId: RunId, signal: AbortSignal, timeoutMs: number): Promise<void> | undefined {
       let line = lines.get(runId);
       if (line === undefined) {
         line = { inside: 0, waiting: new Set() };
@@ -45,7 +41,7 @@ export function createInFlight(limits: { inAll: number; ofOneRun: number }, time
       }
       return wait(runId, line, signal, timeoutMs);
     },
-    leave(runId) {
+    leave(runId: RunId): void {
       const line = lines.get(runId)!;
       inside -= 1;
       line.inside -= 1;

@@ -7,7 +7,7 @@ import { createProcessTable } from '../../process/table/process-table.ts';
 import { isAlive, until } from '../../process/testing/turn-fixture.ts';
 import { type LinkEvents, UpstreamFault } from '../../wire/upstream/link.ts';
 import { serveSample } from '../../wire/upstream/testing/http-servers.ts';
-import { type ConnectRequest, createConnect } from './connect.ts';
+import { type ConnectRequest, createConnect, createTextTail, withLogTail } from './connect.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-connect-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -115,4 +115,46 @@ test('a program that is not there cannot be started', async () => {
   await expect(connect(local('./no-such-program'))).rejects.toMatchObject({
     message: expect.stringContaining(`there is no ${join(folder, 'no-such-program')}`),
   });
+});
+
+const told = (tail: string, kind: UpstreamFault['kind'] = 'exit') =>
+  withLogTail(new UpstreamFault(kind, 'It ended.'), tail).message;
+
+test('the last of a log is one line behind the fault, without the frames of a stack', () => {
+  const stack = [
+    'file:1',
+    'throw x',
+    'Error: no DATABASE_URL',
+    '    at main (file:1:2)',
+    '    at file:3:4',
+    '',
+    'Node.js v24.1.0',
+  ];
+  expect(told(stack.join('\n'))).toBe('It ended. It last wrote: file:1 throw x Error: no DATABASE_URL');
+  expect(told('  \n')).toBe('It ended.');
+});
+
+test('it is cut from its beginning, and nothing is added to what is no fault of the server', () => {
+  expect(told(`${'x'.repeat(9_000)} the end`)).toMatch(/: …x{390,}.* the end$/);
+  expect(told('x'.repeat(9_000)).length).toBeLessThan(500);
+  expect([told('words', 'cancelled'), told('words', 'answer')]).toEqual(['It ended.', 'It ended.']);
+});
+
+test('the last lines are kept, whole, as many as there is room for', () => {
+  const tail = createTextTail(10);
+  for (const line of ['first', 'abc', 'def', 'gh']) tail.add(line);
+  expect(tail.text()).toBe('abc\ndef\ngh');
+});
+
+test('of a line that is too long the end is kept', () => {
+  const tail = createTextTail(4);
+  tail.add('before');
+  tail.add('123456');
+  expect(tail.text()).toBe('3456');
+});
+
+test('a great many lines leave no more than a few', () => {
+  const tail = createTextTail(20);
+  for (let i = 0; i < 5000; i++) tail.add(`line ${i}`);
+  expect(tail.text()).toBe('line 4998\nline 4999');
 });

@@ -1,3 +1,4 @@
+import { within } from '../../base/clock.ts';
 import type { ResolvedServer } from '../../core/gateway/variables.ts';
 import { plainText } from '../../core/text.ts';
 import { type ServiceProcess, startService } from '../../process/programs/service.ts';
@@ -25,18 +26,13 @@ export function withLogTail(fault: UpstreamFault, tail: string): UpstreamFault {
 
 const MAX_KEPT = 256 * 1024;
 
-interface TextTail {
-  add(line: string): void;
-  text(): string;
-}
-
 /** Keeps the last lines of output that may never end. */
-export function createTextTail(maxKept = MAX_KEPT): TextTail {
+export function createTextTail(maxKept = MAX_KEPT) {
   let lines: string[] = [];
   let first = 0;
   let size = 0;
   return {
-    add(line) {
+    add(line: string) {
       const kept = line.slice(-maxKept);
       lines.push(kept);
       size += kept.length + 1;
@@ -154,9 +150,7 @@ const LOG_TIMEOUT_MS = 100;
 /** Settles after the process has ended and its log was read: the log says why. */
 async function endAfterLog({ ended, logEnd }: ServiceProcess): ServiceProcess['ended'] {
   const end = await ended;
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, LOG_TIMEOUT_MS);
-  await Promise.race([logEnd, late.promise]).finally(() => clearTimeout(timer));
+  await within(logEnd, LOG_TIMEOUT_MS);
   return end;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Json } from '../../wire/upstream/link.ts';
 import { MemoryServer, refusal } from '../testing/memory-server.ts';
-import { listPages } from './read-lists.ts';
+import { listPages } from './catalogue.ts';
 
 async function pages(answer: (cursor: unknown) => Json | Promise<Json>) {
   const server = new MemoryServer();

@@ -1,6 +1,5 @@
-import type { Clock } from '../../base/clock.ts';
-import { StartLimit } from '../../base/start-limit.ts';
-import type { Timers } from '../../base/timers.ts';
+import type { Clock, Timers } from '../../base/clock.ts';
+import { StartLimit } from '../../base/limiter.ts';
 import type { ServerError } from '../../core/gateway/degradation.ts';
 import {
   baseEnvironment,

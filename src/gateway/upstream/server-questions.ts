@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json.ts';
 import type { ForwardedClient } from '../../core/ports/gateway.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import { type Json, UpstreamFault } from '../../wire/upstream/link.ts';
@@ -25,9 +26,6 @@ function formsIn({ resultType, inputRequests }: Json): [string, Json][] | null {
   });
   return forms.length > 0 && forms.every(form => form !== null) ? forms : null;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface ActiveCall {
   client: ForwardedClient | null;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StartLimit } from '../../base/start-limit.ts';
+import { StartLimit } from '../../base/limiter.ts';
 import { UpstreamFault } from '../../wire/upstream/link.ts';
 import { MemoryServer, refusal } from '../testing/memory-server.ts';
 import { settled, VirtualTime } from '../testing/virtual-time.ts';

@@ -1,6 +1,5 @@
-import type { Clock } from '../../base/clock.ts';
-import type { StartLimit } from '../../base/start-limit.ts';
-import { type Timers, withTimeout } from '../../base/timers.ts';
+import { type Clock, type Timers, withTimeout } from '../../base/clock.ts';
+import type { StartLimit } from '../../base/limiter.ts';
 import type { UpstreamHealth, UpstreamStatus } from '../../core/ports/gateway.ts';
 import { wallTimeOf } from '../../core/runs/admission.ts';
 import { plainText } from '../../core/text.ts';

@@ -1,8 +1,8 @@
 import { lstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as otherWork } from 'node:timers/promises';
+import { createTicker } from '../../base/clock.ts';
 import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
-import { createTicker } from '../ticker.ts';
 import { openRegular } from './regular-file.ts';
 
 /** Called for a line that is left out because it is too long: its first bytes, and how many it has. */

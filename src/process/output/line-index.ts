@@ -10,13 +10,6 @@ export interface OutputPlace {
   isComplete: boolean;
 }
 
-export interface LineIndex {
-  /** The line of this byte, and where the line starts. */
-  lineAt(path: string, offset: number, budgetMs: number): Promise<OutputPlace>;
-  /** Start of this line, or of the last line if there are fewer. */
-  offsetOf(path: string, line: number, budgetMs: number): Promise<OutputPlace>;
-}
-
 /** Newlines before every `step` bytes of a file, as far as it has been read. */
 interface Counts {
   inode: number;
@@ -39,7 +32,7 @@ const NOWHERE: OutputPlace = { line: null, offset: null, lines: null, isComplete
  * per step; the step doubles when there are too many counts. A result that would exceed its time budget is incomplete, and the
  * next call continues from there.
  */
-export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}): LineIndex {
+export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES } = {}) {
   const files = new Map<string, Counts>();
   /** One search at a time for each file: two that read on at once would count twice. */
   const queue = new KeyedQueue<string>();
@@ -77,7 +70,8 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
   }
 
   return {
-    lineAt: (path, offset, budgetMs) =>
+    /** The line of this byte, and where the line starts. */
+    lineAt: (path: string, offset: number, budgetMs: number) =>
       queue.run(path, () =>
         find(
           path,
@@ -92,7 +86,8 @@ export function createLineIndex({ mostCounts = MAX_COUNTS, mostFiles = MAX_FILES
           },
         ),
       ),
-    offsetOf: (path, line, budgetMs) =>
+    /** Start of this line, or of the last line if there are fewer. */
+    offsetOf: (path: string, line: number, budgetMs: number) =>
       queue.run(path, () =>
         find(
           path,

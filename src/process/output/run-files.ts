@@ -1,70 +1,22 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
-import { type FileHandle, lstat, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
-import { createLineFollower, type Following, type OnLongLine } from './line-follower.ts';
-import { createLineIndex, type OutputPlace } from './line-index.ts';
-import { type OutputPage, readPage } from './output-page.ts';
-import { type OutputMatches, type OutputQuery, searchOutput } from './output-search.ts';
+import { createLineFollower, type OnLongLine } from './line-follower.ts';
+import { createLineIndex } from './line-index.ts';
+import { readPage } from './output-page.ts';
+import { type OutputQuery, searchOutput } from './output-search.ts';
 import { openRegular, openUnlinked, readRegular } from './regular-file.ts';
 
 type OutputStream = 'stdout' | 'stderr';
-
-/** Structurally the core's `RunFiles`; what a run is called is not this folder's business. */
-export interface RunFiles<RunName extends string = string> {
-  prepare(turn: TurnKey, prompt: string): Promise<{ promptFile: string }>;
-  path(turn: TurnKey, name: string): string;
-  write(turn: TurnKey, name: string, content: string): Promise<string>;
-  read(turn: TurnKey, name: string): Promise<string | null>;
-  readEnd(turn: TurnKey, name: string, limit: number): Promise<string | null>;
-  chatFolder(engine: string, chatId: string): string;
-  writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
-  saveEnvironment(runId: string, env: Record<string, string>): Promise<void>;
-  environment(runId: string): Promise<Record<string, string>>;
-  /** Values for the gateway alone, which its agent does not get. */
-  saveVariables(runId: string, variables: Record<string, string>): Promise<void>;
-  variables(runId: string): Promise<Record<string, string>>;
-  /** The environment, and the variables with it. */
-  dropEnvironment(runId: string): Promise<void>;
-  outputPath(turn: TurnKey, stream: OutputStream): string;
-  openOutput(turn: TurnKey, stream: OutputStream): Promise<FileHandle | 'absent' | 'linked'>;
-  size(turn: TurnKey, stream: OutputStream): Promise<number>;
-  wroteAt(turn: TurnKey): Promise<number | null>;
-  page(
-    turn: TurnKey,
-    stream: OutputStream,
-    offset: number,
-    limit: number,
-    isWholeLines?: boolean,
-  ): Promise<OutputPage>;
-  lineAt(turn: TurnKey, stream: OutputStream, offset: number, budgetMs: number): Promise<OutputPlace>;
-  offsetOf(turn: TurnKey, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
-  search(turn: TurnKey, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
-  follow(
-    turn: TurnKey,
-    stream: OutputStream,
-    onLine: (line: string) => void,
-    onLongLine?: OnLongLine,
-  ): Following;
-  saveAnswer(runId: string, answer: string): Promise<void>;
-  answer(runId: string): Promise<string | null>;
-  saveStructured(runId: string, value: unknown): Promise<void>;
-  structured(runId: string): Promise<unknown>;
-  saveRecord(runId: string, record: string): Promise<void>;
-  record(runId: string): Promise<string | null>;
-  list(): Promise<{ runId: RunName; changedAt: number }[]>;
-  remove(runId: string): Promise<number>;
-  listChats(): Promise<{ engine: string; chatId: string; changedAt: number }[]>;
-  removeChat(engine: string, chatId: string): Promise<number>;
-}
 
 const ENVIRONMENT = 'environment.json';
 const VARIABLES = 'variables.json';
 
 /**
  * Folders of runs: `<run>/{run.json,environment.json,variables.json,answer.txt,structured.json}`, `<run>/turn-<n>/{prompt.md,stdout,stderr,pid,exit}`,
- * and of chats: `<engine>/<chat>/`. For the user's eyes only.
+ * and of chats: `<engine>/<chat>/`. For the user's eyes only. Structurally the core's `RunFiles`.
  */
 export function createRunFiles<RunName extends string>({
   runsDir,
@@ -72,7 +24,7 @@ export function createRunFiles<RunName extends string>({
 }: {
   runsDir: string;
   chatsDir: string;
-}): RunFiles<RunName> {
+}) {
   const followLines = createLineFollower();
   const lines = createLineIndex();
   const runFile = (runId: string, name: string): string => join(runFolder(runsDir, runId), name);
@@ -87,36 +39,39 @@ export function createRunFiles<RunName extends string>({
   }
 
   return {
-    prepare: async (turn, prompt) => ({ promptFile: await save(turnFile(turn, 'prompt.md'), prompt) }),
+    prepare: async (turn: TurnKey, prompt: string) => ({
+      promptFile: await save(turnFile(turn, 'prompt.md'), prompt),
+    }),
     path: turnFile,
-    write: async (turn, name, content) => save(turnFile(turn, name), content),
+    write: async (turn: TurnKey, name: string, content: string) => save(turnFile(turn, name), content),
     chatFolder,
-    writeInChat: async (engine, chatId, name, content) =>
+    writeInChat: async (engine: string, chatId: string, name: string, content: string) =>
       save(join(chatFolder(engine, chatId), name), content),
-    read: async (turn, name) => readIfThere(turnFile(turn, name)),
-    async readEnd(turn, name, limit) {
+    read: async (turn: TurnKey, name: string) => readIfThere(turnFile(turn, name)),
+    async readEnd(turn: TurnKey, name: string, limit: number) {
       const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
       return text || null;
     },
 
-    async saveEnvironment(runId, env) {
+    async saveEnvironment(runId: string, env: Record<string, string>) {
       await save(runFile(runId, ENVIRONMENT), JSON.stringify(env));
     },
-    environment: runId => readVariables(runFile(runId, ENVIRONMENT)),
-    async saveVariables(runId, variables) {
+    environment: (runId: string) => readVariables(runFile(runId, ENVIRONMENT)),
+    /** Values for the gateway alone, which its agent does not get. */
+    async saveVariables(runId: string, variables: Record<string, string>) {
       await save(runFile(runId, VARIABLES), JSON.stringify(variables));
     },
-    variables: runId => readVariables(runFile(runId, VARIABLES)),
-    async dropEnvironment(runId) {
+    variables: (runId: string) => readVariables(runFile(runId, VARIABLES)),
+    async dropEnvironment(runId: string) {
       await Promise.all([ENVIRONMENT, VARIABLES].map(name => rm(runFile(runId, name), { force: true })));
     },
 
     outputPath,
-    openOutput: (turn, stream) => openUnlinked(runsDir, outputPath(turn, stream)),
-    async size(turn, stream) {
+    openOutput: (turn: TurnKey, stream: OutputStream) => openUnlinked(runsDir, outputPath(turn, stream)),
+    async size(turn: TurnKey, stream: OutputStream) {
       return lstat(outputPath(turn, stream)).then(plainSize, none(0));
     },
-    async wroteAt(turn) {
+    async wroteAt(turn: TurnKey) {
       const times = await Promise.all(
         (['stdout', 'stderr'] as const).map(stream =>
           lstat(outputPath(turn, stream)).then(found => (plainSize(found) > 0 ? found.mtimeMs : 0), none(0)),
@@ -124,7 +79,7 @@ export function createRunFiles<RunName extends string>({
       );
       return Math.max(...times) || null;
     },
-    page: (turn, stream, offset, limit, isWholeLines) =>
+    page: (turn: TurnKey, stream: OutputStream, offset: number, limit: number, isWholeLines?: boolean) =>
       readPage(
         outputPath(turn, stream),
         offset,
@@ -132,22 +87,26 @@ export function createRunFiles<RunName extends string>({
         () => isOver(turnFolder(runsDir, turn)),
         isWholeLines,
       ),
-    lineAt: (turn, stream, offset, budgetMs) => lines.lineAt(outputPath(turn, stream), offset, budgetMs),
-    offsetOf: (turn, stream, line, budgetMs) => lines.offsetOf(outputPath(turn, stream), line, budgetMs),
-    search: (turn, stream, query) => searchOutput(outputPath(turn, stream), query),
-    follow: (turn, stream, onLine, onLongLine) => followLines(outputPath(turn, stream), onLine, onLongLine),
+    lineAt: (turn: TurnKey, stream: OutputStream, offset: number, budgetMs: number) =>
+      lines.lineAt(outputPath(turn, stream), offset, budgetMs),
+    offsetOf: (turn: TurnKey, stream: OutputStream, line: number, budgetMs: number) =>
+      lines.offsetOf(outputPath(turn, stream), line, budgetMs),
+    search: (turn: TurnKey, stream: OutputStream, query: OutputQuery) =>
+      searchOutput(outputPath(turn, stream), query),
+    follow: (turn: TurnKey, stream: OutputStream, onLine: (line: string) => void, onLongLine?: OnLongLine) =>
+      followLines(outputPath(turn, stream), onLine, onLongLine),
 
-    async saveAnswer(runId, answer) {
+    async saveAnswer(runId: string, answer: string) {
       await save(runFile(runId, 'answer.txt'), answer);
     },
-    answer: runId => readIfThere(runFile(runId, 'answer.txt')),
+    answer: (runId: string) => readIfThere(runFile(runId, 'answer.txt')),
 
-    async saveStructured(runId, value) {
+    async saveStructured(runId: string, value: unknown) {
       await save(runFile(runId, 'structured.json'), JSON.stringify(value));
     },
-    structured: runId => readJson(runFile(runId, 'structured.json')),
+    structured: (runId: string) => readJson(runFile(runId, 'structured.json')),
 
-    async saveRecord(runId, record) {
+    async saveRecord(runId: string, record: string) {
       try {
         replace(runFile(runId, 'run.json'), record);
       } catch (thrown) {
@@ -155,7 +114,7 @@ export function createRunFiles<RunName extends string>({
         none(null)(thrown as NodeJS.ErrnoException);
       }
     },
-    record: async runId => readRegular(runFile(runId, 'run.json')),
+    record: async (runId: string) => readRegular(runFile(runId, 'run.json')),
 
     async list() {
       const names = await readdir(runsDir).catch(none([]));
@@ -166,7 +125,7 @@ export function createRunFiles<RunName extends string>({
         })),
       );
     },
-    remove: runId => removeAll(runFolder(runsDir, runId)),
+    remove: (runId: string) => removeAll(runFolder(runsDir, runId)),
 
     async listChats() {
       const engines = await readdir(chatsDir).catch(none([]));
@@ -183,7 +142,7 @@ export function createRunFiles<RunName extends string>({
       });
       return (await Promise.all(chats)).flat();
     },
-    removeChat: (engine, chatId) => removeAll(chatFolder(engine, chatId)),
+    removeChat: (engine: string, chatId: string) => removeAll(chatFolder(engine, chatId)),
   };
 }
 

@@ -1,13 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { descendantsOf } from '../table/descendants.ts';
-
-export interface PipedStart {
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
-}
+import type { ProgramStart } from './run-program.ts';
 
 export interface PipedChild {
   /** Null when it could not be started. */
@@ -25,7 +19,7 @@ export interface PipedChild {
 const WRAPPER_EXIT_TIMEOUT_MS = 500;
 
 /** Starts a program in its own session and communicates over its streams. It can be killed at any time. */
-export function startPiped({ argv, cwd, env }: PipedStart): PipedChild {
+export function startPiped({ argv, cwd, env }: ProgramStart): PipedChild {
   const [program, ...args] = argv;
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program, args, {
     cwd,

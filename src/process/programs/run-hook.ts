@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { endGroup, endWithUs } from './group-reaper.ts';
+import type { ProgramStart } from './run-program.ts';
 
-export interface Hook {
-  argv: [string, ...string[]];
-  cwd: string;
-  env: Record<string, string>;
+export interface Hook extends ProgramStart {
   stdin: string;
   limitMs: number;
   /** Ends it at once. */

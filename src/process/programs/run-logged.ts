@@ -1,20 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readPage } from '../output/output-page.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
 import { endWithUs } from './group-reaper.ts';
-import { createServiceTree, TERM_MS } from './service-tree.ts';
+import type { ProgramStart } from './run-program.ts';
+import { createServiceTree, TERM_MS } from './service.ts';
 
-interface LoggedRun {
+interface LoggedRun extends ProgramStart {
   table: ProcessTable;
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
   /** A new mark for the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   /** File that its output is appended to. */
@@ -99,11 +97,7 @@ function cutBefore(exit: Promise<unknown>, { limitMs, signal }: LoggedRun): Prom
   });
 }
 
-interface Check {
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
+interface Check extends ProgramStart {
   limitMs: number;
   signal?: AbortSignal;
 }
@@ -132,7 +126,7 @@ export function createRunCheck({ nextTag, table = createProcessTable() }: CheckP
     try {
       const logFile = join(folder, 'output');
       const end = await runLogged({ ...check, table, tag: nextTag(), logFile });
-      const said = await endOf(logFile);
+      const said = await endOfLog(logFile, SHOWN_BYTES);
       return {
         outcome: outcomeOf(end),
         exitCode: end.code,
@@ -150,16 +144,8 @@ function outcomeOf({ code, cut }: LoggedEnd): CheckResult['outcome'] {
   return cut === 'time' ? 'timeout' : cut === 'abort' ? 'failed' : 'not_started';
 }
 
-async function endOf(file: string): Promise<string> {
-  const log = await open(file, 'r');
-  try {
-    const { size } = await log.stat();
-    const length = Math.min(size, SHOWN_BYTES);
-    const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
-    const text = buffer.toString('utf8', 0, bytesRead);
-    // Drops the partial first line.
-    return length < size ? text.slice(text.indexOf('\n') + 1) : text;
-  } finally {
-    await log.close();
-  }
+/** The last lines of a log, without a partial first one; empty if it cannot be read. */
+export async function endOfLog(file: string, maxBytes: number): Promise<string> {
+  const { text, offset } = await readPage(file, -maxBytes, maxBytes, () => true);
+  return offset > 0 ? text.slice(text.indexOf('\n') + 1) : text;
 }

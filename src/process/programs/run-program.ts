@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { endGroup, endWithUs } from './group-reaper.ts';
 
-export interface ProgramRun {
+export interface ProgramStart {
   argv: readonly [string, ...string[]];
   cwd: string;
   /** The whole environment: nothing is inherited from this process. */
   env: Record<string, string>;
+}
+
+export interface ProgramRun extends ProgramStart {
   limitMs: number;
   /** Limit of its standard output. */
   maxBytes: number;

@@ -7,8 +7,37 @@ import { LineSplitter } from '../../base/lines.ts';
 import { killTree, type Leftover, sweep } from '../table/kill-tree.ts';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
+import { createTurnTree, type TurnTree } from '../turns/turn-tree.ts';
 import { findExecutable } from './find-executable.ts';
-import { createServiceTree, TERM_MS } from './service-tree.ts';
+import type { ProgramStart } from './run-program.ts';
+
+/** From TERM to KILL. */
+export const TERM_MS = 3000;
+
+/** A service's processes, found like a turn's. Its first process leaves no record, so it is one among the others. */
+export function createServiceTree(table: ProcessTable, service: string, leaderPid: number): TurnTree {
+  const tree = createTurnTree(table, { service }, leaderPid);
+  return {
+    async members() {
+      const { wrapper, others } = await tree.members();
+      return { wrapper: null, others: wrapper ? [wrapper, ...others] : others };
+    },
+    wrapperEnded: tree.wrapperEnded,
+  };
+}
+
+/** Ends what services left behind whose hub is no more. Returns what could not be ended, normally nothing. */
+export async function sweepServices(
+  table: ProcessTable,
+  isOurs: (tag: string) => boolean,
+): Promise<Leftover[]> {
+  const tags = (await table.snapshot()).services().filter(isOurs);
+  const killAt = performance.now() + TERM_MS;
+  const survivors = await Promise.all(
+    tags.map(tag => killTree(table, createServiceTree(table, tag, 0), () => killAt)),
+  );
+  return survivors.flat();
+}
 
 const MAX_LINE_BYTES = 1024 * 1024;
 /** Bytes of one second's output that are read as lines; the rest is left out. */
@@ -67,12 +96,8 @@ export function readStderr(
   stream.on('error', () => {});
 }
 
-interface ServiceStart {
+interface ServiceStart extends ProgramStart {
   table: ProcessTable;
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
   /** In the environment of everything it starts, so that a later hub can find it. */
   tag: string;
   onStderrLine(line: string): void;
@@ -197,18 +222,13 @@ function afterInputEnd(): Promise<void> {
  * Services of one hub carry `<home>.<hub>.<n>` in their environment: 12 hex of a hash of the home's path, 8 random hex of
  * the hub's life, and a number. So a hub finds what an earlier one of its home left behind, and nobody else's.
  */
-interface ServiceTags {
-  next(): string;
-  /** Whether a service was started by another hub of this home. One home has one hub at a time, so that one is dead. */
-  isLeftBehind(tag: string): boolean;
-}
-
-export function createServiceTags(home: string): ServiceTags {
+export function createServiceTags(home: string) {
   const ofHome = `${createHash('sha256').update(home).digest('hex').slice(0, 12)}.`;
   const ofHub = `${ofHome}${randomBytes(4).toString('hex')}.`;
   let count = 0;
   return {
     next: () => `${ofHub}${++count}`,
-    isLeftBehind: tag => tag.startsWith(ofHome) && !tag.startsWith(ofHub),
+    /** Whether a service was started by another hub of this home. One home has one hub at a time, so that one is dead. */
+    isLeftBehind: (tag: string): boolean => tag.startsWith(ofHome) && !tag.startsWith(ofHub),
   };
 }

@@ -2,12 +2,9 @@ import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { RUN_VARIABLE, SERVICE_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import { findExecutable } from './find-executable.ts';
+import type { ProgramStart } from './run-program.ts';
 
-interface Window {
-  argv: readonly [string, ...string[]];
-  cwd: string;
-  /** The whole environment: nothing is inherited from this process. */
-  env: Record<string, string>;
+interface Window extends ProgramStart {
   /** A window that has not failed within this time counts as open. */
   settleMs: number;
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createProcessProofs } from './prove-process.ts';
+import { createProcessProofs } from './socket-holder.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'squad-proofs-'));
 const folder = join(root, 'proofs');

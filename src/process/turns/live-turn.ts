@@ -9,8 +9,8 @@ export interface TurnEnd {
   exitCode: number | null;
   spawnError: string | null;
   /**
-   * What the turn left behind when it ended by itself, and Squad ended. Empty after a stop, which ends the tree as a
-   * whole. Processes that could not be ended are not in here: they are reported to `onError`.
+   * Processes that a turn left behind when it ended by itself, and that Squad ended. Empty after a stop, which ends the whole
+   * tree. Processes that could not be ended are reported to `onError` instead.
    */
   leftovers: Leftover[];
   endedAt: number;
@@ -33,14 +33,14 @@ export interface WatchedTurn {
   folder: string;
   pid: number;
   keepLeftovers: boolean;
-  /** Settles when the wrapper is no more, with the exit code if its parent saw one. */
+  /** Settles when the wrapper has ended, with the exit code if its parent saw one. */
   wrapperEnd: Promise<number | null>;
-  /** Something nobody waits for, but somebody should read. */
+  /** For the log: nobody waits for it. */
   onError(message: string): void;
   giveUpMs?: number;
 }
 
-/** A turn whose wrapper is alive, until nothing of it is. */
+/** Watches a turn from a running wrapper until no process of it is left. */
 export function watchTurn(watched: WatchedTurn): LiveTurn {
   const { table, turn, folder, pid, giveUpMs } = watched;
   const tree = createTurnTree(table, turn, pid);
@@ -54,16 +54,16 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
     const record = readExitRecord(folder);
     tree.wrapperEnded(record?.at ?? seenAt);
     const swept = await (stopping ?? endLeftovers(watched, tree, record !== null).catch(() => NOTHING));
-    tellSurvivors(watched, swept);
+    reportSurvivors(watched, swept);
     return toEnd(folder, turn.runId, code, swept.ended, seenAt);
   }
 
   return {
     pid,
-    ended: watched.wrapperEnd.then(finish).catch(() => unseen()),
+    ended: watched.wrapperEnd.then(finish).catch(() => endWithoutRecord()),
     stop(graceMs) {
       killAt = Math.min(killAt, performance.now() + graceMs);
-      // Once there is a record the agent has ended by itself: what it left is swept, now or in a moment, and reported.
+      // With a record the agent has ended by itself. Its leftovers are swept and reported anyway.
       if (!isOver && !hasExitRecord(folder))
         stopping ??= killTree(table, tree, () => killAt, giveUpMs).then(
           survivors => ({ ended: [], survivors }),
@@ -74,19 +74,19 @@ export function watchTurn(watched: WatchedTurn): LiveTurn {
   };
 }
 
-/** A turn that was over before anyone looked: its leftovers may still be there. */
+/** For a turn that has ended already: its leftovers may still be running. */
 export async function finishTurn(found: Omit<WatchedTurn, 'wrapperEnd'>): Promise<TurnEnd> {
   const { table, turn, folder, pid } = found;
   const tree = createTurnTree(table, turn, pid);
   const record = readExitRecord(folder);
-  // Without a record nobody knows since when, so the group's number says nothing: tags do.
+  // Without a record the time of the end is unknown, so the group id may belong to others. Tags still count.
   tree.wrapperEnded(record?.at ?? null);
   const swept = await endLeftovers(found, tree, record !== null);
-  tellSurvivors(found, swept);
+  reportSurvivors(found, swept);
   return toEnd(folder, turn.runId, null, swept.ended, Date.now());
 }
 
-/** Without a record nobody else bounds what is left: it ends now, whatever was asked for. */
+/** Without a record nothing else limits the leftovers, so they end now, whatever `keepLeftovers` says. */
 async function endLeftovers(
   { table, keepLeftovers, giveUpMs }: Omit<WatchedTurn, 'wrapperEnd'>,
   tree: TurnTree,
@@ -96,12 +96,12 @@ async function endLeftovers(
   return keepLeftovers ? NOTHING : sweep(table, tree, SWEEP_GRACE_MS, giveUpMs);
 }
 
-function tellSurvivors({ turn, onError }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {
+function reportSurvivors({ turn, onError }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {
   for (const { pid, command } of survivors)
     onError(`Could not end process ${pid} (${command}) of turn ${turn.number} of ${turn.runId}`);
 }
 
-/** The record is read again after the tree is gone: it may have been written at the last moment. */
+/** Reads the record again after the tree is gone, because the wrapper may have written it last. */
 function toEnd(
   folder: string,
   runId: string,
@@ -120,7 +120,7 @@ function toEnd(
   };
 }
 
-export const unseen = (): TurnEnd => ({
+export const endWithoutRecord = (): TurnEnd => ({
   exitCode: null,
   spawnError: null,
   leftovers: [],

@@ -11,7 +11,7 @@ export interface ProcessStats {
   processes: number;
 }
 
-/** CPU time and I/O of the agent and everything it started. The wrapper and its watchdog do nothing but wait, and are left out. */
+/** CPU time and I/O of the agent and everything it started, without the wrapper and its watchdog, which only wait. */
 export async function readProcessStats(table: ProcessTable, tree: TurnTree): Promise<ProcessStats> {
   const { wrapper, others } = await tree.members();
   const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();
@@ -20,7 +20,7 @@ export async function readProcessStats(table: ProcessTable, tree: TurnTree): Pro
   const io = working.map(each => table.ioBytes(each)).filter(bytes => bytes !== null);
   return {
     alive: agent !== undefined && agent !== null,
-    // A wrapper that is held cannot see the agent's end.
+    // A stopped wrapper cannot see the agent's end.
     stopped: agent?.isStopped === true || wrapper?.isStopped === true,
     cpuMs: working.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
     ioBytes: io.length > 0 ? io.reduce((sum, bytes) => sum + bytes, 0) : null,
@@ -28,7 +28,7 @@ export async function readProcessStats(table: ProcessTable, tree: TurnTree): Pro
   };
 }
 
-/** The wrapper forks its watchdog without another program, so both have one command line; it has only its sleep below it. */
+/** The watchdog is a fork of the wrapper with the same command line. Its only child is `sleep`. */
 async function watchdogOf(
   table: ProcessTable,
   wrapper: ProcessInfo,

@@ -14,7 +14,7 @@ export interface TurnStart extends TurnKey {
   hardLimitMs: number;
 }
 
-/** Starts the wrapper in its own session, with files for its output. It outlives us, and we do not wait for it to leave. */
+/** Starts the wrapper in its own session, with files for its output. It outlives this process, which does not wait for it. */
 export async function spawnWrapper(turn: TurnStart, folder: string): Promise<ChildProcess & { pid: number }> {
   const files: number[] = [];
   const open = (path: string, flags: string): number => {
@@ -50,7 +50,7 @@ export async function spawnWrapper(turn: TurnStart, folder: string): Promise<Chi
   }
 }
 
-/** With a slash in it, so that the shell has nothing to search for and nothing of its own to run instead. */
+/** A path with a slash, so that the shell neither searches PATH nor runs a builtin. */
 function programPath(program: string, { command, cwd }: TurnStart): string {
   if (program.includes('/')) return program;
   const found = findExecutable(program, { path: command.env.PATH ?? '', cwd });

@@ -38,5 +38,5 @@ const NOISE =
 /** `TypeError: …`, `error: …`, `[cause]: Error: …`, `panic: …`, `thread 'main' panicked at …`. */
 const CAUSE = /(?:^|[\s[(])(?:[\w.]*(?:Error|Exception)|error|fatal|panic)(?:\]?:|\s\[)|\bpanicked at\b/i;
 
-/** A line of a log comes before the words that are meant for the user. */
+/** Log lines. Lines for the user are preferred. */
 const LOGGED = /^\d{4}-\d\d-\d\dT\S+\s+(?:ERROR|WARN|INFO|DEBUG)\b/;

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createTicker } from '../../base/clock.ts';
 import type { ProcessInfo } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
-import { createTicker } from '../ticker.ts';
-import { finishTurn, type LiveTurn, type TurnEnd, unseen, watchTurn } from './live-turn.ts';
+import { endWithoutRecord, finishTurn, type LiveTurn, type TurnEnd, watchTurn } from './live-turn.ts';
 import { spawnWrapper, type TurnStart } from './spawn-wrapper.ts';
 import {
   hasExitRecord,
@@ -36,12 +36,12 @@ export interface Supervisor {
 export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
-  /** Something that must not stop a turn went wrong. */
+  /** For errors that must not stop a turn. */
   onError?(message: string): void;
 }
 
 const WATCH_MS = 100;
-/** A wrapper that has just been started writes its pid, one that has written its record ends, well within this. */
+/** More than enough for a new wrapper to write its pid, or for a wrapper with a record to end. */
 const WRAPPER_TIMEOUT_MS = 2000;
 const POLL_MS = 10;
 
@@ -67,7 +67,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
       return end;
     }
 
-    /** The folder was taken already, so ours did nothing: the turn is what the other wrapper makes of it. */
+    /** Another wrapper has the folder, so ours did nothing: the turn belongs to the other one. */
     async function endOfOther(): Promise<TurnEnd> {
       const found = await find(turn, options);
       if (found.state === 'ended') return found.end;
@@ -77,12 +77,15 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
         return live.ended;
       }
       const wasTaken = typeof readWrapperPid(folder) === 'number';
-      return { ...unseen(), spawnError: wasTaken ? null : `the start could not be recorded in ${folder}` };
+      return {
+        ...endWithoutRecord(),
+        spawnError: wasTaken ? null : `the start could not be recorded in ${folder}`,
+      };
     }
 
     return {
       pid: child.pid,
-      ended: exit.then(end).catch(unseen),
+      ended: exit.then(end).catch(endWithoutRecord),
       stop(graceMs) {
         stopBy = Math.min(stopBy, performance.now() + graceMs);
         live.stop(graceMs);
@@ -91,7 +94,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     };
   }
 
-  /** In this order: a wrapper that the snapshot does not show has written its pid before, or was never started. */
+  /** The order matters: a wrapper that is missing in the snapshot has written its pid before, or was never started. */
   async function hasBegun(turn: TurnKey): Promise<boolean> {
     const snapshot = await table.snapshot();
     return snapshot.tagged(turn).length > 0 || takenAt(turnFolder(runsDir, turn)) !== null;
@@ -114,7 +117,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     return { state: readExitRecord(folder) ? 'ended' : 'gone', end, startedAt };
   }
 
-  /** Null only when no wrapper ever took the folder, and none that might is alive. 0 when one took it and died before it could say who it is. */
+  /** Null: no wrapper ever took the folder, and none that might is running. 0: one took it and died before it wrote its pid. */
   async function settledPid(turn: TurnKey, folder: string): Promise<number | null> {
     const until = performance.now() + WRAPPER_TIMEOUT_MS;
     for (;;) {
@@ -129,7 +132,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     }
   }
 
-  /** Somebody removed the folder: then only marks tell whether the turn was started. 0 when it was. */
+  /** The folder was removed, so only marks show whether the turn was started. 0: it was. */
   async function pidWithoutFolder(turn: TurnKey): Promise<0 | null> {
     return (await table.snapshot()).tagged(turn).length > 0 ? 0 : null;
   }
@@ -158,7 +161,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
   return { start, hasBegun, find };
 }
 
-/** Whether our own wrapper got past taking the folder, although the folder does not say so: an agent may have removed it. */
+/** Whether our own wrapper took the folder although its pid file is missing: an agent may have removed it. */
 const hasRun = (code: number | null, owner: number | 'empty' | null): boolean =>
   code === null ? owner === null : code !== NOT_RUN;
 

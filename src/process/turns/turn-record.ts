@@ -9,7 +9,7 @@ interface ExitRecord {
   at: number;
 }
 
-/** Null while there is none. It appears by rename, so it is whole. */
+/** Null while there is none. The wrapper creates it by a rename, so it is complete. */
 export function readExitRecord(folder: string): ExitRecord | null {
   const path = join(folder, 'exit');
   const text = readRegular(path);
@@ -19,20 +19,20 @@ export function readExitRecord(folder: string): ExitRecord | null {
 
 export const hasExitRecord = (folder: string): boolean => existsSync(join(folder, 'exit'));
 
-/** The wrapper's pid; `empty` when the file is there but nothing is in it yet; null when there is no file. */
+/** The wrapper's pid; `empty`: the file has no content yet; null: there is no file. */
 export function readWrapperPid(folder: string): number | 'empty' | null {
   const text = readRegular(join(folder, 'pid'));
   if (text === null) return null;
   return /^\d+\n$/.test(text) ? Number(text) : 'empty';
 }
 
-/** When a wrapper took the folder, which is when the turn started; null when none did. */
+/** Start of the turn: when a wrapper took the folder; null: none did. */
 export function takenAt(folder: string): number | null {
   const time = statSync(join(folder, 'pid'), { throwIfNoEntry: false })?.mtimeMs;
   return time === undefined ? null : Math.round(time);
 }
 
-/** Says on disk that this turn will never have an exit record. */
+/** Records on disk that this turn will never have an exit record. */
 export function markGone(folder: string): void {
   try {
     writeFileSync(join(folder, 'gone'), '', { mode: 0o600 });
@@ -41,12 +41,12 @@ export function markGone(folder: string): void {
   }
 }
 
-/** No more output can come: a broken last character is broken for good. */
+/** No more output can come, so an incomplete last character stays incomplete. */
 export const isOver = (folder: string): boolean => hasExitRecord(folder) || existsSync(join(folder, 'gone'));
 
 /**
- * What the shell said when it could not start the program, else null. Its message is then all there is in the output;
- * a program that itself ends with 126 or 127 does not speak in the wrapper's name.
+ * The shell's message if it could not start the program, else null. That message is then the only output, and starts with the
+ * wrapper's name; a program that itself exits with 126 or 127 does not print that name.
  */
 export function readSpawnError(folder: string, runId: string, status: number): string | null {
   if (status !== 126 && status !== 127) return null;
@@ -54,7 +54,7 @@ export function readSpawnError(folder: string, runId: string, status: number): s
   const said = readStart(join(folder, 'stderr'), 16_384);
   const prefix = `${wrapperName(runId)}: `;
   if (!said.startsWith(prefix) || said.indexOf('\n') !== said.length - 1) return null;
-  // dash counts lines as `1: `, bash as `line 1: `; some say which builtin it was.
+  // dash prints line numbers as `1: `, bash as `line 1: `; some shells add the builtin.
   return said
     .slice(prefix.length)
     .trim()

@@ -1,7 +1,7 @@
 import type { ProcessInfo } from '../table/process-info.ts';
 import type { Mark, ProcessTable, Snapshot } from '../table/process-table.ts';
 
-/** Start times are known to a tick, record times to the file system's clock. */
+/** Start times are as precise as a clock tick, record times as the file system's clock. */
 const CLOCK_SLACK_MS = 1000;
 
 interface Members {
@@ -10,19 +10,19 @@ interface Members {
 }
 
 export interface TurnTree {
-  /** Every living process of the turn. What was once found is kept in mind, so that a later orphan is still known. */
+  /** Every running process of the turn. Remembers processes, so that later orphans are still found. */
   members(): Promise<Members>;
   /**
-   * The wrapper is no more since `at`. Its number may go to a stranger from then on, and the group's number with it:
-   * only what was started before still counts as its group. Null: nobody knows since when, so nothing does.
+   * The wrapper ended at `at`. Its pid and group id may be reused since then, so only processes that started before count as its
+   * group. Null: the time is unknown, so none do.
    */
   wrapperEnded(at: number | null): void;
 }
 
 /**
- * A turn's processes: the wrapper's group and session, everything tagged with the turn, and all that descends from
- * these. What left the group and the session, was orphaned, cleared its environment and let go of the turn's output
- * before anyone looked is not found. Never Squad itself or what Squad was started by, nor anything below it.
+ * A turn's processes: the wrapper's group and session, everything tagged with the turn, and all their descendants. Not found: a
+ * process that left group and session, was orphaned, cleared its environment and closed the turn's output before the first
+ * snapshot. Never includes Squad itself, its ancestors, or other descendants of those.
  */
 export function createTurnTree(table: ProcessTable, mark: Mark, wrapperPid: number): TurnTree {
   const known = new Map<number, ProcessInfo>();
@@ -30,7 +30,7 @@ export function createTurnTree(table: ProcessTable, mark: Mark, wrapperPid: numb
   let groupUntil = Number.POSITIVE_INFINITY;
   let hasWrapper = true;
 
-  /** Undefined when there is none, null when its number belongs to a stranger. */
+  /** Undefined: there is none. Null: its pid belongs to another process. */
   function wrapperIn(snapshot: Snapshot): ProcessInfo | null | undefined {
     const found = hasWrapper ? snapshot.get(wrapperPid) : undefined;
     if (found) wrapperStart ??= found.startTime;

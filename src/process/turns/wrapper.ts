@@ -2,8 +2,8 @@
  * The shell script around one turn, for dash, bash and the BSD shells. It runs as
  * `sh -c SCRIPT squad-turn-<run> <folder> <limit in seconds> program args…`, leader of its own session.
  *
- * It needs no hub: it records the exit status by itself and ends the turn when its time is up. Each line ends in what
- * separates commands, because the script is handed over as one line: `ps` lists it, and one process must stay one line.
+ * It needs no hub: it records the exit status and ends the turn when its time is up. Each line ends with a command separator,
+ * because the script is passed as one line: `ps` lists it, and one process must stay one line.
  */
 const LINES = [
   // A trap with a command leaves the default in children, unlike an ignored signal.
@@ -71,12 +71,12 @@ const LINES = [
 
 export const SCRIPT = LINES.join(' ');
 
-/** The wrapper ends with this when another one has the folder, or when it cannot write there: the agent was not run. */
+/** Exit code of a wrapper if another one has the folder, or if it cannot write there: the agent was not run. */
 export const NOT_RUN = 125;
 
 export const WRAPPER_PREFIX = 'squad-turn-';
 
-/** `$0` of the wrapper: what its own messages begin with, and how `ps` shows it. */
+/** `$0` of the wrapper: the beginning of its own messages, and its name in `ps`. */
 export const wrapperName = (runId: string): string => `${WRAPPER_PREFIX}${runId}`;
 
 export const wrapperArguments = (

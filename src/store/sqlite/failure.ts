@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { Failure } from '../backend.ts';
-import { UnreadableRow } from '../rows.ts';
+import { UnreadableRow } from '../tables.ts';
 
 /** Classifies an error of SQLite or of the code around it. */
 export function sqliteFailure(thrown: unknown, file: string): Failure {

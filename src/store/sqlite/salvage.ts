@@ -3,7 +3,7 @@ import { InboxItem } from '../../schema/inbox.ts';
 import { Review } from '../../schema/review.ts';
 import { Chat, Run, Squad, Turn } from '../../schema/run.ts';
 import { rowToMessage } from '../message-queries.ts';
-import { rowToIntent } from '../review-queries.ts';
+import { rowToIntent } from '../queries.ts';
 import {
   rowToChat,
   rowToEvent,
@@ -13,8 +13,8 @@ import {
   rowToRun,
   rowToSquad,
   rowToTurn,
-} from '../rows.ts';
-import type { Tables } from '../tables.ts';
+  type Tables,
+} from '../tables.ts';
 
 type Row = Record<string, unknown>;
 

@@ -1,12 +1,12 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { Call, LogMessage } from './face.ts';
 
-/** The client behind one call, for whoever has to ask it something before it can answer. */
+/** The client behind one call, for code that must ask it something before it can answer. */
 export interface ClientOfCall {
   capabilities: Readonly<Record<string, unknown>>;
-  /** Sampling, elicitation, roots; rejects if the client never said that it can answer. */
+  /** For sampling, elicitation and roots. Rejects if the client has not declared the capability. */
   ask(method: string, params: Record<string, unknown>, signal: AbortSignal): Promise<Record<string, unknown>>;
-  /** Log messages, from the level the client chose upwards; nothing else is passed on. */
+  /** Sends log messages at or above the level that the client chose. Other notifications are dropped. */
   tell(method: string, params: Record<string, unknown>): void;
 }
 
@@ -16,10 +16,10 @@ const QUESTIONS = {
   'roots/list': 'roots',
 } as const;
 
-/** People answer these. Whoever asked may give up sooner, with its signal. */
-const MAX_WAIT_MS = 30 * 60_000;
+/** A person may have to answer. The caller can abort sooner with its signal. */
+const ANSWER_TIMEOUT_MS = 30 * 60_000;
 
-/** Null for modern clients, which are asked by way of the answer. What is asked goes out on the call's own stream. */
+/** Null for modern clients: they get questions in the result. Questions to legacy clients are sent on the call's own stream. */
 export function clientOf(call: Call): ClientOfCall | null {
   if (call.era === 'modern') return null;
   const { mcpReq } = call.raw;
@@ -30,7 +30,7 @@ export function clientOf(call: Call): ClientOfCall | null {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The client does not answer ${method}`);
       }
       const either = AbortSignal.any([signal, call.signal]);
-      return mcpReq.send({ method, params }, { signal: either, timeout: MAX_WAIT_MS });
+      return mcpReq.send({ method, params }, { signal: either, timeout: ANSWER_TIMEOUT_MS });
     },
     tell(method, params) {
       const { level, data, logger } = params as Partial<LogMessage>;
@@ -42,27 +42,27 @@ export function clientOf(call: Call): ClientOfCall | null {
 
 const isQuestion = (method: string): method is keyof typeof QUESTIONS => Object.hasOwn(QUESTIONS, method);
 
-/** How long a client lets one tool call go on, and so how long we may keep it waiting for a result. */
-interface Patience {
+/** How long a client waits for the result of one tool call. */
+interface ClientTimeouts {
   name: RegExp;
-  /** Null: as long as progress keeps arriving, it waits. */
+  /** Null: no limit while progress arrives. */
   withProgress: number | null;
   silent: number;
   silentHttp?: number;
 }
 
 const SECOND = 1000;
-/** Most clients are built on an SDK that gives up after 60 seconds and takes no notice of progress. */
+/** Most clients use an SDK that gives up after 60 seconds and ignores progress. */
 const UNKNOWN = 45 * SECOND;
 
-const CLIENTS: Patience[] = [
-  // Ends a silent call after 30 minutes; over HTTP after 60 seconds if not one byte of the answer has come.
+const CLIENTS: ClientTimeouts[] = [
+  // Ends a silent call after 30 minutes; over HTTP after 60 seconds without a first byte of the answer.
   { name: /^claude[- ]code\b/i, withProgress: null, silent: 1620 * SECOND, silentHttp: UNKNOWN },
   { name: /^codex\b/i, withProgress: 270 * SECOND, silent: 270 * SECOND },
   { name: /^gemini-cli\b/i, withProgress: 540 * SECOND, silent: 540 * SECOND },
-  // A limit of 600 seconds that progress does not move, and one of 300 seconds that it does.
+  // Two limits: 600 seconds in all, and 300 seconds without progress.
   { name: /^qwen-(cli|code)\b/i, withProgress: 540 * SECOND, silent: 270 * SECOND },
-  // Copilots of other hosts (JetBrains, Xcode) have other names, and their patience is not known.
+  // Copilots of other hosts (JetBrains, Xcode) have other names and unknown timeouts.
   { name: /^(github-copilot-(developer|cli)|copilot-cli)\b/i, withProgress: null, silent: 162 * SECOND },
   { name: /^opencode\b/i, withProgress: null, silent: UNKNOWN },
   // The Inspector waits as long as progress arrives; before version 2 it gave up after 60 seconds even so.
@@ -71,16 +71,16 @@ const CLIENTS: Patience[] = [
 ];
 
 export interface Waiter {
-  /** As the client calls itself. */
+  /** The name that the client reports. */
   clientName: string | null;
   transport: 'stream' | 'http';
-  /** Whether the client asked for progress, so that heartbeats reach it. */
+  /** Whether the client asked for progress; otherwise it gets no heartbeats. */
   wantsProgress: boolean;
-  /** `MCP_TOOL_TIMEOUT` of the client's environment, in milliseconds: a hard limit the user chose. */
+  /** `MCP_TOOL_TIMEOUT` of the client's environment: a hard limit in milliseconds that the user chose. */
   toolTimeout?: string;
 }
 
-/** The most milliseconds a call may take before it must answer; null when heartbeats are enough. */
+/** Milliseconds within which a call must answer; null if heartbeats are enough. */
 export function waitCeilingMs(waiter: Waiter): number | null {
   const chosen = Number(waiter.toolTimeout);
   if (waiter.toolTimeout?.trim() && Number.isFinite(chosen) && chosen > 0) return Math.floor(chosen * 0.9);

@@ -14,10 +14,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
-import { LEGACY_TASKS } from '../http/legacy-tasks.ts';
 import type { Audience, Call, Era, Face, Peer, ToolResult } from './face.ts';
-import { audienceOf } from './face-audience.ts';
-import { serveTasks, TASKS, taskCreated } from './face-tasks.ts';
+import { LEGACY_TASKS, serveTasks, TASKS, taskCreated } from './face-tasks.ts';
 import { progressReporter } from './progress.ts';
 import {
   asProtocolError,
@@ -27,6 +25,45 @@ import {
   unknownTool,
 } from './protocol-errors.ts';
 import { readableResult, renderedResult, toolsOfEra } from './tool-result.ts';
+
+/** The one client of a server. Notices that cannot be delivered are dropped: they only say that something changed. */
+export function audienceOf(server: FaceServer): Audience {
+  const isModern = () => server.era === 'modern';
+  /** A legacy client gets notices only after the handshake. A modern client subscribes to them on a stream of its own. */
+  const tell = (wanted: boolean | undefined, notice: () => Promise<void>) => {
+    if (wanted && (isModern() || server.getClientVersion())) notice().catch(() => {});
+  };
+  return {
+    notices: {
+      toolsChanged: () => tell(server.face.tools.mayChange, () => server.sendToolListChanged()),
+      promptsChanged: () => tell(server.face.prompts?.mayChange, () => server.sendPromptListChanged()),
+      resourcesChanged: () => tell(server.face.resources?.mayChange, () => server.sendResourceListChanged()),
+      resourceUpdated: uri =>
+        tell(server.face.resources?.watchable && (isModern() || server.watched.has(uri)), () =>
+          server.sendResourceUpdated({ uri }),
+        ),
+    },
+    log: message =>
+      // The SDK stores a client's log level by session id.
+      tell(!isModern(), () => server.sendLoggingMessage(message, server.transport?.sessionId)),
+  };
+}
+
+/** Sends to every audience that is present at that moment. */
+export function everyone(present: () => Iterable<Audience>): Audience {
+  const all = (tell: (audience: Audience) => void) => {
+    for (const audience of present()) tell(audience);
+  };
+  return {
+    notices: {
+      toolsChanged: () => all(({ notices }) => notices.toolsChanged()),
+      promptsChanged: () => all(({ notices }) => notices.promptsChanged()),
+      resourcesChanged: () => all(({ notices }) => notices.resourcesChanged()),
+      resourceUpdated: uri => all(({ notices }) => notices.resourceUpdated(uri)),
+    },
+    log: message => all(audience => audience.log(message)),
+  };
+}
 
 /** Capabilities of a face, as sent to the client in the handshake. */
 function capabilitiesOf(face: Face, era: Era): ServerCapabilities {
@@ -69,7 +106,7 @@ function serveCompletion(server: FaceServer, complete: NonNullable<Face['complet
   });
 }
 
-/** The protocol's own limit for one answer. */
+/** Limit of the protocol for one answer. */
 const MAX_VALUES = 100;
 
 function serveResources(server: FaceServer, resources: NonNullable<Face['resources']>): void {
@@ -104,7 +141,7 @@ function serveResources(server: FaceServer, resources: NonNullable<Face['resourc
   });
 }
 
-/** A name in a URI that nobody has is a resource that is not there; the message may still help. */
+/** A URI that names an unknown agent is an unknown resource. The error keeps the message and its suggestions. */
 const asNotFound = (uri: string) => (thrown: unknown) => {
   if (!(thrown instanceof SquadError) || thrown.code !== 'AGENT_UNKNOWN') throw thrown;
   throw new ResourceNotFoundError(
@@ -133,12 +170,12 @@ function serveTools(server: FaceServer): void {
 }
 
 function rendered(result: ToolResult, call: Call): CallToolResult | InputRequiredResult {
-  // The SDK's types know the tasks of 2025 only; what it sends is what it is given.
+  // The SDK's types have only the tasks of 2025, but it sends any result unchanged.
   if ('task' in result) return taskCreated(result.task, call) as unknown as CallToolResult;
   return readableResult('raw' in result ? result.raw : renderedResult(result), call.client);
 }
 
-/** Settles as the work does, unless the signal comes first: then with its reason, and nobody waits for the work. */
+/** Rejects with the signal's reason if it aborts before the work has settled. The work is not stopped. */
 async function abortable<T>(work: Promise<T>, cutOff: AbortSignal | undefined): Promise<T> {
   if (!cutOff) return work;
   let stop = () => {};
@@ -154,37 +191,37 @@ async function abortable<T>(work: Promise<T>, cutOff: AbortSignal | undefined): 
   }
 }
 
-/** The SDK leaves these two untyped. */
+/** The SDK has no types for these two. */
 interface Envelope {
   [CLIENT_INFO_META_KEY]?: Implementation;
   [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
 
-/** Besides a cancel request of the client. */
+/** Reasons to end calls, besides a cancel request of the client. */
 interface Ends {
-  /** Aborts calls without silencing their answers: the client can still read, it only says nothing more. */
+  /** Aborts calls but sends their answers: the client has closed its input and can still read. */
   inputEnded?: AbortSignal;
-  /** Aborts calls and answers them at once with its reason, a protocol error. */
+  /** Aborts calls and answers them at once with the signal's reason, a protocol error. */
   cutOff?: AbortSignal;
 }
 
-/** Some clients declare roots and never answer. */
+/** Some clients declare roots but never answer. */
 const ROOTS_WAIT = { timeout: 3_000 };
 
-/** The SDK's own schema refuses the whole list for one root that is no file, such as a remote folder of an editor. */
+/** The SDK's schema refuses the whole list if one root is not a file, such as a remote folder of an editor. */
 const Roots = z.object({ roots: z.array(z.object({ uri: z.string() })) });
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
-/** One SDK server that offers what a face offers, in the era it was asked for in. */
+/** An SDK server for one face, in one era of the protocol. */
 export class FaceServer extends Server {
   readonly face: Face;
   readonly era: Era;
-  /** Notifications that a legacy client subscribed to; modern clients ask the serving entry itself. */
+  /** Resources that a legacy client subscribed to. The SDK handles the subscriptions of modern clients. */
   readonly watched = new Set<string>();
   readonly audience: Audience = audienceOf(this);
   readonly #ends: Ends;
-  /** A legacy client has said from which level on it wants to hear log messages. */
+  /** A legacy client has set a log level. */
   #hasLevel = false;
 
   constructor(face: Face, era: Era, ends: Ends = {}) {
@@ -205,12 +242,12 @@ export class FaceServer extends Server {
       this.setNotificationHandler('notifications/roots/list_changed', () => face.rootsChanged?.());
   }
 
-  /** A legacy client has subscribed to something or set a log level, which only this server knows. */
+  /** A legacy client has subscribed to a resource or set a log level: state that only this server has. */
   get hasOwnState(): boolean {
     return this.watched.size > 0 || this.#hasLevel;
   }
 
-  /** Without a context: as the client introduced itself at the start, which modern clients do not. */
+  /** Without a context: from the handshake, which modern clients do not have. */
   peer(ctx?: ServerContext): Peer {
     const envelope: Envelope = ctx?.mcpReq.envelope ?? {};
     const info = envelope[CLIENT_INFO_META_KEY] ?? this.getClientVersion();
@@ -224,7 +261,7 @@ export class FaceServer extends Server {
     };
   }
 
-  /** The same for a connection on which the client can be asked at any time. */
+  /** The same for a connection on which the server can send requests at any time. */
   streamPeer(): Peer {
     const peer = this.peer();
     return {
@@ -238,7 +275,7 @@ export class FaceServer extends Server {
     return { roots: async () => (await ask()).roots.map(({ uri }) => uri) };
   }
 
-  /** Runs one call of the face; what it throws leaves as an error we chose, never as a bare message with a wrong code. */
+  /** Runs one call of the face. Anything thrown becomes a protocol error with the right code. */
   async call<T>(ctx: ServerContext, run: (call: Call) => Promise<T>): Promise<T> {
     const { inputEnded, cutOff } = this.#ends;
     const signal = AbortSignal.any(
@@ -256,7 +293,7 @@ export class FaceServer extends Server {
         progress: reporter.report,
         log: ({ level, data, logger }) => {
           if (level === 'debug' && this.era === 'legacy' && !this.#hasLevel) return;
-          void ctx.mcpReq.log(level, data, logger).catch(() => {}); // nobody is there to hear it
+          void ctx.mcpReq.log(level, data, logger).catch(() => {}); // the client is gone
         },
         audience: this.audience,
         raw: ctx,
@@ -276,14 +313,14 @@ export class FaceServer extends Server {
     }
   }
 
-  /** Capabilities of an earlier request do not count: they belong to the request they came with. */
+  /** Capabilities count only for the request they were sent with. */
   #acceptsTasks(ctx: ServerContext): boolean {
     if (this.era !== 'modern' || !this.face.tasks) return false;
     const envelope: Envelope = ctx.mcpReq.envelope ?? {};
     return envelope[CLIENT_CAPABILITIES_META_KEY]?.extensions?.[TASKS] !== undefined;
   }
 
-  /** The SDK answers params it cannot read with "internal error"; our own handlers only ever throw protocol errors. */
+  /** The SDK reports invalid params as "internal error". Our own handlers throw only protocol errors. */
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, ctx) => {

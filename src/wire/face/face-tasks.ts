@@ -1,15 +1,80 @@
 import {
+  type CallToolResult,
   type CreateTaskResult,
   type InputRequests,
   MissingRequiredClientCapabilityError,
+  ProtocolError,
+  ProtocolErrorCode,
+  RELATED_TASK_META_KEY,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { legacyTaskCreated, serveLegacyTasks } from '../http/legacy-tasks.ts';
 import type { Call, Face, FinalToolResult } from './face.ts';
 import type { FaceServer } from './face-server.ts';
 import { asProtocolError, invalidParams } from './protocol-errors.ts';
 import { renderedResult } from './tool-result.ts';
+
+/** The tasks of revision 2025-11-25. A request asks for one with `task` in its params. */
+export const LEGACY_TASKS = { cancel: {}, requests: { tools: { call: {} } } };
+
+export function serveLegacyTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>): void {
+  server.setRequestHandler('tasks/get', { params: byId }, ({ taskId }, ctx) =>
+    server.call(ctx, async call => legacyTask(known(await tasks.get(taskId, call), taskId))),
+  );
+
+  server.setRequestHandler('tasks/result', { params: byId }, ({ taskId }, ctx) =>
+    server.call(ctx, async call => ({
+      ...resultOf(known(await tasks.wait(taskId, call), taskId)),
+      _meta: { [RELATED_TASK_META_KEY]: { taskId } },
+    })),
+  );
+
+  server.setRequestHandler('tasks/cancel', { params: byId }, ({ taskId }, ctx) =>
+    server.call(ctx, async call => {
+      const { status } = legacyTask(known(await tasks.get(taskId, call), taskId));
+      if (status !== 'working' && status !== 'input_required')
+        throw invalidParams(`Task ${taskId} is already ${status}`);
+      await tasks.cancel(taskId, call);
+      // The answer must have the status `cancelled`, so wait until the work has stopped.
+      return legacyTask(known(await tasks.wait(taskId, call), taskId));
+    }),
+  );
+}
+
+/** The SDK requires content in every result of `tools/call`. */
+export const legacyTaskCreated = (task: TaskState) => ({ content: [], task: legacyTask(task) });
+
+/** Refuses `task` in a call of a tool that does not list `execution.taskSupport`. */
+export const noTaskSupport = (tool: string): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.MethodNotFound, `${tool} cannot be called as a task`);
+
+function legacyTask(task: TaskState) {
+  return {
+    taskId: task.id,
+    status: legacyStatus(task),
+    ...(task.statusMessage !== undefined && { statusMessage: task.statusMessage }),
+    createdAt: new Date(task.createdAt).toISOString(),
+    lastUpdatedAt: new Date(task.lastUpdatedAt).toISOString(),
+    ttl: task.ttlMs,
+    ...(task.pollIntervalMs !== undefined && { pollInterval: task.pollIntervalMs }),
+  };
+}
+
+/** In this revision a tool call with `isError` is a failed task. */
+function legacyStatus(task: TaskState): TaskState['status'] {
+  return task.status === 'completed' && renderedResult(task.result).isError ? 'failed' : task.status;
+}
+
+function resultOf(task: TaskState): CallToolResult {
+  if (task.status === 'completed') return renderedResult(task.result);
+  if (task.status === 'failed') throw asProtocolError(task.error);
+  throw invalidParams(`Task ${task.id} was ${task.status} and has no result`);
+}
+
+function known(task: TaskState | null, taskId: string): TaskState {
+  if (task === null) throw invalidParams(`Unknown task: ${taskId}`);
+  return task;
+}
 
 /** The extension of the 2026-07-28 revision. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
@@ -39,10 +104,10 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
 
   server.setRequestHandler('tasks/update', { params: byId }, ({ taskId }, ctx) =>
     asked(ctx, async call => {
-      // The SDK takes the answers out of the params, whatever the method.
+      // The SDK removes the answers from the params, whatever the method.
       const responses = ctx.mcpReq.inputResponses;
       if (responses === undefined) throw invalidParams('Invalid params for tasks/update: no inputResponses');
-      // A face that asks nothing takes no answers: they are ignored, as any key nobody asked for.
+      // A face that asks no questions ignores answers.
       const known = tasks.answer
         ? await tasks.answer(taskId, responses, call)
         : (await tasks.get(taskId, call)) !== null;
@@ -59,7 +124,7 @@ function serveModernTasks(server: FaceServer, tasks: NonNullable<Face['tasks']>)
   }
 }
 
-/** The answer to a call that goes on as a task. */
+/** The answer to a call that continues as a task. */
 export function taskCreated(task: TaskState, call: Call): CreateTaskResult {
   if (!call.acceptsTasks) throw tasksNotAccepted();
   if (call.era === 'legacy') return legacyTaskCreated(task);
@@ -100,22 +165,22 @@ const tasksNotAccepted = () =>
 
 interface TaskFacts {
   id: string;
-  /** One line about where it stands, for the user and the model. */
+  /** One line about its progress, for the user and the model. */
   statusMessage?: string;
-  /** Milliseconds since 1970, as `lastUpdatedAt`. */
+  /** Milliseconds since 1970, like `lastUpdatedAt`. */
   createdAt: number;
   lastUpdatedAt: number;
-  /** How long after its creation it can be asked for; null: for good. */
+  /** How long after its creation it can be queried; null: without limit. */
   ttlMs: number | null;
   pollIntervalMs?: number;
 }
 
-/** Work that goes on after its call was answered. Work that went wrong is `completed`, with a result that says so. */
+/** Work that continues after its call was answered. Failed work is `completed`, with a result that is an error. */
 export type TaskState = TaskFacts &
   (
     | { status: 'working' | 'cancelled' }
     | { status: 'input_required'; inputRequests: InputRequests }
     | { status: 'completed'; result: FinalToolResult }
-    /** There is no result to give: what the call would have thrown. */
+    /** The call would have thrown this: there is no result. */
     | { status: 'failed'; error: unknown }
   );

@@ -18,34 +18,34 @@ import type { TaskState } from './face-tasks.ts';
 /** `legacy` opens with `initialize` (2024-11-05 to 2025-11-25); `modern` carries its identity in every request (2026-07-28). */
 export type Era = 'legacy' | 'modern';
 
-/** Name that the client gives itself: good for choosing a wait, never for permissions. */
+/** The client at the other end. Use its name to choose timeouts, never for permissions. */
 export interface Peer {
   era: Era;
   client: { name: string; version: string } | null;
   capabilities: ClientCapabilities;
-  /** Asks the client for its roots, as URIs; absent where it cannot be asked while it waits. Rejects when it does not answer. */
+  /** Asks the client for its roots, as URIs. Absent if the client cannot be asked during a call. Rejects if it does not answer. */
   roots?(): Promise<string[]>;
 }
 
 export interface Call extends Peer {
-  /** Aborts when the client cancels, goes away or ends its input. */
+  /** Aborts when the client cancels, disconnects or closes its input. */
   signal: AbortSignal;
-  /** Whether the client asked for progress; without it `progress` says nothing. */
+  /** Whether the client asked for progress; otherwise `progress` sends nothing. */
   wantsProgress: boolean;
-  /** Whether this very request may be answered with a task: clients say so anew in every request. */
+  /** Whether this request may be answered with a task. Clients declare that in each request. */
   acceptsTasks: boolean;
-  /** A client of 2025-11-25 asked for a task, so the answer has to be one, or a protocol error. */
+  /** A client of 2025-11-25 asked for a task, so the answer must be a task or a protocol error. */
   asTask: boolean;
-  /** Settles when the notice is on its way. Values are made strictly increasing; nothing is sent after the result. */
+  /** Settles when the notice was sent. Values are made strictly increasing. Nothing is sent after the result. */
   progress(message: string | undefined, value?: number, total?: number): Promise<void>;
   /**
-   * Within this request, from the level on that its client asked for; a legacy client that asked for none hears `info` and
-   * above. Never waited for, and lost on a client that does not read.
+   * Sends a log message within this request, at or above the level that the client set (default for legacy clients: `info`).
+   * Does not wait. Dropped if the client does not read.
    */
   log(message: LogMessage): void;
-  /** Whoever asks this: the connection, or the session of a legacy client. It may be gone when a notification is sent to it. */
+  /** The connection that sent this call, or the session of a legacy client. It may be gone when a notification is sent to it. */
   audience: Audience;
-  /** The SDK's own context, for what this interface does not cover. */
+  /** The SDK's own context, for anything that this interface does not cover. */
   raw: ServerContext;
 }
 
@@ -56,7 +56,7 @@ export interface ToolDef {
   inputSchema: JsonObjectSchema;
   outputSchema?: JsonObjectSchema;
   annotations?: ToolAnnotations;
-  /** Said to clients of 2025-11-25 only. */
+  /** Sent only to clients of 2025-11-25. */
   execution?: { taskSupport: 'optional' };
 }
 
@@ -65,23 +65,23 @@ export interface JsonObjectSchema {
   [keyword: string]: unknown;
 }
 
-/** `structured` is shown twice, as structured content and as one text block that is its exact JSON. */
+/** `structured` is sent twice: as structured content, and as a text block with the same JSON. */
 export type FinalToolResult =
   | { structured: Record<string, unknown>; isError?: boolean }
   | { raw: CallToolResult };
 
-/** A task only where `acceptsTasks` says so, and only once `tasks.get` would find it: the client asks at once. */
+/** A task only if `acceptsTasks` is true, and only after `tasks.get` can find it: the client asks at once. */
 export type ToolResult = FinalToolResult | { raw: InputRequiredResult } | { task: TaskState };
 
 /**
- * What one connection (or, over HTTP in the modern era, one request) offers. Cheap to build and free of side effects:
- * it may be built once more only to answer a probe. Null from `call`, `read` or `get` means there is no such thing.
+ * The tools, resources and prompts of one connection (or, over HTTP in the modern era, of one request). Cheap to build and free
+ * of side effects: it may be built again just to answer a probe. `call`, `read` and `get` return null for an unknown name.
  */
 export interface Face {
   info: { name: string; title?: string; version: string };
   instructions?: string;
   tools: {
-    /** A list that was given out is never changed; giving out the same one again saves writing it anew. */
+    /** Never change a returned list. Returning the same list again saves serializing it. */
     list(peer: Peer): Promise<ToolDef[]>;
     call(name: string, args: Record<string, unknown>, call: Call): Promise<ToolResult | null>;
     mayChange?: boolean;
@@ -91,7 +91,7 @@ export interface Face {
     templates?(peer: Peer): Promise<ResourceTemplateType[]>;
     read(uri: string, call: Call): Promise<ReadResourceResult | InputRequiredResult | null>;
     mayChange?: boolean;
-    /** Clients may ask to hear of updates to one resource. */
+    /** Clients may subscribe to updates of one resource. */
     watchable?: boolean;
   };
   prompts?: {
@@ -104,33 +104,33 @@ export interface Face {
     mayChange?: boolean;
   };
   /**
-   * Tools of other servers, whose calls are handed on as they came, past the SDK, wherever the client's request is a plain
-   * one. `tools.call` knows the same tools, for every other request: both must give the same answer.
+   * Tools of other servers. Plain requests are forwarded unchanged, without the SDK. `tools.call` has the same tools for all other
+   * requests, and both must give the same answer.
    */
   forwarded?: Forwarded;
-  /** Nothing about a task is kept here: any later connection may ask, by an id the face gave out. */
+  /** Stateless: any later connection may ask about a task by its id. */
   tasks?: {
     get(taskId: string, call: Call): Promise<TaskState | null>;
-    /** As it is once it is over, however long that takes. */
+    /** Waits for its end, without a limit. */
     wait(taskId: string, call: Call): Promise<TaskState | null>;
-    /** Settles when the request is accepted, which may be before the work stops; fine for a task that is over. False: no such task. */
+    /** Settles when the request is accepted, which may be before the work stops. No error for an ended task. False: no such task. */
     cancel(taskId: string, call: Call): Promise<boolean>;
-    /** Answers to what `input_required` asked, as they came; keys nobody asked for are ignored. False: no such task. */
+    /** Answers to the questions of `input_required`, unchecked. Unknown keys are ignored. False: no such task. */
     answer?(taskId: string, responses: Record<string, unknown>, call: Call): Promise<boolean>;
   };
   complete?(params: CompleteRequestParams, peer: Peer): Promise<{ values: string[]; total?: number }>;
-  /** The client says that its roots are others now. */
+  /** The client's roots have changed. */
   rootsChanged?(): void;
   /** Log messages may be sent; see `Audience.log`. */
   logging?: boolean;
-  /** Checks state that travelled through the client between two rounds of one call. */
+  /** Checks state that the client sent back between two rounds of one call. */
   requestState?: ServerOptions['requestState'];
 }
 
 export interface Forwarded {
-  /** Asked before anything else is done with a call, so it must be quick. */
+  /** Called first for every call, so it must be fast. */
   takes(name: string): boolean;
-  /** The result as it goes on the wire; null: there is no such tool. What is thrown leaves as an error of the protocol. */
+  /** The result to send; null: there is no such tool. Anything thrown becomes a protocol error. */
   call(
     name: string,
     params: Record<string, unknown>,
@@ -144,7 +144,7 @@ export interface ForwardedCall {
   progress: ((update: { progress: number; total?: number; message?: string }) => void) | null;
 }
 
-/** Tells clients that asked to know; nobody else hears of it. */
+/** Notifies only clients that subscribed. */
 export interface ChangeNotices {
   toolsChanged(): void;
   promptsChanged(): void;
@@ -154,17 +154,17 @@ export interface ChangeNotices {
 
 export interface LogMessage {
   level: LoggingLevel;
-  /** Which part of us speaks. */
+  /** The part of Squad that logs. */
   logger?: string;
   data: unknown;
 }
 
-/** Clients at the other end of one connection, or of several. */
+/** The clients of one connection, or of several. */
 export interface Audience {
   notices: ChangeNotices;
   /**
-   * At any time, to legacy clients, from the level they chose upwards. Modern clients never hear it: for them there are
-   * log messages only within a request that asked for them.
+   * At any time, to legacy clients, at or above the level they set. Modern clients get log messages only within a request that
+   * asked for them.
    */
   log(message: LogMessage): void;
 }

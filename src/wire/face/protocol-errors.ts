@@ -12,31 +12,31 @@ export const unknownTool = (name: string): ProtocolError =>
 export const internalError = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InternalError, message);
 
-/** Lists are short and sent whole, so no cursor can be one of ours. */
+/** Lists are short and sent as one page, so every cursor is invalid. */
 export function refuseCursor(params: { cursor?: string } | undefined): void {
   if (params?.cursor !== undefined) throw invalidParams('Unknown cursor: this list is sent in one page.');
 }
 
-/** What a face throws keeps its code and its next steps in `data`, and never its stack; what another server said stays as it was. */
+/** Our errors keep code and suggestions in `data`, without a stack. Errors of another server stay unchanged. */
 export function asProtocolError(thrown: unknown): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
-  const said = saidElsewhere(thrown);
-  if (said) return new ProtocolError(said.code, said.message, said.data);
+  const foreign = foreignError(thrown);
+  if (foreign) return new ProtocolError(foreign.code, foreign.message, foreign.data);
   const error = asSquadError(thrown);
   const shape = error.toShape();
   const code = shape.kind === 'usage' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
   return new ProtocolError(code, error.message, shape);
 }
 
-/** The same for a call of a tool, which every error of it names. Data of another server that is no object stays as it was. */
+/** The same for a tool call: `data` gets the name of the tool, unless another server sent data that is not an object. */
 export function toolCallError(thrown: unknown, tool: string): ProtocolError {
   const { code, message, data = {} } = asProtocolError(thrown);
   return new ProtocolError(code, message, isObject(data) ? { ...data, tool_name: tool } : data);
 }
 
-function saidElsewhere(thrown: unknown): { code: number; message: string; data?: unknown } | null {
+function foreignError(thrown: unknown): { code: number; message: string; data?: unknown } | null {
   if (thrown instanceof UpstreamFault) return thrown.error;
-  // An abort has a number too, which is not one of the protocol.
+  // The code of an abort is a number, but not one of the protocol.
   if (typeof thrown !== 'object' || thrown === null || thrown instanceof DOMException) return null;
   const { code, message, data } = thrown as { code?: unknown; message?: unknown; data?: unknown };
   return Number.isSafeInteger(code) && typeof message === 'string'

@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isObject, tryParseJson } from '../../base/json.ts';
 import type { Era, FinalToolResult, Peer, ToolDef } from './face.ts';
 
-/** Some clients show the model the text, some the structured content: both must say the same. */
+/** Some clients show the model the text, others the structured content, so both must be equal. */
 export function renderedResult(result: FinalToolResult): CallToolResult {
   if ('raw' in result) return result.raw;
   return {
@@ -14,7 +14,7 @@ export function renderedResult(result: FinalToolResult): CallToolResult {
 
 type Result = Record<string, unknown>;
 
-/** A result as this client needs it, so that its model reads all of it, and once. */
+/** Adapts a result to the client, so that its model reads all of it, and once. */
 export function readableResult<T extends Result>(result: T, client: Peer['client']): T {
   if (!client || !Array.isArray(result.content)) return result;
   if (/^(gemini-cli|qwen)-/i.test(client.name) && result.isError) return errorOnce(result);
@@ -22,8 +22,8 @@ export function readableResult<T extends Result>(result: T, client: Peer['client
 }
 
 /**
- * Gemini CLI and Qwen Code show their model an error as the whole result in JSON: its text, its structured content, and in
- * Qwen the text once more. So the text goes where the structured content says the same.
+ * Gemini CLI and Qwen Code show their model an error as the whole result in JSON: text and structured content, in Qwen Code the
+ * text twice. So the text is removed if the structured content has the same data.
  */
 function errorOnce<T extends Result>(result: T): T {
   const [first, ...more] = result.content as { type?: unknown; text?: unknown }[];
@@ -35,8 +35,8 @@ function errorOnce<T extends Result>(result: T): T {
 }
 
 /**
- * Gemini CLI takes a first text that is JSON for structured content, and where that is no object (a number, a list) throws the
- * whole result away as an error. An empty text before it keeps it from looking.
+ * Gemini CLI takes a first text that is JSON for structured content, and rejects the whole result if that is not an object (a
+ * number, a list). An empty text in front prevents that.
  */
 function withoutJsonFirst<T extends Result>(result: T): T {
   const [first] = result.content as { text?: unknown }[];
@@ -51,7 +51,7 @@ const texts: Record<Era, WeakMap<readonly ToolDef[], string>> = {
   modern: new WeakMap(),
 };
 
-/** A list of tools as JSON. Lists can be long, and the same one is asked for by many: its text is made once. */
+/** A list of tools as JSON. Lists can be long, and many clients ask for the same one, so the text is cached. */
 export function toolListText(tools: readonly ToolDef[], era: Era): string {
   const made = texts[era].get(tools);
   if (made !== undefined) return made;
@@ -60,17 +60,12 @@ export function toolListText(tools: readonly ToolDef[], era: Era): string {
   return text;
 }
 
-/** Without what other servers may say of their tools in words that this era does not have. */
+/** Removes fields of other servers' tools that this era does not have. */
 export function toolsOfEra(tools: readonly ToolDef[], era: Era): ToolDef[] {
-  const foreign = era === 'modern' ? saysHowItRuns : returnsNoObject;
-  const word = era === 'modern' ? 'execution' : 'outputSchema';
-  return tools.map(tool => (foreign(tool) ? without(tool, word) : tool));
-}
-
-const saysHowItRuns = (tool: ToolDef) => 'execution' in tool;
-const returnsNoObject = ({ outputSchema }: { outputSchema?: unknown }) =>
-  isObject(outputSchema) && outputSchema.type !== 'object';
-
-function without(tool: ToolDef, word: string): ToolDef {
-  return Object.fromEntries(Object.entries(tool).filter(([key]) => key !== word)) as unknown as ToolDef;
+  return tools.map(tool => {
+    const { execution, ...withoutExecution } = tool;
+    if (era === 'modern') return execution === undefined ? tool : withoutExecution;
+    const { outputSchema, ...withoutOutput } = tool as ToolDef & { outputSchema?: unknown };
+    return isObject(outputSchema) && outputSchema.type !== 'object' ? withoutOutput : tool;
+  });
 }

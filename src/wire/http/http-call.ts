@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestId } from '@modelcontextprotocol/server';
-import { type DirectAnswer, type DirectCall, errorAnswer } from './direct-answer.ts';
-import type { PlainRequest } from './plain-request.ts';
+import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } from './direct-answer.ts';
 
 interface HttpCallOptions {
   request: PlainRequest;
@@ -69,16 +68,12 @@ export class HttpAnswer {
   readonly #res: ServerResponse;
   readonly #options: HttpAnswerOptions;
   #timer: NodeJS.Timeout | undefined;
-  #isOver = false;
+  isOver = false;
 
   constructor(res: ServerResponse, options: HttpAnswerOptions) {
     this.#res = res;
     this.#options = options;
     if (options.stream) this.#timer = setTimeout(() => this.#openEarly(), options.openStreamMs).unref();
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
   }
 
   /** Not after the end. Dropped for a client that cannot read streams or reads too slowly: only new progress is useful. */
@@ -89,7 +84,7 @@ export class HttpAnswer {
   }
 
   end({ text, status }: DirectAnswer): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.leave();
     if (this.#res.headersSent || !this.#options.json) {
       this.#open();
@@ -106,7 +101,7 @@ export class HttpAnswer {
 
   /** Ends without an answer. */
   drop(): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.leave();
     if (this.#options.stream) this.#open();
     else this.#res.writeHead(202, this.#options.headers);
@@ -115,7 +110,7 @@ export class HttpAnswer {
 
   /** Sends nothing from now on. */
   leave(): void {
-    this.#isOver = true;
+    this.isOver = true;
     clearTimeout(this.#timer);
   }
 

@@ -1,13 +1,114 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
-import type { Audience, Era, Face } from '../face/face.ts';
-import { everyone } from '../face/face-audience.ts';
-import { FaceServer } from '../face/face-server.ts';
+import { within } from '../../base/clock.ts';
+import type { Audience, Era, Face, Peer } from '../face/face.ts';
+import { everyone, FaceServer } from '../face/face-server.ts';
 import { type Access, Accesses } from './access.ts';
-import { type Asked, DirectHttp } from './direct-http.ts';
+import { directAnswer, headersAgree, isDirect, type PlainRequest, plainRequest } from './direct-answer.ts';
 import { awaitsAnswer, type Refused, readBody, refuse } from './http-body.ts';
+import { HttpAnswer, HttpCall } from './http-call.ts';
 import { LegacySessions } from './legacy-sessions.ts';
+
+/** A request whose body was read. */
+export interface Asked {
+  req: IncomingMessage;
+  res: ServerResponse;
+  access: Access;
+  body: unknown;
+  /** The face for a modern client. */
+  modernFace(): Face;
+}
+
+export interface DirectHttpOptions {
+  legacy: LegacySessions;
+  openStreamMs: number;
+  /** The request counts as being answered from here. */
+  track(res: ServerResponse): void;
+}
+
+/** A face in use for one request, until it is released. */
+interface Answerer {
+  face: Face;
+  peer: Peer;
+  sessionId: string | null;
+  leave(): void;
+}
+
+/** Plain requests over HTTP, answered past the SDK. */
+export class DirectHttp {
+  readonly #options: DirectHttpOptions;
+
+  constructor(options: DirectHttpOptions) {
+    this.#options = options;
+  }
+
+  /** False: this one is not for us, and nothing was done. */
+  serve({ req, res, access, body, modernFace }: Asked): boolean {
+    const request = plainRequest(body);
+    const accepts = acceptedBy(req);
+    if (!request || !headersAgree(req.headers, request)) return false;
+    // Some clients of the older revisions say wrongly what they can read; the SDK tells them.
+    if (request.era === 'legacy' && !accepts.json && !accepts.stream) return false;
+    const answerer = request.peer
+      ? modern(modernFace, request.peer)
+      : this.#inSession(req.headers['mcp-session-id'], access);
+    if (!answerer) return false;
+    if (!isDirect(request, answerer.face)) {
+      answerer.leave();
+      return false;
+    }
+    this.#run(request, answerer, { res, access, accepts });
+    return true;
+  }
+
+  #run(
+    request: PlainRequest,
+    { face, peer, sessionId, leave }: Answerer,
+    { res, access, accepts }: { res: ServerResponse; access: Access; accepts: Accepts },
+  ): void {
+    this.#options.track(res);
+    const answer = new HttpAnswer(res, {
+      json: accepts.json || !accepts.stream,
+      stream: accepts.stream,
+      openStreamMs: this.#options.openStreamMs,
+      headers: sessionId === null ? {} : { 'mcp-session-id': sessionId },
+    });
+    const onOver = () => {
+      access.calls.delete(call);
+      leave();
+    };
+    const call = new HttpCall({ request, sessionId, answer, onOver }, res);
+    access.calls.add(call);
+    void call.run(direct => directAnswer(request, face, peer, direct));
+  }
+
+  #inSession(sessionId: string | string[] | undefined, access: Access): Answerer | null {
+    if (typeof sessionId !== 'string') return null;
+    const entered = this.#options.legacy.enter(sessionId, access);
+    return (
+      entered && { face: entered.server.face, peer: entered.server.peer(), sessionId, leave: entered.leave }
+    );
+  }
+}
+
+/** A face that cannot be built is left to the SDK, which has an answer for that. */
+function modern(build: () => Face, peer: Peer): Answerer | null {
+  try {
+    return { face: build(), peer, sessionId: null, leave: () => {} };
+  } catch {
+    return null;
+  }
+}
+
+interface Accepts {
+  json: boolean;
+  stream: boolean;
+}
+
+function acceptedBy({ headers: { accept = '' } }: IncomingMessage): Accepts {
+  return { json: accept.includes('application/json'), stream: accept.includes('text/event-stream') };
+}
 
 const KEEP_ALIVE_MS = 15_000;
 const utf8 = new TextEncoder();
@@ -33,18 +134,6 @@ async function* frames(answer: Promise<Response>): AsyncGenerator<Uint8Array> {
   if (!response.body) return;
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) yield* response.body;
   else yield utf8.encode(`event: message\ndata: ${JSON.stringify(await response.json())}\n\n`);
-}
-
-async function within<T>(answer: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>(resolve => {
-    timer = setTimeout(() => resolve(null), ms).unref();
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export interface HttpOptions {

@@ -7,12 +7,16 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Audience, Era, Face } from '../face/face.ts';
-import { everyone } from '../face/face-audience.ts';
-import { FaceServer } from '../face/face-server.ts';
+import { everyone, FaceServer } from '../face/face-server.ts';
 import { invalidParams } from '../face/protocol-errors.ts';
-import { type DirectCall, directAnswer, isDirect } from '../http/direct-answer.ts';
-import { MODERN_REVISION, type PlainRequest } from '../http/plain-request.ts';
-import type { Refusal } from './read-message.ts';
+import {
+  type DirectCall,
+  directAnswer,
+  isDirect,
+  MODERN_REVISION,
+  type PlainRequest,
+} from '../http/direct-answer.ts';
+import type { Refusal } from './message-lines.ts';
 import { StreamTransport } from './stream-transport.ts';
 
 /**

@@ -1,10 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage, RequestId, Transport } from '@modelcontextprotocol/server';
 import { edgesOfLongLine, LineSplitter } from '../../base/lines.ts';
-import type { DirectAnswer, DirectCall } from '../http/direct-answer.ts';
-import { type PlainRequest, plainRequest } from '../http/plain-request.ts';
-import { LineWriter } from './line-writer.ts';
-import { type Line, type Refusal, readLine, readMessage } from './read-message.ts';
+import {
+  type DirectAnswer,
+  type DirectCall,
+  type PlainRequest,
+  plainRequest,
+} from '../http/direct-answer.ts';
+import { type Line, LineWriter, type Refusal, readLine, readMessage } from './message-lines.ts';
 
 export interface StreamTransportOptions {
   input: Readable;

@@ -176,7 +176,7 @@ describe('an answer that is none', () => {
     [
       'broken JSON',
       ({ response }) => void response.setHeader('content-type', 'application/json').end('{"jsonrpc":'),
-      'broken JSON',
+      'invalid JSON',
     ],
     [
       'cut off',
@@ -189,20 +189,20 @@ describe('an answer that is none', () => {
     [
       'a stream that ends without it',
       ({ response }) => void response.setHeader('content-type', 'text/event-stream').end(': nothing\n\n'),
-      'without giving one',
+      'without an answer',
     ],
     [
       'a stream that is none',
       ({ response }) =>
         void response.setHeader('content-type', 'text/event-stream').end('<html>\n\ndata: {"a\n\n'),
-      'without giving one',
+      'without an answer',
     ],
     ['a broken connection', ({ response }) => void response.destroy(), 'broke'],
     ['accepted, and nothing more', ({ response }) => void response.writeHead(202).end(), 'neither JSON'],
     [
       'to another question',
       ({ response, id }) => json(response, { jsonrpc: '2.0', id: id + 1000, result: {} }),
-      'without giving one',
+      'without an answer',
     ],
     [
       'in a strange encoding',

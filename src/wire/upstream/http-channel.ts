@@ -1,20 +1,24 @@
 import { isObject, tryParseJson } from '../../base/json.ts';
-import { MODERN, VERSION_KEY } from './handshake.ts';
 import {
   type Answer,
   answerTooLarge,
+  isType,
   networkFault,
   readText,
   StatusFault,
   tooLarge,
   UnreachableFault,
-} from './http-exchange.ts';
-import { type HttpSession, isType } from './http-session.ts';
-import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
-import type { Multiplexer } from './multiplexer.ts';
-import { readMessages, type StreamPosition } from './sse.ts';
+} from './http-session.ts';
+import { type Channel, cancelNotice, type Json, MODERN, UpstreamFault, VERSION_KEY } from './link.ts';
+import {
+  ACCEPT,
+  type HttpChannelOptions,
+  MAX_REFUSAL_BYTES,
+  readMessages,
+  type StreamPosition,
+} from './sse.ts';
 
-/** Which parameter says what the request is about. */
+/** Parameter that names the target of a request, by method. */
 const NAMED_BY: Record<string, string> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -32,11 +36,11 @@ interface MirroredParameter {
   header: string;
 }
 
-/** Modern servers want parts of the body repeated in headers, and say in their tools which arguments, too. */
+/** Headers of modern requests, which repeat parts of the body. The schema of a tool can name arguments to repeat, too. */
 class ModernHeaders {
   readonly #mirrored = new Map<string, MirroredParameter[]>();
 
-  /** Reads from a list of tools which arguments the server wants in headers. */
+  /** Reads the arguments to repeat from a list of tools. */
   learn(result: Json): void {
     if (!Array.isArray(result.tools)) return;
     for (const tool of result.tools) {
@@ -77,28 +81,16 @@ function mirroredParameters(schema: unknown, path: string[], depth: number): Mir
   return [...own, ...inner.flatMap(([key, child]) => mirroredParameters(child, [...path, key], depth + 1))];
 }
 
-/** Plain where it can be, else in the one form a header has for any text. */
+/** As it is, or encoded if a header cannot hold it. */
 function asHeader(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/.test(value);
   if (isPlain && !/^=\?base64\?.*\?=$/.test(value)) return value;
   return `=?base64?${Buffer.from(value).toString('base64')}?=`;
 }
 
-interface HttpChannelOptions {
-  session: HttpSession;
-  mux: Multiplexer;
-  events: LinkEvents;
-  maxFrameBytes: number;
-  /** Over when the link is. */
-  over: AbortSignal;
-}
-
-const ACCEPT = 'application/json, text/event-stream';
-/** What is read of an answer that should have no content, or says only what went wrong. */
-const MAX_REFUSAL_BYTES = 64 * 1024;
 const RESUME_MS = 1000;
 
-/** Streamable HTTP: each message is a request of its own, and its answer one text or a stream. */
+/** Streamable HTTP: each message is an HTTP request, and its answer is JSON or an event stream. */
 export class HttpChannel implements Channel {
   readonly #options: HttpChannelOptions;
   readonly #modernHeaders = new ModernHeaders();
@@ -121,7 +113,7 @@ export class HttpChannel implements Channel {
     try {
       await this.#post(message, id, leave.signal);
       if (id !== null && mux.isPending(id))
-        mux.fail(id, new UpstreamFault('transport', 'The server ended its answer without giving one.'));
+        mux.fail(id, new UpstreamFault('transport', 'The server ended the stream without an answer.'));
     } catch (error) {
       const fault = networkFault(error, this.#options.session.url.host);
       if (id !== null) mux.fail(id, fault);
@@ -134,12 +126,12 @@ export class HttpChannel implements Channel {
 
   cancel(id: number, reason: string): void {
     const open = this.#open.get(id);
-    // In the modern era to leave is to cancel. Before that it is not, so it is said.
+    // A modern server takes a closed connection for a cancel. A legacy server needs a notification.
     if (open && !open.isModern) void this.send(cancelNotice(id, reason));
     open?.leave.abort();
   }
 
-  /** The stream on which a legacy server speaks unasked. False: it has none. */
+  /** Opens the stream for unsolicited messages of a legacy server. False: the server has none. */
   async listen(position: StreamPosition): Promise<boolean> {
     const answer = await this.#get(position, this.#options.over).catch(error => {
       this.#endIfGone(error);
@@ -191,10 +183,10 @@ export class HttpChannel implements Channel {
         position,
         isDone,
         onMessage,
-        // Of a subscription no event is an answer.
+        // Events of a subscription are not answers.
         excess: message.method === 'subscriptions/listen' ? tooLarge : answerTooLarge,
       });
-      // A legacy server may end a stream on which it gave numbers, to be asked for the rest later.
+      // A legacy server may end a stream with event ids early. The client then asks for the rest.
       if (isDone() || position.lastEventId === null || isModern(message)) return;
       await new Promise(resolve => setTimeout(resolve, position.retryMs ?? RESUME_MS));
       if (isDone() || signal.aborted) return;
@@ -214,7 +206,7 @@ export class HttpChannel implements Channel {
     return this.#options.session.ask('GET', { headers, signal });
   }
 
-  /** An error of the protocol may come with any status: then it is the server's own answer. */
+  /** A protocol error may come with any HTTP status. It is the server's own answer. */
   async #takeRefusal(answer: Answer, id: number | null): Promise<void> {
     const { mux } = this.#options;
     const text = await readText(answer.body, MAX_REFUSAL_BYTES);
@@ -231,7 +223,7 @@ export class HttpChannel implements Channel {
     return this.#faultOf(answer, null, 0);
   }
 
-  /** Also notices when the session is over: everything that was said in it is. */
+  /** Also ends the link if the session is gone. */
   #faultOf({ status, headers }: Answer, answeredId: unknown, id: number | null): StatusFault {
     const { session } = this.#options;
     if (status === 404 && session.sessionId !== null && (id === null || answeredId !== id))
@@ -239,7 +231,7 @@ export class HttpChannel implements Channel {
     return new StatusFault(status, headers);
   }
 
-  /** Nobody is there, or we are nobody: true for every other request as well. */
+  /** Unreachable or unauthorized: then every other request fails, too. */
   #endIfGone(fault: unknown): void {
     if (fault instanceof UnreachableFault || (fault instanceof StatusFault && fault.status === 401))
       this.#options.mux.end(fault);
@@ -253,6 +245,6 @@ export class HttpChannel implements Channel {
 
 function parsed(text: string): unknown {
   const value = tryParseJson(text);
-  if (value === undefined) throw new UpstreamFault('transport', 'The server answered with broken JSON.');
+  if (value === undefined) throw new UpstreamFault('transport', 'The server answered with invalid JSON.');
   return value;
 }

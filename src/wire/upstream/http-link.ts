@@ -1,15 +1,23 @@
+import { realTimers, withTimeout } from '../../base/clock.ts';
 import { notifyAllListsChanged, reconnectStream, subscribe } from './change-stream.ts';
+import { HttpChannel } from './http-channel.ts';
+import {
+  HttpSession,
+  type HttpTarget,
+  networkFault,
+  readText,
+  StatusFault,
+  UnreachableFault,
+} from './http-session.ts';
 import {
   handshakeLegacy,
   handshakeModern,
   type LinkOptions,
   MAX_FRAME_BYTES,
+  UpstreamFault,
   type UpstreamHandshake,
-} from './handshake.ts';
-import { HttpChannel } from './http-channel.ts';
-import { networkFault, readText, StatusFault, UnreachableFault } from './http-exchange.ts';
-import { HttpSession, type HttpTarget } from './http-session.ts';
-import { UpstreamFault, type UpstreamLink } from './link.ts';
+  type UpstreamLink,
+} from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
 import { openSseChannel, type StreamPosition } from './sse.ts';
 
@@ -18,9 +26,9 @@ export interface HttpLinkOptions extends LinkOptions, HttpTarget {
   kind: 'http' | 'sse';
 }
 
-const GOODBYE_MS = 2000;
+const END_SESSION_TIMEOUT_MS = 2000;
 
-/** A link to a server somewhere else. Rejects with an UpstreamFault. */
+/** A link to a server over HTTP. Rejects with an UpstreamFault. */
 export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLink> {
   const { events, kind, maxFrameBytes = MAX_FRAME_BYTES } = options;
   const session = new HttpSession(options);
@@ -29,7 +37,7 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
   const shared = { session, mux, events, maxFrameBytes, over: over.signal };
   const gone = mux.closed.then(async () => {
     over.abort();
-    await sayGoodbye(session);
+    await endSession(session);
     session.close();
   });
 
@@ -40,8 +48,15 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
 
   try {
     if (kind === 'sse') {
-      mux.attach(await withinStart(options, openSseChannel(shared)));
-      return toLink(mux, await greetOld(mux, options), close);
+      const { startTimeoutMs, signal } = options;
+      // A server that sends no first event is as silent as one that does not answer.
+      const opening = withTimeout(openSseChannel(shared), realTimers, startTimeoutMs, signal, isLate =>
+        isLate
+          ? new UpstreamFault('timeout', 'The server did not begin within the time limit.')
+          : new UpstreamFault('cancelled', 'The start was cancelled.'),
+      );
+      mux.attach(await opening);
+      return toLink(mux, await handshakeOrRefusal(mux, options), close);
     }
     const channel = new HttpChannel(shared);
     mux.attach(channel);
@@ -66,7 +81,7 @@ export async function openHttpLink(options: HttpLinkOptions): Promise<UpstreamLi
   }
 }
 
-/** Asks the modern way. What only says "not now" or "not you" says nothing about the era; everything else means legacy. */
+/** Tries the modern handshake first. A passing or authorization error leaves the era open; any other error means legacy. */
 async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<UpstreamHandshake> {
   const startedAt = performance.now();
   try {
@@ -79,36 +94,20 @@ async function negotiate(mux: Multiplexer, options: HttpLinkOptions): Promise<Up
     if (mux.fault || !isVerdict) throw mux.fault ?? fault;
   }
   const left = options.startTimeoutMs - (performance.now() - startedAt);
-  return greetOld(mux, { ...options, startTimeoutMs: Math.max(left, 1) });
+  return handshakeOrRefusal(mux, { ...options, startTimeoutMs: Math.max(left, 1) });
 }
 
-async function greetOld(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
+async function handshakeOrRefusal(mux: Multiplexer, options: LinkOptions): Promise<UpstreamHandshake> {
   return handshakeLegacy(mux, options).catch(fault => {
     throw fault instanceof UpstreamFault && fault.kind === 'answer' ? handshakeRefused(fault) : fault;
   });
 }
 
-/** A server that sends no first event is as silent as one that does not answer. */
-function withinStart<T>({ startTimeoutMs, signal }: LinkOptions, promise: Promise<T>): Promise<T> {
-  const { promise: never, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new UpstreamFault('timeout', 'The server did not begin within the time limit.')),
-    startTimeoutMs,
-  );
-  const onAbort = () => reject(new UpstreamFault('cancelled', 'The start was taken back.'));
-  signal?.addEventListener('abort', onAbort, { once: true });
-  if (signal?.aborted) onAbort();
-  return Promise.race([promise, never]).finally(() => {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', onAbort);
-  });
-}
-
-/** So that the server need not keep a session nobody uses. */
-async function sayGoodbye(session: HttpSession): Promise<void> {
+/** So that the server can free the session. */
+async function endSession(session: HttpSession): Promise<void> {
   if (session.sessionId === null) return;
   await session
-    .ask('DELETE', { signal: AbortSignal.timeout(GOODBYE_MS) })
+    .ask('DELETE', { signal: AbortSignal.timeout(END_SESSION_TIMEOUT_MS) })
     .then(({ body }) => readText(body, 1024))
     .catch(() => {});
 }

@@ -1,12 +1,182 @@
 import { lookup as systemLookup } from 'node:dns';
-import { Agent as PlainAgent, validateHeaderName, validateHeaderValue } from 'node:http';
-import { Agent as SecureAgent } from 'node:https';
+import {
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plainRequest,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { isRefused } from '../../base/network.ts';
-import { type Answer, type Exchange, exchange } from './http-exchange.ts';
+import { pipeline, type Readable } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { isRefused, isRefusedHost } from '../../base/network.ts';
 import { UpstreamFault } from './link.ts';
 
-/** Looks a name up for a connection that is about to be made: what was checked is what is connected to. */
+/** The server was not reached, so it did not get the request. */
+export class UnreachableFault extends UpstreamFault {
+  constructor(message: string, cause?: unknown) {
+    super('transport', message, { cause });
+  }
+}
+
+/** An HTTP error instead of an answer of the protocol. */
+export class StatusFault extends UpstreamFault {
+  readonly status: number;
+
+  constructor(status: number, headers: IncomingHttpHeaders, now = Date.now()) {
+    const retryAfterMs = retryAfter(headers['retry-after'], now);
+    super(
+      status === 401 || status === 403 ? 'unauthorized' : 'transport',
+      status === 401 || status === 403
+        ? `The server refused access (HTTP ${status}).`
+        : `The server answered with HTTP ${status}.`,
+      retryAfterMs === null ? {} : { retryAfterMs },
+    );
+    this.status = status;
+  }
+
+  /** Temporary: it shows nothing about the protocol of the server. */
+  get isPassing(): boolean {
+    return [408, 425, 429, 502, 503, 504].includes(this.status);
+  }
+}
+
+/** Seconds, or a date. */
+function retryAfter(value: string | undefined, now: number): number | null {
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+}
+
+const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
+
+/** An error of the connection, without the URL, which may hold secrets. */
+export function networkFault(error: unknown, host: string): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const isConnecting = syscall === 'connect' || syscall === 'getaddrinfo';
+  if (code === 'EREFUSEDADDRESS') return new UnreachableFault(message, error);
+  if (isConnecting || TLS_CODE.test(String(code)) || error instanceof AggregateError)
+    return new UnreachableFault(`${host} cannot be reached (${code}).`, error);
+  return new UpstreamFault('transport', `The connection to ${host} broke (${code ?? message}).`, {
+    cause: error,
+  });
+}
+
+const INTERNAL_ERROR = -32603;
+
+/** A message over the limit; the link cannot be used any more. */
+export const tooLarge = (maxBytes: number): UpstreamFault =>
+  new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);
+
+/** An answer over the limit fails only its request: the server works, and others may share it. */
+export function answerTooLarge(maxBytes: number): UpstreamFault {
+  const message = `The answer is too large: it has more than ${maxBytes} bytes. Ask for less at a time.`;
+  return new UpstreamFault('answer', message, { error: { code: INTERNAL_ERROR, message } });
+}
+
+export interface Exchange {
+  url: URL;
+  method: 'GET' | 'POST' | 'DELETE';
+  headers: Record<string, string>;
+  body?: string;
+  agent: Agent;
+  lookup: LookupFunction;
+  signal: AbortSignal;
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Decompressed. */
+  body: Readable;
+}
+
+const MAX_REDIRECTS = 3;
+
+/** One request over HTTP. A redirect is followed only within the same origin, and only where the request stays the same. */
+export async function exchange(asked: Exchange, redirectsLeft = MAX_REDIRECTS): Promise<Answer> {
+  const message = await send(asked);
+  const { statusCode: status = 0, headers } = message;
+  if (status < 300 || status > 399 || status === 304) return { status, headers, body: decoded(message) };
+  message.destroy();
+  const target = redirected(asked.url, headers.location);
+  const keepsMethod = status === 307 || status === 308 || asked.method === 'GET';
+  if (redirectsLeft > 0 && keepsMethod && target?.origin === asked.url.origin)
+    return exchange({ ...asked, url: target }, redirectsLeft - 1);
+  const where = target ? target.origin : 'nowhere';
+  throw new UpstreamFault(
+    'transport',
+    `${asked.url.host} redirects to ${where} (HTTP ${status}), which is not followed.`,
+  );
+}
+
+function send({ url, body, lookup, agent, method, headers, signal }: Exchange): Promise<IncomingMessage> {
+  if (isRefusedHost(url.hostname))
+    throw new UnreachableFault(`${url.hostname} is an address that is never connected to.`);
+  const request = url.protocol === 'https:' ? secureRequest : plainRequest;
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, agent, lookup });
+    // Not by the `signal` option: its error could be emitted where nobody listens any more.
+    const leave = () => sent.destroy();
+    signal.addEventListener('abort', leave, { once: true });
+    sent.once('close', () => signal.removeEventListener('abort', leave));
+    if (signal.aborted) leave();
+    sent.once('response', message => {
+      // Readers see the error. It may come when nobody reads any more.
+      message.on('error', () => {});
+      resolve(message);
+    });
+    sent.on('error', error => reject(networkFault(error, url.host)));
+    sent.end(body);
+  });
+}
+
+function redirected(from: URL, location: string | undefined): URL | null {
+  return location !== undefined && URL.canParse(location, from.href) ? new URL(location, from) : null;
+}
+
+const DECODERS: Record<string, () => ReturnType<typeof createGunzip>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+/** We ask for no compression, but some servers compress anyway. The reader enforces size limits. */
+function decoded(message: IncomingMessage): Readable {
+  const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  if (encoding === 'identity' || encoding === '') return message;
+  const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding]?.() : undefined;
+  if (!decoder) {
+    message.destroy();
+    throw new UpstreamFault('transport', 'The server answered in an encoding nobody asked for.');
+  }
+  return pipeline(message, decoder, () => {});
+}
+
+/** The whole body as text; one over the limit is not read to its end. */
+export async function readText(body: Readable, maxBytes: number, excess = tooLarge): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const part of body as AsyncIterable<Buffer>) {
+      size += part.length;
+      if (size > maxBytes) throw excess(maxBytes);
+      parts.push(part);
+    }
+  } catch (error) {
+    if (error instanceof UpstreamFault) throw error;
+    throw new UpstreamFault('transport', 'The answer broke off.', { cause: error });
+  }
+  return Buffer.concat(parts).toString();
+}
+
+/** Resolves a name for the connection itself, so that the checked address is the one connected to. */
 export function guardedLookup(resolve: typeof systemLookup = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -30,19 +200,19 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
-  /** For tests: who answers questions for names. */
+  /** For tests: resolves names. */
   lookup?: LookupFunction;
 }
 
-/** Set by us, from what is sent. */
+/** Headers that we set ourselves. */
 const OURS =
   /^(host|content-(length|type|encoding)|transfer-encoding|connection|upgrade|te|accept|accept-encoding|expect|last-event-id|mcp-.*)$/i;
 /** More than calls in flight, so that a stream of changes never waits for a call. */
 const MAX_CONNECTIONS = 64;
-/** An idle connection is let go before most servers let it go: a request on one that has just ended would be lost. */
+/** Shorter than the idle timeout of most servers: a request on a connection that has just ended would be lost. */
 const IDLE_MS = 4000;
 
-/** Everything that goes to one server over HTTP: its connections, its headers, the session it gave us. */
+/** Connections, headers and session for one server over HTTP. */
 export class HttpSession {
   /** From the answer to `initialize`; null before, and for servers that keep none. */
   sessionId: string | null = null;
@@ -86,7 +256,7 @@ export class HttpSession {
   }
 }
 
-/** Here, where it is a mistake in the configuration, and not with every request. */
+/** Reports an invalid header as a configuration error, once. */
 function check(name: string, value: string): void {
   try {
     validateHeaderName(name);

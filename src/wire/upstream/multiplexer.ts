@@ -1,5 +1,4 @@
 import { isObject } from '../../base/json.ts';
-import { type UpstreamHandshake, withMeta } from './handshake.ts';
 import {
   type Channel,
   type Json,
@@ -7,14 +6,16 @@ import {
   type LinkRequest,
   type Progress,
   UpstreamFault,
+  type UpstreamHandshake,
   type UpstreamLink,
+  withMeta,
 } from './link.ts';
 
 /** A request that waits for its answer. */
 interface Pending {
   resolve(result: Json): void;
   reject(fault: UpstreamFault): void;
-  /** None where it waits for as long as the link lasts. */
+  /** Undefined: it waits as long as the link lasts. */
   timer: NodeJS.Timeout | undefined;
   timeoutMs: number;
   ceilingAt: number;
@@ -23,10 +24,10 @@ interface Pending {
   stopListening(): void;
 }
 
-/** However much progress is made, a request ends after this long. */
+/** A request ends after this long, whatever progress it makes. */
 const CEILING_MS = 30 * 60_000;
 
-/** Progress was made. */
+/** Restarts the timeout after progress. */
 function extend(pending: Pending): void {
   const left = pending.ceilingAt - performance.now();
   if (left > pending.timeoutMs) {
@@ -45,7 +46,7 @@ function settle(pending: Pending, { error, result }: Json): void {
 
 function answered({ code, message, data }: Json): UpstreamFault {
   if (typeof code !== 'number' || typeof message !== 'string')
-    return new UpstreamFault('transport', 'The server answered with an error that is none.');
+    return new UpstreamFault('transport', 'The server answered with an invalid error.');
   return new UpstreamFault('answer', message, {
     error: { code, message, ...(data !== undefined && { data }) },
   });
@@ -53,10 +54,10 @@ function answered({ code, message, data }: Json): UpstreamFault {
 
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
-/** A server that asks more than this at once is not asking. */
+/** Requests of one server at once. */
 const MAX_AT_ONCE = 64;
 
-/** What a server asks of us: a ping is answered, the rest is for whoever has the server to himself. */
+/** Requests of the server. Pings are answered here; other requests go to the one client that has the server to itself. */
 class ServerRequests {
   readonly #events: LinkEvents;
   readonly #send: (message: Json) => void;
@@ -67,32 +68,32 @@ class ServerRequests {
     this.#send = send;
   }
 
-  /** It waits for an answer of ours. */
+  /** The server waits for an answer of ours. */
   get isOpen(): boolean {
     return this.#open.size > 0;
   }
 
   take(id: string | number, method: string, params: Json): void {
     if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
-    else if (!this.#events.onRequest) this.#turnAway(id, METHOD_NOT_FOUND, 'Method not found');
+    else if (!this.#events.onRequest) this.#refuseStray(id, METHOD_NOT_FOUND, 'Method not found');
     else if (this.#open.has(id) || this.#open.size >= MAX_AT_ONCE)
-      this.#turnAway(id, INTERNAL_ERROR, 'Too many requests at once');
-    else void this.#hand(this.#events.onRequest.bind(this.#events), id, method, params);
+      this.#refuseStray(id, INTERNAL_ERROR, 'Too many requests at once');
+    else void this.#forward(this.#events.onRequest.bind(this.#events), id, method, params);
   }
 
-  /** The server takes one of its requests back. */
+  /** The server cancels one of its requests. */
   abort(id: unknown): boolean {
     const controller = this.#open.get(id as string | number);
     controller?.abort();
     return controller !== undefined;
   }
 
-  /** The server is not there any more; whoever was asked finds that as the reason. */
+  /** The server is gone. That is the reason of the signals. */
   abortAll(): void {
     for (const controller of this.#open.values()) controller.abort('server_gone');
   }
 
-  async #hand(
+  async #forward(
     onRequest: NonNullable<LinkEvents['onRequest']>,
     id: string | number,
     method: string,
@@ -105,7 +106,7 @@ class ServerRequests {
       if (!controller.signal.aborted) this.#send({ jsonrpc: '2.0', id, result });
     } catch (error) {
       if (controller.signal.aborted) return;
-      // An error of the one who was asked goes back as it is; of any other the server learns nothing.
+      // The client's own error is returned unchanged. The server gets no details of any other error.
       const answer = error instanceof UpstreamFault ? error.error : null;
       if (answer) this.#send({ jsonrpc: '2.0', id, error: answer });
       else this.#refuse(id, METHOD_NOT_FOUND, 'Method not found');
@@ -114,8 +115,8 @@ class ServerRequests {
     }
   }
 
-  /** Refused without asking anybody, so it counts as a message for nobody. */
-  #turnAway(id: string | number, code: number, message: string): void {
+  /** Refused without asking the client, so it counts as a stray message. */
+  #refuseStray(id: string | number, code: number, message: string): void {
     this.#events.onStray();
     this.#refuse(id, code, message);
   }
@@ -126,8 +127,8 @@ class ServerRequests {
 }
 
 /**
- * Many requests over one channel: each gets an id and a progress token of ours, and the answer finds its way back by it.
- * Whatever else comes is a notice, a question of the server, or thrown away.
+ * Many requests over one channel. Each gets an id and a progress token of ours, by which its answer is found. Other messages are
+ * notifications, requests of the server, or stray.
  */
 export class Multiplexer {
   readonly closed: Promise<UpstreamFault>;
@@ -154,7 +155,7 @@ export class Multiplexer {
     this.#channel = channel;
   }
 
-  /** Standing requests, which wait for as long as the link lasts, are not counted. */
+  /** Without standing requests, which wait as long as the link lasts. */
   get inFlight(): number {
     return this.#pending.size - this.#standing;
   }
@@ -167,7 +168,7 @@ export class Multiplexer {
     return this.#ask(method, params, options, options.timeoutMs);
   }
 
-  /** A request whose answer comes when the server has had enough of it. */
+  /** A request without a timeout: the server answers when it ends the subscription. */
   standing(method: string, params: Json, signal: AbortSignal): Promise<Json> {
     return this.#ask(method, params, { signal }, null);
   }
@@ -180,20 +181,20 @@ export class Multiplexer {
     return this.#pending.has(id);
   }
 
-  /** One message as it was parsed. Nothing about it is taken for granted. */
+  /** Takes one parsed message, unchecked. */
   receive(message: unknown): void {
     if (this.#fault) return;
-    // A batch; one inside another is nothing.
+    // A batch. A batch inside a batch is stray.
     if (Array.isArray(message)) for (const each of message) this.#takeOne(each);
     else this.#takeOne(message);
   }
 
-  /** One request can have no answer any more. */
+  /** Fails one request. */
   fail(id: number, fault: UpstreamFault): void {
     this.#take(id)?.reject(fault);
   }
 
-  /** Everything under way fails with the same fault, at once. */
+  /** Fails all open requests with this fault and ends the link. */
   end(fault: UpstreamFault): void {
     if (this.#fault) return;
     this.#fault = fault;
@@ -216,7 +217,7 @@ export class Multiplexer {
       const onAbort = () => this.#giveUp(id, cancelled(method));
       const onTime = () => {
         const pending = this.#pending.get(id);
-        // It waits for us, and we perhaps for a person.
+        // The server waits for an answer of ours, perhaps from a person.
         if (pending && this.#serverRequests.isOpen && performance.now() < pending.ceilingAt) extend(pending);
         else this.#giveUp(id, new UpstreamFault('timeout', `No answer to ${method} within the time limit.`));
       };
@@ -265,7 +266,7 @@ export class Multiplexer {
   #takeOne(message: unknown): void {
     if (!isObject(message)) this.#events.onStray();
     else if (typeof message.method === 'string')
-      this.#takeUnasked(message.id, message.method, message.params);
+      this.#takeUnsolicited(message.id, message.method, message.params);
     else this.#takeAnswer(message);
   }
 
@@ -275,24 +276,24 @@ export class Multiplexer {
     else this.#events.onStray();
   }
 
-  #takeUnasked(id: unknown, method: string, given: unknown): void {
+  #takeUnsolicited(id: unknown, method: string, given: unknown): void {
     const params = isObject(given) ? given : {};
-    if (id === undefined) this.#takeNotice(method, params);
+    if (id === undefined) this.#takeNotification(method, params);
     else if (typeof id === 'string' || typeof id === 'number') this.#serverRequests.take(id, method, params);
     else this.#events.onStray();
   }
 
-  #takeNotice(method: string, params: Json): void {
+  #takeNotification(method: string, params: Json): void {
     if (method === 'notifications/progress') this.#takeProgress(params);
     else if (method === 'notifications/cancelled') this.#takeCancel(params.requestId);
-    // Says only what the stream that carries it says by being there.
+    // Only confirms that the stream is open.
     else if (method !== 'notifications/subscriptions/acknowledged')
       this.#events.onNotification(method, params);
   }
 
   #takeCancel(requestId: unknown): void {
     if (this.#serverRequests.abort(requestId)) return;
-    // A server ends a subscription over a stream by taking the request back.
+    // A server ends a subscription on a stream by cancelling the request.
     const pending = typeof requestId === 'number' ? this.#pending.get(requestId) : undefined;
     if (pending && pending.timer === undefined)
       this.fail(requestId as number, new UpstreamFault('transport', 'The server ended the subscription.'));
@@ -315,7 +316,7 @@ export class Multiplexer {
 }
 
 const cancelled = (method: string): UpstreamFault =>
-  new UpstreamFault('cancelled', `${method} was taken back.`);
+  new UpstreamFault('cancelled', `${method} was cancelled.`);
 
 export const handshakeRefused = (fault: UpstreamFault): UpstreamFault =>
   new UpstreamFault('start', `The server refused to begin: ${fault.message}`, { cause: fault });

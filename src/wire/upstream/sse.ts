@@ -1,7 +1,14 @@
 import type { Readable } from 'node:stream';
 import { tryParseJson } from '../../base/json.ts';
-import { networkFault, readText, StatusFault, tooLarge, UnreachableFault } from './http-exchange.ts';
-import { type HttpSession, isType } from './http-session.ts';
+import {
+  type HttpSession,
+  isType,
+  networkFault,
+  readText,
+  StatusFault,
+  tooLarge,
+  UnreachableFault,
+} from './http-session.ts';
 import { type Channel, cancelNotice, type Json, type LinkEvents, UpstreamFault } from './link.ts';
 import type { Multiplexer } from './multiplexer.ts';
 
@@ -104,18 +111,22 @@ export class SseParser {
   }
 }
 
-interface SseChannelOptions {
+/** For both transports over HTTP. */
+export interface HttpChannelOptions {
   session: HttpSession;
   mux: Multiplexer;
   events: LinkEvents;
   maxFrameBytes: number;
+  /** Aborts when the link ends. */
   over: AbortSignal;
 }
 
-const MAX_REFUSAL_BYTES = 64 * 1024;
+export const ACCEPT = 'application/json, text/event-stream';
+/** Bytes read of an error answer, or of an answer that should be empty. */
+export const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** The HTTP+SSE transport of 2024: messages come on one stream, whose first event names the endpoint. Settles once that is known. */
-export async function openSseChannel(options: SseChannelOptions): Promise<Channel> {
+export async function openSseChannel(options: HttpChannelOptions): Promise<Channel> {
   const { session, mux, over } = options;
   const answer = await session.ask('GET', { headers: { accept: 'text/event-stream' }, signal: over });
   if (answer.status !== 200) {
@@ -151,7 +162,7 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
   const answer = await session.ask('POST', {
     url,
     body: JSON.stringify(message),
-    headers: { accept: 'application/json, text/event-stream' },
+    headers: { accept: ACCEPT },
     signal,
   });
   await readText(answer.body, MAX_REFUSAL_BYTES).catch(() => {});
@@ -159,7 +170,7 @@ async function post(session: HttpSession, url: URL, message: Json, signal: Abort
 }
 
 /** Reads the stream to its end, which also ends the link. */
-function endpointOf(options: SseChannelOptions, body: NodeJS.ReadableStream): Promise<URL> {
+function endpointOf(options: HttpChannelOptions, body: NodeJS.ReadableStream): Promise<URL> {
   const { mux, session, events, maxFrameBytes } = options;
   return new Promise((resolve, reject) => {
     let isKnown = false;
@@ -196,10 +207,7 @@ export interface StreamPosition {
   retryMs: number | null;
 }
 
-interface MessageStreamOptions {
-  mux: Multiplexer;
-  events: LinkEvents;
-  maxFrameBytes: number;
+interface MessageStreamOptions extends Pick<HttpChannelOptions, 'mux' | 'events' | 'maxFrameBytes'> {
   position: StreamPosition;
   /** Whether no further message is expected. */
   isDone(): boolean;

@@ -1,23 +1,20 @@
 import type { Readable, Writable } from 'node:stream';
+import { within } from '../../base/clock.ts';
 import { tryParseJson } from '../../base/json.ts';
 import { edgesOfLongLine, type LineEdges, LineSplitter } from '../../base/lines.ts';
-import { asLine, gatherWrites } from '../stream/line-writer.ts';
-import { answeredId } from '../stream/read-message.ts';
+import { answeredId, asLine, gatherWrites } from '../stream/message-lines.ts';
 import { subscribe } from './change-stream.ts';
-import {
-  handshakeLegacy,
-  handshakeModern,
-  type LinkOptions,
-  MAX_FRAME_BYTES,
-  type UpstreamHandshake,
-} from './handshake.ts';
-import { answerTooLarge, tooLarge } from './http-exchange.ts';
+import { answerTooLarge, tooLarge } from './http-session.ts';
 import {
   type Channel,
   cancelNotice,
+  handshakeLegacy,
+  handshakeModern,
   type Json,
-  type LinkEvents,
+  type LinkOptions,
+  MAX_FRAME_BYTES,
   UpstreamFault,
+  type UpstreamHandshake,
   type UpstreamLink,
 } from './link.ts';
 import { handshakeRefused, Multiplexer, toLink } from './multiplexer.ts';
@@ -27,14 +24,16 @@ interface ServiceEnd {
   signal: string | null;
 }
 
-interface LineChannelOptions {
+interface StdioLinkOptions extends LinkOptions {
   stdout: Readable;
   stdin: Writable;
-  /** Never rejects. */
+  /** Settles when the process ends; never rejects. */
   ended: Promise<ServiceEnd>;
+}
+
+interface LineChannelOptions extends Pick<StdioLinkOptions, 'stdout' | 'stdin' | 'ended' | 'events'> {
   maxFrameBytes: number;
   mux: Multiplexer;
-  events: LinkEvents;
 }
 
 /** Unread bytes after which nothing more is sent to a server. */
@@ -130,7 +129,7 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
 
   void ended.then(async end => {
     // Output from before the end still counts, but a child process may hold the stream open for ever.
-    await withinMoments(outputEnd);
+    await within(outputEnd, LAST_OUTPUT_TIMEOUT_MS);
     mux.end(exitFault(end));
   });
   for (const [stream, message] of [
@@ -138,7 +137,7 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
     [inputEnd, 'The server closed its input.'],
   ] as const) {
     void stream.then(async () => {
-      const end = await withinMoments(ended);
+      const end = await within(ended, LAST_OUTPUT_TIMEOUT_MS);
       mux.end(end ? exitFault(end) : new UpstreamFault('transport', message));
     });
   }
@@ -147,19 +146,6 @@ function endWithProcess({ stdout, stdin, mux, ended }: LineChannelOptions): void
 function exitFault({ code, signal }: ServiceEnd): UpstreamFault {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
   return new UpstreamFault('exit', `The server's process ${how}.`);
-}
-
-function withinMoments<T>(promise: Promise<T>): Promise<T | null> {
-  const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), LAST_OUTPUT_TIMEOUT_MS);
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-interface StdioLinkOptions extends LinkOptions {
-  stdout: Readable;
-  stdin: Writable;
-  /** Settles when the process ends; never rejects. */
-  ended: Promise<ServiceEnd>;
 }
 
 /** A link over the streams of a running process, which it ends by closing its input. Rejects with an UpstreamFault. */

@@ -8,8 +8,7 @@ import { pathText } from '../files/paths.ts';
 import { type Git, GitError, openGit } from '../git/git.ts';
 import { headLogSize } from '../git/git-folder.ts';
 import { ownIndex } from '../git/git-index.ts';
-import { readStatus, type StatusEntry } from '../git/git-status.ts';
-import { readIgnoreRules } from '../git/ignore-rules.ts';
+import { readIgnoreRules, readStatus, type StatusEntry } from '../git/git-status.ts';
 import { withoutReview } from '../review/feedback-commits.ts';
 import {
   branchNotes,

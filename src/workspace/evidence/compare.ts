@@ -12,8 +12,13 @@ import { isAncestor, SQUAD_EMAIL } from '../git/commits.ts';
 import { type Git, GitError } from '../git/git.ts';
 import { headLogSince } from '../git/git-folder.ts';
 import { withHonestIndex } from '../git/git-index.ts';
-import { type Status, type TrackedChange, trackedChanges } from '../git/git-status.ts';
-import { hiddenIgnoreFiles, readStatusUnder } from '../git/ignore-rules.ts';
+import {
+  hiddenIgnoreFiles,
+  readStatusUnder,
+  type Status,
+  type TrackedChange,
+  trackedChanges,
+} from '../git/git-status.ts';
 import { feedbackCommits } from '../review/feedback-commits.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
 

@@ -83,8 +83,8 @@ function beyondBounds(text: string, { chars, lines, depth, references }: YamlBou
   let column = 0;
   let isIndent = true;
   for (let at = 0; at < text.length; at++) {
-    const sign = text.charCodeAt(at);
-    if (sign === LINE_FEED) {
+    const sign = text[at]!;
+    if (sign === '\n') {
       if (++line > lines) return fault(at, `has more than ${lines} lines`);
       column = 0;
       isIndent = true;
@@ -92,10 +92,11 @@ function beyondBounds(text: string, { chars, lines, depth, references }: YamlBou
     }
     column++;
     if (isIndent && column > MAX_COLUMN) return fault(at, `is indented by more than ${MAX_COLUMN} columns`);
-    isIndent &&= sign === SPACE || sign === DASH || sign === QUESTION || sign === TAB;
-    if (sign === OPEN_SQUARE || sign === OPEN_CURLY) open++;
-    else if ((sign === CLOSE_SQUARE || sign === CLOSE_CURLY) && open > 0) open--;
-    else if ((sign === STAR || sign === AMPERSAND) && isName(text.charCodeAt(at + 1))) marks++;
+    isIndent &&= ' -?\t'.includes(sign);
+    if (sign === '[' || sign === '{') open++;
+    else if ((sign === ']' || sign === '}') && open > 0) open--;
+    // Only before a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator.
+    else if ((sign === '*' || sign === '&') && /\w/.test(text[at + 1] ?? '')) marks++;
     if (open > depth) return fault(at, `has more than ${depth} open brackets`);
     if (marks > references) return fault(at, `has more than ${references} anchors and aliases`);
   }
@@ -107,22 +108,3 @@ const fault = (offset: number, message: string): YamlFault => ({
   code: 'BOUND',
   message: `${message}. Make it shorter or simpler`,
 });
-
-/** Whether a mark is followed by a name: `* ` is a list item in Markdown, `**` bold text, `&&` a shell operator. */
-const isName = (sign: number): boolean =>
-  (sign >= 0x30 && sign <= 0x39) ||
-  (sign >= 0x41 && sign <= 0x5a) ||
-  sign === 0x5f ||
-  (sign >= 0x61 && sign <= 0x7a);
-
-const LINE_FEED = 0x0a;
-const TAB = 0x09;
-const SPACE = 0x20;
-const AMPERSAND = 0x26;
-const STAR = 0x2a;
-const DASH = 0x2d;
-const QUESTION = 0x3f;
-const OPEN_SQUARE = 0x5b;
-const CLOSE_SQUARE = 0x5d;
-const OPEN_CURLY = 0x7b;
-const CLOSE_CURLY = 0x7d;

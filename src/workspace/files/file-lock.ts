@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import { SquadError } from '../../schema/error.ts';
+import { createFile } from './text-file.ts';
 
 /** Work under a lock takes milliseconds. */
 const LOCK_TIMEOUT_MS = 15_000;
@@ -10,6 +12,8 @@ const LOCK_TIMEOUT_MS = 15_000;
 const DEAD_MS = 1_000;
 const STUCK_MS = 5_000;
 const TRY_EVERY_MS = 10;
+/** A lock need not survive a crash. */
+const HERE = { mode: 0o600, sync: false };
 
 /** Does the work while no other process holds the same lock, a file that exists meanwhile. */
 export async function withLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
@@ -29,7 +33,7 @@ export async function whenFree(lock: string): Promise<void> {
   const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
   while (performance.now() < end) {
-    const holder = await contentOf(lock).catch(() => null);
+    const holder = await readFile(lock, 'utf8').catch(() => null);
     if (holder === null || watch.isLeftBehind(holder)) return;
     await pause(TRY_EVERY_MS);
   }
@@ -38,8 +42,8 @@ export async function whenFree(lock: string): Promise<void> {
 async function take(lock: string, mark: string): Promise<void> {
   const end = performance.now() + LOCK_TIMEOUT_MS;
   const watch = new HolderWatch();
-  while (!(await createFile(lock, mark))) {
-    const holder = await contentOf(lock);
+  while (!(await createFile(lock, mark, HERE))) {
+    const holder = await readFile(lock, 'utf8').catch(nullIfMissing);
     const isLeftBehind = holder !== null && watch.isLeftBehind(holder);
     if (performance.now() > end) throw busy(lock, watch.holder);
     if (isLeftBehind) await removeLeftBehind(lock, holder);
@@ -63,28 +67,10 @@ class HolderWatch {
   }
 }
 
-/** False if the file exists. */
-async function createFile(file: string, content: string): Promise<boolean> {
-  const handle = await open(file, 'wx', 0o600).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'EEXIST') return null;
-    throw thrown;
-  });
-  if (handle === null) return false;
-  try {
-    await handle.writeFile(content);
-    return true;
-  } catch (thrown) {
-    await rm(file, { force: true });
-    throw thrown;
-  } finally {
-    await handle.close();
-  }
-}
-
 /** One process at a time: of two that saw the same holder, the second would remove the lock that the first has just taken. */
 async function removeLeftBehind(lock: string, holder: string): Promise<void> {
   const turn = `${lock}.break`;
-  if (await createFile(turn, '')) {
+  if (await createFile(turn, '', HERE)) {
     await removeIf(lock, holder).finally(() => rm(turn, { force: true }));
     return;
   }
@@ -93,14 +79,7 @@ async function removeLeftBehind(lock: string, holder: string): Promise<void> {
 }
 
 async function removeIf(lock: string, mark: string): Promise<void> {
-  if ((await contentOf(lock)) === mark) await rm(lock, { force: true });
-}
-
-async function contentOf(lock: string): Promise<string | null> {
-  return readFile(lock, 'utf8').catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return null;
-    throw thrown;
-  });
+  if ((await readFile(lock, 'utf8').catch(nullIfMissing)) === mark) await rm(lock, { force: true });
 }
 
 function isGone(holder: string): boolean {

@@ -66,8 +66,8 @@ describe('a file that does not fit its schema', () => {
 
   it('tells every key that stands twice', () => {
     expect(problems('{"servers": {}, "servers": {}, "shared": [], "shared": []}')).toEqual([
-      '1:17 the key "servers" stands here a second time',
-      '1:46 the key "shared" stands here a second time',
+      '1:17 the key "servers" is repeated',
+      '1:46 the key "shared" is repeated',
     ]);
   });
 
@@ -132,8 +132,8 @@ describe('a file that is not sound JSON', () => {
     ['{"servers": {},}', '1:16 property name expected'],
     ['{"servers": {}} x', '1:17 invalid symbol'],
     ['// note\n{"servers": {}}', '1:1 invalid comment token'],
-    ['{"servers": {},\r\n "servers": {}}', '2:2 the key "servers" stands here a second time'],
-    ['{"servers": {"a": {"tools": [], "tools": ["*"]}}}', '1:33 the key "tools" stands here a second time'],
+    ['{"servers": {},\r\n "servers": {}}', '2:2 the key "servers" is repeated'],
+    ['{"servers": {"a": {"tools": [], "tools": ["*"]}}}', '1:33 the key "tools" is repeated'],
     ['{"servers": {"__proto__": {"command": "x", "tools": []}}}', '1:14 the key "__proto__" is not allowed'],
     ['{"servers": "\u0001"}', '1:13 invalid character'],
   ])('says where: %j', (text, words) => {

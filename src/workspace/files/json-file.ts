@@ -14,18 +14,18 @@ import { SquadError } from '../../schema/error.ts';
 type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
-/** More is not read by anybody, and each costs a search through the file. */
+/** Nobody reads more, and each costs a search through the file. */
 const MAX_PROBLEMS = 100;
 const first = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_PROBLEMS);
 
-/** Errors that a schema finds, each with its place and the names that may have been meant. */
+/** Errors that a schema finds, each with its place and suggested names. */
 export function problemsOf(tree: Node, schema: z.ZodType, issues: readonly Issue[]): JsonProblem[] {
   return first(issues)
     .flatMap(issue => problemsOfIssue(tree, schema, [], issue))
     .sort((one, other) => one.offset - other.offset);
 }
 
-/** The key or the value at a path; of what is not there, the nearest thing around it that is. */
+/** Offset of the key or value at a path; if it is missing, of the nearest value around it. */
 export function offsetAt(tree: Node, path: Path, ofKey = false): number {
   for (let length = path.length; length >= 0; length--) {
     const node = findNodeAtLocation(tree, path.slice(0, length));
@@ -34,7 +34,7 @@ export function offsetAt(tree: Node, path: Path, ofKey = false): number {
   return tree.offset;
 }
 
-/** The keys of what lies at a path, where the schema has a form for it. */
+/** The keys that the schema knows at a path. */
 export const keysAt = (schema: z.ZodType, path: Path): string[] =>
   Object.keys(shapeOf(unwrapped(schemaAt(schema, path))) ?? {});
 
@@ -62,7 +62,7 @@ function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue
   return [problemAt(tree, path, issue.message)];
 }
 
-/** What has a wrong name was not looked at by whoever found that. */
+/** The schema did not check the value of a key with an invalid name. */
 function problemsOfValue(tree: Node, schema: z.ZodType | undefined, path: Path): JsonProblem[] {
   const node = schema && findNodeAtLocation(tree, path);
   const issues = (node && schema.safeParse(getNodeValue(node)).error?.issues) ?? [];
@@ -84,7 +84,7 @@ function unknownKey(tree: Node, path: Path, known: string[]): JsonProblem {
   };
 }
 
-/** Of several forms a value may have, what is wrong with the one it comes nearest to. */
+/** Problems with the variant of a union that the value matches best. */
 function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem[] {
   const node = findNodeAtLocation(tree, path);
   const value: unknown = node && getNodeValue(node);
@@ -94,17 +94,17 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
   }));
   const shapes = forms.map(form => shapeOf(form.schema));
   if (node?.type !== 'object' || shapes.includes(null)) {
-    // A form of the right kind has something to say of its parts, or of the value beyond its kind.
+    // A variant of the right JSON type reports more specific problems.
     const fitting = forms.find(({ issues }) => !issues.some(isOfKind));
     if (fitting)
       return first(fitting.issues).flatMap(issue => problemsOfIssue(tree, fitting.schema, path, issue));
     return [
-      problemAt(tree, path, `must be ${wordsFor(forms.flatMap(({ issues }) => issues.filter(isOfKind)))}`),
+      problemAt(tree, path, `must be ${kindNames(forms.flatMap(({ issues }) => issues.filter(isOfKind)))}`),
     ];
   }
   const keys = (node.children ?? []).map(property => String(property.children?.[0]?.value));
   const known = [...new Set(shapes.flatMap(shape => Object.keys(shape ?? {})))];
-  const strange = first(keys.filter(key => !known.includes(key))).map(key =>
+  const unknownKeys = first(keys.filter(key => !known.includes(key))).map(key =>
     unknownKey(tree, [...path, key], known),
   );
   const types = forms.map(({ issues }) => issues.find(isOfType));
@@ -116,20 +116,20 @@ function problemsOfUnion(tree: Node, union: z.ZodUnion, path: Path): JsonProblem
     .filter((_, index) => isOfNoType || types[index] === undefined)
     .map(form => ({ ...form, has: keys.filter(key => key in (shapeOf(form.schema) ?? {})).length }))
     .sort((one, other) => other.has - one.has)[0]!;
-  // Of a key that is misspelt nobody knows what was meant: what its form lacks may be just that.
-  const isGuess = isOfNoType || strange.length > 0;
+  // A misspelt key may be the one that the variant lacks.
+  const isGuess = isOfNoType || unknownKeys.length > 0;
   if (likely.has === 0)
     return isGuess
-      ? [...strange, ...wrongType]
+      ? [...unknownKeys, ...wrongType]
       : [problemAt(tree, path, `needs ${known.map(key => `"${key}"`).join(' or ')}`)];
   const title = likely.schema.meta()?.title;
-  const taken = title ? ` (taken for ${title}: its "type" is ${typeWord(node)})` : '';
+  const taken = title ? ` (taken for ${title}: its "type" is ${typeText(node)})` : '';
   const issues = likely.issues.filter(
     issue =>
       !isGuess || !(isOfType(issue) || isMissing(tree, path, issue) || issue.code === 'unrecognized_keys'),
   );
   return [
-    ...strange,
+    ...unknownKeys,
     ...wrongType,
     ...first(issues).flatMap(issue =>
       issue.code === 'unrecognized_keys' && issue.path.length === 0
@@ -153,19 +153,19 @@ const isOfType = (issue: Issue) => issue.code === 'invalid_value' && issue.path.
 const valuesOf = (issue: Issue | undefined) =>
   issue?.code === 'invalid_value' ? issue.values.map(String) : [];
 
-function wordsFor(issues: Issue[]): string {
+function kindNames(issues: Issue[]): string {
   const kinds = issues.flatMap(issue => (issue.code === 'invalid_type' ? issue.expected : []));
   return [...new Set(kinds.map(kind => KINDS[kind] ?? kind))].join(' or ');
 }
 
 const KINDS: Partial<Record<string, string>> = { string: 'text', array: 'a list', object: 'an object' };
 
-function typeWord(node: Node): string {
+function typeText(node: Node): string {
   const type = findNodeAtLocation(node, ['type']);
   return type ? JSON.stringify(type.value) : 'not given';
 }
 
-/** The schema of what lies at a path; of a form among several, only `problemsOfUnion` knows which. */
+/** The schema at a path. Does not enter unions: only `problemsOfUnion` knows the variant. */
 function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   return path.reduce<z.ZodType | undefined>((around, step) => {
     const holder = unwrapped(around);
@@ -187,19 +187,19 @@ function unwrapped(schema: z.ZodType | undefined): z.ZodType | undefined {
 const shapeOf = (schema: z.ZodType | undefined): Record<string, unknown> | null =>
   schema instanceof z.ZodObject ? schema.shape : null;
 
-/** Something wrong in a JSON file, at a place in its text. */
+/** A problem in a JSON file, at an offset of its text. */
 export interface JsonProblem {
   offset: number;
   message: string;
   suggestion?: string;
 }
 
-/** No file of ours is nested this deep, and the parser keeps one stack frame for each level. */
+/** Our files are never nested this deeply, and the parser needs one stack frame for each level. */
 const MAX_DEPTH = 64;
-/** The text as a tree in which every key stands once, so that whoever reads it reads the same. */
+/** Parses a text and refuses repeated keys, which programs read differently. */
 export function parseJsonTree(
   text: string,
-  /** Comments and trailing commas, as some programs write and read them. */
+  /** Allow comments and trailing commas, as some programs do. */
   isRelaxed = false,
 ): { tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] } {
   const tooDeep = depthProblem(text);
@@ -213,7 +213,7 @@ export function parseJsonTree(
   return problem ? { problems: [problem, ...more.slice(0, MAX_PROBLEMS - 1)] } : { tree };
 }
 
-/** The first thing that keeps a text from being JSON; null when nothing does. */
+/** The first syntax error; null if the text is JSON. */
 export function jsonProblem(text: string): JsonProblem | null {
   const parsed = parseJsonTree(text);
   return 'problems' in parsed ? parsed.problems[0] : null;
@@ -224,7 +224,7 @@ export function placeOf(text: string, offset: number): { line: number; column: n
   return { line: before.length, column: before.at(-1)!.length + 1 };
 }
 
-/** By the tokens alone, without following them down. */
+/** Counts brackets without parsing. */
 function depthProblem(text: string): JsonProblem | null {
   const scanner = createScanner(text, true);
   let depth = 0;
@@ -246,9 +246,9 @@ function keyProblems(node: Node): JsonProblem[] {
     if (key && seen.has(key.value))
       problems.push({
         offset: key.offset,
-        message: `the key "${String(key.value)}" stands here a second time`,
+        message: `the key "${String(key.value)}" is repeated`,
       });
-    // JavaScript gives it a meaning of its own, and some readers pass over it.
+    // It has a special meaning in JavaScript, and some readers skip it.
     if (key?.value === '__proto__')
       problems.push({ offset: key.offset, message: 'the key "__proto__" is not allowed' });
     if (key) seen.add(key.value);
@@ -266,7 +266,7 @@ function parseErrorText(error: ParseError | undefined): string {
 
 type CheckedJson<T> = { value: T; tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] };
 
-/** Checks the content of a settings file and finds everything that is wrong with it. */
+/** Checks the content of a settings file and returns all problems. */
 export function checkJson<T>(text: string, schema: z.ZodType<T>): CheckedJson<T> {
   const parsed = parseJsonTree(text);
   if ('problems' in parsed) return parsed;
@@ -276,7 +276,7 @@ export function checkJson<T>(text: string, schema: z.ZodType<T>): CheckedJson<T>
   return { problems: problemsOf(tree, schema, checked.error.issues) as [JsonProblem, ...JsonProblem[]] };
 }
 
-/** The same for who needs it sound; the first thing that is wrong is thrown with its line and column. */
+/** The same, but throws the first problem, with its line and column. */
 export function parseJsonFile<T>(file: string, text: string, schema: z.ZodType<T>): T {
   const checked = checkJson(text, schema);
   if ('value' in checked) return checked.value;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import { isInside } from './paths.ts';
 
@@ -98,16 +99,63 @@ export const isPlainFile = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Replaces whatever is there, and never follows a link. */
-export async function writePlainFile(path: string, bytes: Buffer): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  const file = await open(draft, 'wx', 0o644);
+interface ReplaceOptions {
+  /** For a new file. */
+  mode: number;
+  /** A file that exists keeps its own mode. */
+  keepsMode?: boolean;
+  /** On disk before this settles (default: true). */
+  sync?: boolean;
+}
+
+/** Atomic: a reader, or the file after a crash, has the old content or the new. Replaces whatever is there, and never follows a link. */
+export async function replaceFile(
+  path: string,
+  content: Buffer | string,
+  { mode, keepsMode = false, sync = true }: ReplaceOptions,
+): Promise<void> {
+  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+  const before = keepsMode ? await lstat(path).catch(nullIfMissing) : null;
   try {
-    await file.writeFile(bytes).finally(() => file.close());
+    const file = await open(draft, 'wx', mode);
+    try {
+      if (before) await file.chmod(before.mode & 0o777);
+      await file.writeFile(content);
+      if (sync) await file.datasync();
+    } finally {
+      await file.close();
+    }
     await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
+  } catch (thrown) {
+    await rm(draft, { force: true }).catch(() => {}); // the first error says why
+    throw thrown;
+  }
+}
+
+/** For notes of ours that can be made again. */
+export const writePlainFile = (path: string, bytes: Buffer): Promise<void> =>
+  replaceFile(path, bytes, { mode: 0o644, sync: false });
+
+/** False: something of that name exists. */
+export async function createFile(
+  path: string,
+  content: string,
+  { mode, sync = true }: Omit<ReplaceOptions, 'keepsMode'>,
+): Promise<boolean> {
+  const file = await open(path, 'wx', mode).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'EEXIST') return null;
+    throw thrown;
+  });
+  if (!file) return false;
+  try {
+    await file.writeFile(content);
+    if (sync) await file.sync();
+    return true;
+  } catch (thrown) {
+    await rm(path, { force: true });
+    throw thrown;
+  } finally {
+    await file.close();
   }
 }
 

@@ -7,13 +7,11 @@ import { resolveInside } from '../files/paths.ts';
 import { unwritten } from '../files/text-file.ts';
 import { trust } from '../settings/trust.ts';
 import { replaceTeamFile, teamFolder } from '../team/team-file.ts';
-import { mayCount, mcpConfigPath, readMcpConfig } from './mcp-config-file.ts';
-import { requireMcpConfig } from './parse-mcp-config.ts';
+import { mayCount, mcpConfigPath, readMcpConfig, requireMcpConfig } from './mcp-config-file.ts';
 
 /** Next to the file, for completion in editors. */
 export const SCHEMA_NAME = 'mcp-config.schema.json';
 
-/** The content of a new file. */
 export const EMPTY_MCP_CONFIG = `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, servers: {} }, null, 2)}\n`;
 
 export interface ChangedConfig {

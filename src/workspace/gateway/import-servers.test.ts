@@ -181,10 +181,7 @@ describe('names', () => {
 
 it.each([
   ['{', '/w/mcp.json, line 1, column 2: '],
-  [
-    '{"mcpServers": {}, "mcpServers": {}}',
-    'line 1, column 20: the key "mcpServers" stands here a second time',
-  ],
+  ['{"mcpServers": {}, "mcpServers": {}}', 'line 1, column 20: the key "mcpServers" is repeated'],
   ['{}', 'has neither "mcpServers" nor "servers"'],
   ['{"mcpServers": []}', 'has neither "mcpServers" nor "servers"'],
 ])('a file of another form is refused: %s', (text, words) => {

@@ -1,5 +1,5 @@
 import { splitPaths } from '../files/paths.ts';
-import { type Git, ignoreExitOne } from './git.ts';
+import { type Environment, type Git, ignoreExitOne } from './git.ts';
 
 export const SQUAD_EMAIL = 'squad@localhost';
 
@@ -106,8 +106,6 @@ export async function submodulePaths(git: Git, treeish: string): Promise<string[
   const list = await git.run(args, { env: COMMITTER }).catch(() => Buffer.alloc(0));
   return splitPaths(list).map(entry => entry.slice(entry.indexOf('\n') + 1));
 }
-
-type Environment = Record<string, string | undefined>;
 
 /** The user's name and email from their git configuration, or Squad's. Takes nothing else from there. */
 export async function committer(git: Git, env: Environment): Promise<Record<string, string>> {

@@ -68,7 +68,7 @@ export interface Git {
 
 type Protocol = 'https' | 'http' | 'ssh' | 'file';
 
-type Environment = Record<string, string | undefined>;
+export type Environment = Record<string, string | undefined>;
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const GIT_TIMEOUT_MS = 20_000;

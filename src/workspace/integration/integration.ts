@@ -1,20 +1,152 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import type { BranchTip, Integration, Target, Touched } from '../../core/ports/integration.ts';
+import { setImmediate } from 'node:timers/promises';
+import { hasHidden, visibleLine } from '../../base/text.ts';
+import type {
+  BranchTip,
+  Integration,
+  Target,
+  Touched,
+  Trial,
+  TrialBranch,
+  TrialOutcome,
+} from '../../core/ports/integration.ts';
+import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import type { Worktree } from '../../schema/worktree.ts';
+import { branchDiff } from '../evidence/diff.ts';
 import { eachOf } from '../files/file-stamp.ts';
 import { pathText, splitPaths } from '../files/paths.ts';
-import { branchTip, committer, readRefs } from '../git/commits.ts';
-import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import { branchTip, COMMITTER, commitTree, committer, isAncestor, readRefs } from '../git/commits.ts';
+import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { PLAIN_DIFF, readStatus } from '../git/git-status.ts';
-import { folderFit } from './folder-fit.ts';
-import { moveTarget, settleMove } from './move-target.ts';
-import { hiddenInMerge, trialMerge } from './trial-merge.ts';
+import { withoutFeedback } from '../review/feedback-commits.ts';
+import { folderFit, moveTarget, settleMove } from './move-target.ts';
 
-type Environment = Record<string, string | undefined>;
+interface Onto {
+  commit: string;
+  branch: string;
+}
+
+/** For a big merge. */
+const MERGE_TIMEOUT_MS = 120_000;
+const MAX_MESSAGES = 20;
+const MAX_MESSAGE_LENGTH = 300;
+
+/** Merges one branch after another, in the object database alone. Leaves out branches that conflict. */
+export async function trialMerge(
+  git: Git,
+  onto: Onto,
+  branches: readonly TrialBranch[],
+  identity: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Trial> {
+  const outcomes: TrialOutcome[] = [];
+  let result = onto.commit;
+  for (const branch of branches) {
+    signal?.throwIfAborted();
+    const outcome = await mergeOne(branch);
+    if (outcome.outcome === 'merged') result = outcome.commit;
+    outcomes.push(outcome);
+  }
+  return { result, outcomes };
+
+  async function mergeOne({ branch, tip, message }: TrialBranch): Promise<TrialOutcome> {
+    if (await isAncestor(git, tip, result)) return { outcome: 'nothing' };
+    const theirs = await withoutFeedback(git, result, tip);
+    const merge = ['merge-tree', '--write-tree', '--messages', '--name-only', '-z', result, theirs];
+    const said = await git
+      .run(merge, { codes: [1], limitMs: MERGE_TIMEOUT_MS, signal, env: identity })
+      .catch(nullIfUnrelated);
+    if (said === null) return { outcome: 'conflict', files: [], messages: [UNRELATED] };
+    const { tree, files, messages } = parseMerge(said);
+    if (files.length > 0 || messages.length > 0) {
+      const names = [
+        [result, onto.branch],
+        [theirs, branch],
+      ] as const;
+      return { outcome: 'conflict', files: files.map(pathText), messages: readable(messages, names) };
+    }
+    const changed = await changedFiles(git, result, tree);
+    const commit = await commitTree(git, tree, [result, tip], `Merge ${branch}: ${message}`, identity);
+    return { outcome: 'merged', commit, files: changed };
+  }
+}
+
+async function changedFiles(git: Git, from: string, to: string): Promise<number> {
+  const list = await git.run([...PLAIN_DIFF, '--name-only', '-z', from, to, '--'], { env: COMMITTER });
+  return splitPaths(list).length;
+}
+
+/** `tree, file…, '', (count, path…, kind, text)…`, with NUL between them. */
+function parseMerge(output: Buffer): { tree: string; files: string[]; messages: string[] } {
+  const [tree = '', ...rest] = output.toString('latin1').split('\0');
+  const end = rest.indexOf('');
+  const files = end === -1 ? [] : rest.slice(0, end);
+  const messages: string[] = [];
+  for (let at = end + 1; at < rest.length; ) {
+    const paths = Number(rest[at]);
+    if (!Number.isInteger(paths) || rest[at] === '') break;
+    const [kind = '', text = ''] = rest.slice(at + 1 + paths, at + 3 + paths);
+    if (kind.startsWith('CONFLICT')) messages.push(Buffer.from(text.trim(), 'latin1').toString());
+    at += 3 + paths;
+  }
+  return { tree, files: [...new Set(files)], messages };
+}
+
+function readable(messages: readonly string[], names: readonly (readonly [string, string])[]): string[] {
+  const shown = messages.slice(0, MAX_MESSAGES).map(message => {
+    const named = names.reduce((text, [commit, name]) => text.replaceAll(commit, name), message);
+    return named.length > MAX_MESSAGE_LENGTH
+      ? `${named.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…`
+      : named;
+  });
+  const more = messages.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
+}
+
+const UNRELATED = 'it has no commit in common with the target';
+
+function nullIfUnrelated(error: unknown): null {
+  if (error instanceof GitError && /unrelated histories/.test(error.said)) return null;
+  if (error instanceof GitError && /usage: git merge-tree|unknown option/i.test(error.said))
+    throw new SquadError('GIT_FAILED', 'This git is too old: merging needs version 2.38 or later.', {
+      suggestions: ['Update git, then try again. Nothing was changed.'],
+      cause: error,
+    });
+  throw error;
+}
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_NAMED = 8;
+
+/** Warns of files to which a merge would add control, bidirectional or invisible characters. */
+export async function hiddenInMerge(git: Git, from: string, to: string): Promise<string[]> {
+  if (from === to) return [];
+  const { text, isTruncated } = await branchDiff(git, from, to, MAX_BYTES);
+  const found: string[] = [];
+  for (const { path, body } of diffFiles(text)) {
+    if (hasHidden(addedLines(body))) found.push(visibleLine(path));
+    // Let the hub serve others between two files.
+    await setImmediate();
+  }
+  const named = found.slice(0, MAX_NAMED).join(', ');
+  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : '';
+  return [
+    ...(found.length > 0
+      ? [`Hidden characters are added to ${named}${more}: read \`squad diff RUN\`, which shows them`]
+      : []),
+    ...(isTruncated ? ['Only the first 4 MiB of the changes were searched for hidden characters'] : []),
+  ];
+}
+
+const addedLines = (body: string): string =>
+  body
+    .split('\n')
+    .filter(line => line.startsWith('+'))
+    .join('\n');
 
 /** Files that a work tree has changed since it left its base branch, by two git processes in parallel. Never rejects. */
 export async function touchedFiles(worktree: Worktree, env: Environment): Promise<Touched> {
@@ -59,7 +191,7 @@ async function uncommittedFiles(git: Git): Promise<string[]> {
 /** Each work tree takes two git processes, and each of those most of a core. */
 const AT_ONCE = Math.max(2, availableParallelism());
 
-export function createIntegration(env: Record<string, string | undefined> = process.env): Integration {
+export function createIntegration(env: Environment = process.env): Integration {
   const within = async <T>(repository: string, work: (git: Git) => Promise<T>): Promise<T> => {
     try {
       return await work(await openGit(repository, env));

@@ -180,24 +180,15 @@ export async function rolesFolder({
 }: RolesPlaces): Promise<RolesFolder> {
   if (agentsDirSetting.value !== null)
     return named(resolve(workspace, agentsDirSetting.value), agentsDirSetting.source);
-  const own = join(workspace, 'agents');
-  if (await isFolder(own))
-    return { directory: own, from: 'workspace', why: 'the workspace has agents/', charters: false };
-  const squad = join(workspace, '.squad', 'agents');
-  if (await isFolder(squad))
-    return {
-      directory: squad,
-      from: 'squad_folder',
-      why: 'the workspace has .squad/agents/',
-      charters: true,
-    };
-  if (await isFolder(shippedDir))
-    return {
-      directory: shippedDir,
-      from: 'shipped',
-      why: 'the workspace has no roles of its own',
-      charters: false,
-    };
+  const own = { from: 'workspace', why: 'the workspace has agents/', charters: false } as const;
+  const squad = { from: 'squad_folder', why: 'the workspace has .squad/agents/', charters: true } as const;
+  const shipped = { from: 'shipped', why: 'the workspace has no roles of its own', charters: false } as const;
+  for (const folder of [
+    { directory: join(workspace, 'agents'), ...own },
+    { directory: join(workspace, '.squad', 'agents'), ...squad },
+    { directory: shippedDir, ...shipped },
+  ])
+    if (await isFolder(folder.directory)) return folder;
   throw new SquadError(
     'ROLES_MISSING',
     `There is no roles folder in ${workspace}, and the roles that come with Squad are missing.`,

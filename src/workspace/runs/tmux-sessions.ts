@@ -10,10 +10,10 @@ import { runSummary } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 
 /**
- * Ends a session. Who came to it from another one goes back there: tmux would put them out altogether, or into whichever
- * session was used last. Who came from outside is outside again.
+ * Ends a session. Clients that came from another session return to it: tmux would detach them, or switch them to the session that
+ * was used last. Other clients are detached.
  */
-async function endSession(tmux: Tmux, name: string): Promise<void> {
+async function endSession(tmux: ReturnType<typeof createTmux>, name: string): Promise<void> {
   const { stdout } = await tmux.run([
     ...['list-clients', '-t', `=${name}`],
     ...['-F', '#{client_name} #{client_last_session}'],
@@ -23,7 +23,7 @@ async function endSession(tmux: Tmux, name: string): Promise<void> {
     .split('\n')
     .map(line => /^(\S+) (.+)$/.exec(line))
     .filter(found => found !== null);
-  // Each by itself: tmux leaves the rest undone after one that fails, and a client may leave at any time.
+  // One call each: tmux skips the remaining commands after a failure, and a client may leave at any time.
   await Promise.all(
     clients.map(([, client, last]) => tmux.run(['switch-client', '-c', client!, '-t', `=${last}:`])),
   );
@@ -34,23 +34,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const TMUX_TIMEOUT_MS = 2_000;
 const MAX_BYTES = 1024 ** 2;
-/** So that many runs at once look for it once, and one who has just installed it need not wait. */
+/** Many runs at once search only once, and a fresh installation is found soon. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** A server that is not running yet keeps what it is started with, and hands it to every window: nothing of ours but this. */
+/** A tmux server keeps the environment it was started with and passes it to every window, so it gets only these variables. */
 const PASSED_ON = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMUX_TMPDIR', 'XDG_CONFIG_HOME'],
   ...['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ'],
 ];
 
 /** The user's own tmux, on the server that is the default one for this environment. */
-interface Tmux {
-  isThere(): boolean;
-  /** Several commands go into one call with `;` between them. Never rejects. */
-  run(...commands: readonly (readonly string[])[]): Promise<ProgramEnd>;
-}
-
-function createTmux(env: Environment): Tmux {
+function createTmux(env: Environment) {
   let program: string | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -66,13 +60,14 @@ function createTmux(env: Environment): Tmux {
 
   return {
     isThere: () => find() !== null,
-    run: (...commands) =>
+    /** Several commands go into one call with `;` between them. Never rejects. */
+    run: (...commands: readonly (readonly string[])[]): Promise<ProgramEnd> =>
       runProgram({
         argv: [
           find() ?? 'tmux',
           ...commands.flatMap((words, i) => [...(i > 0 ? [';'] : []), ...words.map(asOneWord)]),
         ],
-        // Also where its sessions begin: in a work tree their shells would keep it from being removed.
+        // Sessions start here, too: in a work tree their shells would prevent its removal.
         cwd: '/',
         env: Object.fromEntries(
           PASSED_ON.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),
@@ -83,30 +78,30 @@ function createTmux(env: Environment): Tmux {
   };
 }
 
-/** tmux takes a word that ends in a semicolon for the end of a command. */
+/** For tmux a word that ends in a semicolon ends the command. */
 const asOneWord = (word: string): string => word.replace(/;$/, '\\;');
 
 export interface SessionsOptions {
   home: string;
-  /** The hub's own: it names the tmux server. */
+  /** Environment of the hub, which determines the tmux server. */
   env: Readonly<Record<string, string | undefined>>;
   settings(): Pick<HubSettings, 'tmux.sessions'>;
-  /** What shows the live log of a run, also after Ctrl-C. It ends some time after the run, should nobody end its session. */
+  /** Shows the live log of a run, also after Ctrl-C. Ends some time after the run if nobody ends the session. */
   command(runId: RunId): readonly string[];
   warn(message: string, cause: unknown): void;
 }
 
-/** The last lines of a run can be read for a moment. */
+/** Time to read the last lines of a run. */
 const LAST_LINES_MS = 1_500;
 const HISTORY_LINES = '20000';
 const MAX_TITLE_LENGTH = 60;
-/** Says whose a session is: several homes may have theirs on one server. */
+/** Option that names the home of a session: several homes may share one tmux server. */
 const MARK = '@squad_home';
 
 export function createSessions({ home, env, settings, command, warn }: SessionsOptions): Sessions {
   const tmux = createTmux(env);
   const mark = createHash('sha256').update(home).digest('hex').slice(0, 16);
-  /** Those that may have a session now; others cost nothing at their end. */
+  /** Runs that may have a session now. */
   const opened = new Map<RunId, Promise<string | null>>();
 
   async function make(run: WindowedRun): Promise<string | null> {
@@ -158,7 +153,7 @@ export function createSessions({ home, env, settings, command, warn }: SessionsO
 
 const sessionName = (id: RunId): string => `squad-${id}`;
 
-/** A tmux server that an agent started hands its mark on; what shows a log is in no run. */
+/** A tmux server that an agent started passes on its mark. The log view belongs to no run. */
 const OUTSIDE_ANY_RUN = ['-u', 'SQUAD_RUN_ID', '-u', 'SQUAD_TURN'];
 
 function isWanted(run: WindowedRun, setting: HubSettings['tmux.sessions'], isAskedFor: boolean): boolean {
@@ -167,8 +162,8 @@ function isWanted(run: WindowedRun, setting: HubSettings['tmux.sessions'], isAsk
 }
 
 /**
- * One call, so that there is never a session without its mark. The history's length counts only for windows made after it
- * was set: the first one keeps the place. Only options of this session: everything else is the user's.
+ * One call, so that there is never a session without its mark. `history-limit` applies only to windows that are created later, so
+ * the first window is a placeholder. Sets only options of this session: all others are the user's.
  */
 function newSession(
   name: string,
@@ -178,7 +173,7 @@ function newSession(
   const set = (option: string, value: string) => ['set-option', ...at, option, value];
   const setWindow = (option: string, value: string) => ['set-option', '-w', ...at, option, value];
   return [
-    // More than one word, so that tmux asks no shell what they mean.
+    // Several words, so that tmux does not use a shell.
     ['new-session', '-d', '-s', name, 'tail', '-f', '/dev/null'],
     set(MARK, mark),
     set('history-limit', HISTORY_LINES),

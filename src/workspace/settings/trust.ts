@@ -1,11 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { open, realpath, rename, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SquadError } from '../../schema/error.ts';
 import { withLock } from '../files/file-lock.ts';
 import { parseJsonFile } from '../files/json-file.ts';
-import { readTextFile, unwritten } from '../files/text-file.ts';
+import { readTextFile, replaceFile, unwritten } from '../files/text-file.ts';
 
 /**
  * Repository config that runs commands is ignored until the user trusts it. Trust covers one file and its exact content: after a
@@ -59,27 +59,11 @@ async function change(
 ): Promise<void> {
   await withLock(`${trustPath(home)}.lock`, async () => {
     const files = edit((await read(home)).files);
-    if (files) await write(home, { version: 1, files });
+    const content: TrustFile | null = files && { version: 1, files };
+    if (content) await replaceFile(trustPath(home), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   }).catch(thrown => {
     throw unwritten(trustPath(home), thrown);
   });
-}
-
-async function write(home: string, content: TrustFile): Promise<void> {
-  const temporary = join(home, `trust.${randomBytes(6).toString('hex')}.tmp`);
-  try {
-    const handle = await open(temporary, 'wx', 0o600);
-    try {
-      await handle.writeFile(`${JSON.stringify(content, null, 2)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(temporary, trustPath(home));
-  } catch (thrown) {
-    await rm(temporary, { force: true }).catch(() => {}); // the first error says why
-    throw thrown;
-  }
 }
 
 /** The real path, the same for every link to it. */

@@ -1,5 +1,6 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 import { z } from 'zod';
+import { isObject } from '../../base/json.ts';
 import { nearest } from '../../base/text.ts';
 import { offThread } from '../../core/off-thread.ts';
 import {
@@ -116,8 +117,6 @@ function withoutNulls(value: unknown): unknown {
 }
 
 const firstLine = (message: string): string => message.split('\n')[0]!;
-const isObject = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A missing value is reported by the code that needs it, which can say more. */
 const LenientFile = SubagentFile.extend({

@@ -3,8 +3,13 @@ import { fillUrl } from '../../core/gateway/variables.ts';
 import type { GenerationOptions, ModelSpec, ModelType } from '../../schema/model-spec.ts';
 import type { GenerationParams, SubagentDefaults, SubagentModel } from '../../schema/subagent.ts';
 import { keyVariable, MODEL_PROVIDERS, type SubagentModelType } from '../../schema/subagent-names.ts';
-import type { Findings, Path } from './findings.ts';
-import { areVariablesSet, type FileContext, normalizeVariables } from './variables.ts';
+import {
+  areVariablesSet,
+  type FileContext,
+  type Findings,
+  normalizeVariables,
+  type Path,
+} from './findings.ts';
 
 interface Provider {
   /** The wire format it speaks. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { grantsOf } from '../../core/gateway/grants.ts';
-import { OwnServers } from '../../schema/mcp-config.ts';
+import { OwnServers, ServerId } from '../../schema/mcp-config.ts';
 import { SubagentServer } from '../../schema/subagent.ts';
 import { Findings } from './findings.ts';
-import { serversOf } from './servers.ts';
+import { serverIds, serversOf } from './servers.ts';
 
 function configOf(listed: Record<string, object>) {
   const findings = new Findings();
@@ -84,4 +84,32 @@ test('what is odd about one is said at its place', () => {
 
 test('none at all is none', () => {
   expect(configOf({})).toEqual({ config: null, found: [] });
+});
+
+test.each<[string[], string[]]>([
+  [['files'], ['files']],
+  [
+    ['repo_coder', 'My Server!'],
+    ['repo_coder', 'my-server'],
+  ],
+  [
+    ['repo_coder', 'repo-coder'],
+    ['repo_coder', 'repo-coder'],
+  ],
+  [
+    ['a_b', 'a.b', 'A B'],
+    ['a_b', 'a-b', 'a-b-2'],
+  ],
+  [
+    ['squad', '', '日本', '1st'],
+    ['squad-server', 'server', 'server-2', '1st'],
+  ],
+  [
+    [`${'x'.repeat(40)}1`, `${'x'.repeat(40)}2`],
+    ['x'.repeat(24), `${'x'.repeat(22)}-2`],
+  ],
+])('%j are %j', (names, expected) => {
+  const ids = serverIds(names);
+  expect(names.map(name => ids.get(name))).toEqual(expected);
+  for (const id of ids.values()) expect(ServerId.safeParse(id).success).toBe(true);
 });

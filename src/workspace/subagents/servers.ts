@@ -4,7 +4,7 @@ import { namesIn, substitute } from '../../core/gateway/variables.ts';
 import { findExecutable } from '../../process/programs/find-executable.ts';
 import { type OwnServers, Server, ServerId } from '../../schema/mcp-config.ts';
 import type { SubagentServer } from '../../schema/subagent.ts';
-import { type FileContext, normalizeVariables } from './variables.ts';
+import { type FileContext, normalizeVariables } from './findings.ts';
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const MIN_TIMEOUT_MS = 100;

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ENV, SOUND, sampleSubagent } from '../testing/sample-subagent.ts';
-import { lintSubagent, readSubagent } from './subagent-file.ts';
+import { durationMs, lintSubagent, readSubagent } from './subagent-file.ts';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'subagents');
 const { root, file, write, read, refusal, findings } = sampleSubagent();
@@ -427,3 +427,19 @@ describe('what a file says counts', () => {
     });
   });
 });
+
+test.each([
+  ['5m', 300_000],
+  ['90s', 90_000],
+  ['1h30m', 5_400_000],
+  ['1.5s', 1500],
+  ['250ms', 250],
+  ['60', 60_000],
+  [60, 60_000],
+  ['600h', null],
+  ['0s', null],
+  ['-5m', null],
+  ['5 m', null],
+  ['5d', null],
+  ['', null],
+])('%j is %j ms', (text, ms) => expect(durationMs(text)).toBe(ms));

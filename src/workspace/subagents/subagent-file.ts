@@ -10,10 +10,18 @@ import type { Subagent, SubagentDefaults } from '../../schema/subagent.ts';
 import { jsonProblem, placeOf } from '../files/json-file.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { checkValues, parseSubagentFile } from './file-values.ts';
-import { errorOf, Findings, type Path, placeText, type SubagentFinding } from './findings.ts';
+import {
+  errorOf,
+  type FileContext,
+  Findings,
+  fillVariables,
+  type Path,
+  placeText,
+  type SubagentFinding,
+  warnOfSecrets,
+} from './findings.ts';
 import { chosenModel, type ListedModel, modelSpecOf, warnOfUnusedDefaults } from './model.ts';
 import { serversOf } from './servers.ts';
-import { type FileContext, fillVariables, warnOfSecrets } from './variables.ts';
 
 const DEFAULT_TURNS = 50;
 

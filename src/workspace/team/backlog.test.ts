@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { changeBacklog, revisionOf } from './backlog.ts';
+import { changeBacklog, revisionOf } from './team-memory.ts';
 
 let folder: string;
 let file: string;

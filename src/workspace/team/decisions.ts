@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { offThread } from '../../core/off-thread.ts';
 import {
@@ -13,6 +13,7 @@ import { type DecisionFile, type Decisions, readDecisions } from '../../core/tea
 import { countLines, fromHeading, lastLines, MAX_BYTES, MAX_LINES } from '../../core/team/team-markdown.ts';
 import { SquadError } from '../../schema/error.ts';
 import { resolveInside } from '../files/paths.ts';
+import { createFile } from '../files/text-file.ts';
 import { readTeamText, stampOfFile } from './team-file.ts';
 
 const INBOX = 'decisions/inbox';
@@ -113,7 +114,7 @@ export async function recordDecision(
     // After ten with the same title a random name is found sooner than a free number.
     const suffix = count === 1 ? '' : count < 10 ? `-${count}` : `-${randomBytes(4).toString('hex')}`;
     const name = `${stem}${suffix}.md`;
-    if (!(await createFile(join(inbox, name), text))) continue;
+    if (!(await createFile(join(inbox, name), text, { mode: 0o644 }))) continue;
     await syncFolder(inbox);
     return { id: await idOf(folder, `${INBOX}/${name}`, text), file: `.squad/${INBOX}/${name}` };
   }
@@ -151,25 +152,6 @@ async function inboxOf(folder: string): Promise<string> {
     path = place.real;
   }
   return path;
-}
-
-/** False: something of that name exists. */
-async function createFile(file: string, text: string): Promise<boolean> {
-  const handle = await open(file, 'wx', 0o644).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'EEXIST') return null;
-    throw thrown;
-  });
-  if (!handle) return false;
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } catch (thrown) {
-    await rm(file, { force: true });
-    throw thrown;
-  } finally {
-    await handle.close();
-  }
-  return true;
 }
 
 /** Puts the file's name on disk too. Some systems cannot sync a folder, and need not. */

@@ -1,10 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import type { Part } from '../../core/team/team-markdown.ts';
+import { readFully } from '../../process/output/regular-file.ts';
 import { folderNamed, resolveInside } from '../files/paths.ts';
-import { readSmallFile } from '../files/text-file.ts';
+import { readSmallFile, replaceFile } from '../files/text-file.ts';
 
 /** The `.squad` folder of a workspace; null without one. */
 export async function teamFolder(workspace: string): Promise<string | null> {
@@ -12,7 +13,7 @@ export async function teamFolder(workspace: string): Promise<string | null> {
   if ('missing' in place) return null;
   if ('outside' in place) throw new Error('.squad is a symbolic link out of the workspace');
   if ('fault' in place) throw new Error(`.squad ${place.fault}`);
-  return (await infoOf(place.real))?.isDirectory() ? place.real : null;
+  return (await lstat(place.real).catch(nullIfMissing))?.isDirectory() ? place.real : null;
 }
 
 /** For the log and the state of a workspace without `.squad`. */
@@ -43,7 +44,7 @@ export async function readTeamFile(file: string): Promise<string | null> {
 
 /** The exact bytes, which people may have edited in any encoding. Throws if it is a link or anything else than a regular file. */
 export async function readTeamBytes(file: string): Promise<Buffer | null> {
-  const info = await infoOf(file);
+  const info = await lstat(file).catch(nullIfMissing);
   if (info === null) return null;
   if (!info.isFile()) throw new Error(info.isSymbolicLink() ? 'is a symbolic link' : 'is not a regular file');
   const read = await readSmallFile(file);
@@ -51,25 +52,9 @@ export async function readTeamBytes(file: string): Promise<Buffer | null> {
   return 'bytes' in read ? read.bytes : null;
 }
 
-/** Atomically, and keeps the mode of the file. */
-export async function replaceTeamFile(file: string, bytes: Buffer): Promise<void> {
-  const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`);
-  const mode = (await infoOf(file))?.mode;
-  try {
-    const handle = await open(draft, 'wx', 0o666);
-    try {
-      if (mode !== undefined) await handle.chmod(mode & 0o777);
-      await handle.writeFile(bytes);
-      await handle.datasync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
-  } catch (thrown) {
-    await rm(draft, { force: true }).catch(() => {}); // the first error says why
-    throw thrown;
-  }
-}
+/** The file keeps its mode. */
+export const replaceTeamFile = (file: string, bytes: Buffer): Promise<void> =>
+  replaceFile(file, bytes, { mode: 0o666, keepsMode: true });
 
 /** In one write, so that no line of another hub comes in between. */
 export async function appendTeamFile(file: string, bytes: Buffer): Promise<void> {
@@ -82,13 +67,6 @@ export async function appendTeamFile(file: string, bytes: Buffer): Promise<void>
   } finally {
     await handle.close();
   }
-}
-
-async function infoOf(file: string): Promise<Stats | null> {
-  return lstat(file).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR') return null;
-    throw thrown;
-  });
 }
 
 type TeamText = Part | { missing: true } | { fault: string };
@@ -113,7 +91,7 @@ export async function readTeamText(
       if (size > most && ofLonger === 'nothing')
         return { fault: `is ${size} bytes; at most ${most} are read` };
       const from = ofLonger === 'end' ? Math.max(0, size - most) : 0;
-      const bytes = await bytesOf(handle, from, Math.min(size, most));
+      const bytes = await readFully(handle, Buffer.allocUnsafe(Math.min(size, most)), from);
       // Bytes that are not UTF-8 are no reason to show nothing.
       return { text: new TextDecoder().decode(bytes), isCut: size > most };
     } finally {
@@ -122,18 +100,6 @@ export async function readTeamText(
   } catch (thrown) {
     return faultOf(thrown);
   }
-}
-
-/** At most so many, also of a file that grows meanwhile. */
-async function bytesOf(handle: FileHandle, from: number, length: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(length);
-  let read = 0;
-  while (read < length) {
-    const { bytesRead } = await handle.read(buffer, read, length - read, from + read);
-    if (bytesRead === 0) break;
-    read += bytesRead;
-  }
-  return buffer.subarray(0, read);
 }
 
 /** Differs whenever the file may have changed; null without a file. */

@@ -11,9 +11,8 @@ import { readRoles } from '../roles/roles.ts';
 import { readConfigFiles } from '../settings/config-files.ts';
 import { readOutputSchema } from '../settings/open-workspace.ts';
 import { lintSubagent } from '../subagents/subagent-file.ts';
-import { changeBacklog } from '../team/backlog.ts';
 import { readTeamFile } from '../team/team-file.ts';
-import { createTeamMemories } from '../team/team-memory.ts';
+import { changeBacklog, createTeamMemories } from '../team/team-memory.ts';
 
 export const KIB = 1024;
 
@@ -122,7 +121,7 @@ export function hostileReaders(root: string, home: string): Record<string, Reade
     },
     'the backlog that is changed': {
       ...{
-        in: ['team/backlog', 'team/team-file'],
+        in: ['team/team-memory', 'team/team-file'],
         file: '.squad/backlog.md',
         kind: 'markdown',
         most: 512 * KIB,

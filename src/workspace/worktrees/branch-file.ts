@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import { openRegular } from '../../process/output/regular-file.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { BranchMove } from '../../schema/review.ts';
@@ -174,13 +175,13 @@ export type FolderFile =
 async function readFolderFile(root: string, path: string): Promise<FolderFile> {
   const parents = path.split('/').slice(0, -1);
   for (let depth = 1; depth <= parents.length; depth++) {
-    const parent = await statOrNull(join(root, ...parents.slice(0, depth)));
+    const parent = await lstat(join(root, ...parents.slice(0, depth))).catch(nullIfMissing);
     if (!parent) return { kind: 'none' };
     if (!parent.isDirectory())
       return { kind: 'barred', why: `${parents.slice(0, depth).join('/')} is not a folder there` };
   }
   const file = join(root, path);
-  const info = await statOrNull(file);
+  const info = await lstat(file).catch(nullIfMissing);
   if (!info) return { kind: 'none' };
   if (info.isDirectory()) return { kind: 'folder', isEmpty: (await readdir(file)).length === 0 };
   if (info.isSymbolicLink())
@@ -220,12 +221,6 @@ async function replaceFile(target: string, staged: string): Promise<void> {
 }
 
 async function removeFile(target: string): Promise<void> {
-  const info = await statOrNull(target);
+  const info = await lstat(target).catch(nullIfMissing);
   if (info && !info.isDirectory()) await rm(target, { force: true });
 }
-
-const statOrNull = (path: string) =>
-  lstat(path).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR') return null;
-    throw thrown;
-  });

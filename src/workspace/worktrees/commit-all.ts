@@ -6,11 +6,10 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
 import { joinPaths, pathBytes, pathText } from '../files/paths.ts';
 import { COMMITTER, commitTree, submodulePaths, type TreeChange } from '../git/commits.ts';
-import { GitError } from '../git/git.ts';
+import { type Environment, GitError } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
-import { readStatus } from '../git/git-status.ts';
-import { userExcludes } from '../git/ignore-rules.ts';
+import { readStatus, userExcludes } from '../git/git-status.ts';
 import type { BranchStatus, RunBranch } from './run-branch.ts';
 import { readUnsaved } from './save-work.ts';
 import { copiedPaths } from './worktree-place.ts';
@@ -23,8 +22,6 @@ const DAY_SECONDS = 86_400;
 /** Larger new files are hardly meant to be committed, and most Git hosts refuse them. */
 const MAX_NEW_BYTES = 100 * 1024 * 1024;
 const MAX_NAMED = 5;
-
-type Environment = Record<string, string | undefined>;
 
 /** Commits all uncommitted work onto the tip; nothing points to the commit yet. Null: there is no such work. */
 export async function prepareAll(

@@ -10,18 +10,19 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { isInside, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readBounded, writePlainFile } from '../files/text-file.ts';
 import { branchTip, isAncestor } from '../git/commits.ts';
-import { type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
-import { readIgnoreRules } from '../git/ignore-rules.ts';
-import { deleteTrash, moveToTrash } from './discard-folder.ts';
+import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import { readIgnoreRules } from '../git/git-status.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
 import { saveUnreferencedCommits } from './save-work.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
 import {
+  deleteTrash,
   describeLock,
   gitDirAt,
   ignoreRulesFile,
   inspectPlace,
   makingFile,
+  moveToTrash,
   type Place,
   type Repository,
   readyFile,
@@ -118,7 +119,7 @@ const GIT_DONE_TIMEOUT_MS = 60_000;
 const EMPTY = Buffer.alloc(0);
 
 export interface WorktreeTools {
-  env: Record<string, string | undefined>;
+  env: Environment;
   table: ProcessTable;
   /** Keys: the git folder that all work trees of a repository share, and the path of each work tree. */
   queue: KeyedQueue<string>;

@@ -7,7 +7,7 @@ import type { Worktree } from '../../schema/worktree.ts';
 import { branchOf, folderFor, isInside, pathText, resolveExistingPart } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
 import { readRefs, submodulePaths } from '../git/commits.ts';
-import { type Git, gitFailure, openGit } from '../git/git.ts';
+import { type Environment, type Git, gitFailure, openGit } from '../git/git.ts';
 import { findGitFolder } from '../git/git-folder.ts';
 import { readStatus } from '../git/git-status.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
@@ -117,8 +117,6 @@ const noCommits = (root: string): SquadError =>
 
 /** For a big repository whose files are not in the system's cache. */
 const STATUS_TIMEOUT_MS = 60_000;
-
-type Environment = Record<string, string | undefined>;
 
 /** Plans the work tree for a run. Changes nothing. */
 export async function planWorktree(

@@ -1,15 +1,96 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { Dirent } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { Worktree } from '../../schema/worktree.ts';
-import { splitPaths } from '../files/paths.ts';
-import { type Git, GitError, ignoreExitOne, openGit } from '../git/git.ts';
+import { eachOf } from '../files/file-stamp.ts';
+import { isInside, pathBytes, pathText, splitPaths } from '../files/paths.ts';
+import { readPlainFile } from '../files/text-file.ts';
+import { type Environment, type Git, GitError, ignoreExitOne, openGit } from '../git/git.ts';
 import { withHonestIndex } from '../git/git-index.ts';
-import { readStatus } from '../git/git-status.ts';
-import { hiddenIgnoreFiles } from '../git/ignore-rules.ts';
-import { moveBack, moveToTrash } from './discard-folder.ts';
-import { describeOperation, readyTime, type Saved, type SaveOptions, saveWork } from './save-work.ts';
-import { describeNested, findNested, findSubmoduleContent } from './worktree-nested.ts';
-import type { Place } from './worktree-place.ts';
+import { hiddenIgnoreFiles, readStatus } from '../git/git-status.ts';
+import {
+  describeNested,
+  describeOperation,
+  readyTime,
+  type Saved,
+  type SaveOptions,
+  saveWork,
+} from './save-work.ts';
+import { moveBack, moveToTrash, type Place } from './worktree-place.ts';
+
+export interface Nested {
+  /** Paths of folders with a repository of their own, whose commits may be nowhere else. */
+  repositories: string[];
+  /** Paths of submodules whose repository is in the work tree's own git folder. */
+  submodules: string[];
+}
+
+const MAX_ENTRIES = 5_000_000;
+const READ_BY_GIT = new Set(['.gitattributes', '.gitignore', '.gitmodules']);
+
+/** Searches ignored folders too. Follows no links; throws if something cannot be read. */
+export async function findNested(root: string, gitDir: string): Promise<Nested> {
+  const nested: Nested = { repositories: [], submodules: [] };
+  let count = 0;
+  let folders = [''];
+  while (folders.length > 0) {
+    const below = await eachOf(folders, async folder => {
+      const entries = await entriesOf(root, folder);
+      count += entries.length;
+      if (count > MAX_ENTRIES) throw new GitError('it has too many files to search');
+      const pipe = entries.find(entry => READ_BY_GIT.has(entry.name) && entry.isFIFO());
+      if (pipe) throw new GitError(`its ${pipe.name} is a pipe, which git would wait for forever`);
+      const names = new Set(entries.map(({ name }) => name));
+      const git = entries.find(({ name }) => name === '.git');
+      const hasGit = git !== undefined && !(await isEmptyFolder(root, folder, git));
+      if (folder !== '' && (hasGit || isBare(names))) {
+        const isOurs = hasGit && (await isIn(join(gitDir, 'modules'), pathBytes(root, folder)));
+        nested[isOurs ? 'submodules' : 'repositories'].push(folder);
+        if (!isOurs) return [];
+      }
+      return entries.flatMap(entry =>
+        entry.isDirectory() ? [folder === '' ? entry.name : `${folder}/${entry.name}`] : [],
+      );
+    });
+    folders = below.flat();
+  }
+  return nested;
+}
+
+const entriesOf = (root: string, folder: string): Promise<Dirent[]> =>
+  readdir(pathBytes(root, folder), { withFileTypes: true, encoding: 'latin1' }).catch(error => {
+    if (error.code === 'ENOENT') return [];
+    throw new GitError(`its folder ${pathText(folder)} cannot be read (${error.code})`);
+  });
+
+/** Codex's sandbox leaves empty `.git` folders in the folders its agents may write in. */
+const isEmptyFolder = async (root: string, folder: string, entry: Dirent): Promise<boolean> =>
+  entry.isDirectory() && (await entriesOf(root, `${folder}/${entry.name}`)).length === 0;
+
+const isBare = (names: Set<string>): boolean => ['HEAD', 'objects', 'refs'].every(name => names.has(name));
+
+async function isIn(modules: string, folder: Buffer): Promise<boolean> {
+  const file = join(String(folder), '.git');
+  const target = /^gitdir: (.+?)[\r\n]*$/s.exec(String((await readPlainFile(file)) ?? ''))?.[1];
+  return target !== undefined && isInside(modules, resolve(dirname(file), target));
+}
+
+/** Finds files where a submodule belongs: git does not report those, whether it is checked out or not. Null: there are none. */
+export async function findSubmoduleContent(
+  root: string,
+  links: readonly string[],
+  nested: Nested,
+): Promise<string | null> {
+  const known = new Set(nested.submodules);
+  for (const link of links) {
+    if (known.has(link)) continue;
+    const found = await lstat(pathBytes(root, link)).catch(() => null);
+    if (!found?.isDirectory()) continue;
+    if ((await readdir(pathBytes(root, link))).length > 0)
+      return `it has files where the submodule ${pathText(link)} belongs, which git does not check: move them elsewhere, then try again`;
+  }
+  return null;
+}
 
 /**
  * Says what removal would lose in submodules: the repository of one that was checked out is in the work tree's own git folder,
@@ -18,7 +99,7 @@ import type { Place } from './worktree-place.ts';
  */
 async function submoduleWork(
   { path, gitDir, found }: { path: string; gitDir: string; found: readonly string[] },
-  env: Record<string, string | undefined>,
+  env: Environment,
 ): Promise<string | null> {
   const kept = await repositoriesIn(join(gitDir, 'modules'));
   const roots = found.map(root => Buffer.from(root, 'latin1').toString());
@@ -53,7 +134,7 @@ const SUBMODULE_TIMEOUT_MS = 300_000;
 async function isBareCheckout(
   { path, base }: { path: string; base: string },
   gitDir: string,
-  env: Record<string, string | undefined>,
+  env: Environment,
 ): Promise<boolean> {
   // Git may have been interrupted so early that it cannot read the work tree itself.
   if ((await readdir(path)).every(name => name === '.git')) return true;
@@ -87,8 +168,6 @@ const isAsCommitted = (git: Git, base: string): Promise<boolean> =>
 
 /** A reason to keep a work tree. */
 export class Kept extends Error {}
-
-type Environment = Record<string, string | undefined>;
 
 /** Removal does not wait for somebody who keeps writing. */
 const MAX_SAVES = 3;

@@ -7,14 +7,12 @@ import type { BranchMove } from '../../schema/review.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { COMMITTER, entryAt, isAncestor, sameContent } from '../git/commits.ts';
-import { type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
+import { type Environment, type Git, GitError, openGit, runWithLockRetry } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { type GitIndex, indexOf, isSameIndex, readIndex, withScratchIndex } from '../git/git-index.ts';
 import { withIndexLock } from '../git/index-lock.ts';
 import { asBytes, type FilePlan, placeFile, planFile, prepareFile } from './branch-file.ts';
 import { prepareAll } from './commit-all.ts';
-
-type Environment = Record<string, string | undefined>;
 
 /** Commits on runs' branches, made by git's plumbing in a scratch index: neither the agent's index nor its folder is used. */
 export function createBranches({ env = process.env }: { env?: Environment } = {}): Branches {

@@ -10,9 +10,7 @@ import { COMMITTER, commitTree, readRefs, type TreeChange } from '../git/commits
 import { type Git, GitError, runWithLockRetry } from '../git/git.ts';
 import { gitOperationInProgress } from '../git/git-folder.ts';
 import { type GitIndex, withHonestIndex } from '../git/git-index.ts';
-import type { Status, StatusEntry } from '../git/git-status.ts';
-import { readStatusUnder } from '../git/ignore-rules.ts';
-import { describeNested } from './worktree-nested.ts';
+import { readStatusUnder, type Status, type StatusEntry } from '../git/git-status.ts';
 import { copiedPaths, keptIgnoreRules, readyFile, setUpFile } from './worktree-place.ts';
 
 const SAVE_TIMEOUT_MS = 300_000;
@@ -57,6 +55,9 @@ export function describeUntrackedRepository({ entries }: Status): string | null 
   const nested = entries.find(({ path, isUntracked }) => isUntracked && path.endsWith('/'));
   return nested ? describeNested(nested.path) : null;
 }
+
+export const describeNested = (path: string): string =>
+  `it holds a repository of its own, ${pathText(path)}: move that elsewhere or delete it, then try again`;
 
 /** More than this is not copied into the `.git` of a repository unless the user says so. */
 const MAX_COPIED_BYTES = 256 * 1024 ** 2;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, lstat, lutimes, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises';
+import { copyFile, lstat, lutimes, mkdir, readdir, readlink, symlink, utimes } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize, sep } from 'node:path';
 import type { WorktreeSetup } from '../../core/ports/worktrees.ts';
-import { endLogged, type LoggedEnd, runLogged } from '../../process/programs/run-logged.ts';
+import { endLogged, endOfLog, type LoggedEnd, runLogged } from '../../process/programs/run-logged.ts';
 import type { ProcessTable } from '../../process/table/process-table.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { Worktree } from '../../schema/worktree.ts';
@@ -146,7 +146,8 @@ async function command(
     signal,
   });
   if (end.code === 0 && end.cut === null) return;
-  const output = await lastLines(logFile);
+  const log = await endOfLog(logFile, TAIL_BYTES);
+  const output = log.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
   throw new SquadError(
     'SETUP_FAILED',
     `The set-up command ${argv[0]} ${describeEnd(end, limitMs)} (full output: ${logFile})${output && `:\n${output}`}`,
@@ -163,19 +164,6 @@ function describeEnd({ code, killedBy, cut }: LoggedEnd, limitMs: number): strin
   if (cut === 'abort') return 'was cancelled';
   if (cut !== null) return `could not be started (${cut.missing})`;
   return code === null ? `was ended by ${killedBy}` : `failed with exit code ${code}`;
-}
-
-async function lastLines(file: string): Promise<string> {
-  const log = await open(file, 'r').catch(() => null);
-  if (!log) return '';
-  try {
-    const { size } = await log.stat();
-    const length = Math.min(size, TAIL_BYTES);
-    const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
-  } finally {
-    await log.close();
-  }
 }
 
 /** Follows from the path alone, so that any later hub finds processes left behind. */

@@ -1,10 +1,12 @@
-import { lstat, readdir, realpath } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { chmod, lstat, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { nullIfMissing } from '../../base/missing-file.ts';
 import type { Checkout } from '../../core/ports/worktrees.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { isInside, resolveExistingPart, splitPaths } from '../files/paths.ts';
 import { isPlainFile, readPlainFile } from '../files/text-file.ts';
-import { type Git, openGit } from '../git/git.ts';
+import { type Environment, type Git, openGit } from '../git/git.ts';
 import { findGitFolder, type GitFolder } from '../git/git-folder.ts';
 
 /** What is at a work tree's path. */
@@ -33,10 +35,10 @@ export const ignoreRulesFile = (gitDir: string): string => join(gitDir, 'squad-i
 
 /** An agent can write the file `.git` in its folder: it counts only if it leads to the repository we know. */
 export async function inspectPlace(path: string, commonDir: string | null): Promise<Place> {
-  const found = await lstat(path).catch(orNull);
+  const found = await lstat(path).catch(nullIfMissing);
   if (!found) return { kind: 'missing' };
   if (!found.isDirectory()) return foreign('something that is not a folder is there');
-  const link = await lstat(join(path, '.git')).catch(orNull);
+  const link = await lstat(join(path, '.git')).catch(nullIfMissing);
   if (!link) {
     const isEmpty = (await readdir(path)).length === 0;
     return isEmpty ? { kind: 'empty' } : foreign('the folder there is not a work tree of git');
@@ -48,7 +50,8 @@ export async function inspectPlace(path: string, commonDir: string | null): Prom
     );
   }
   const gitDir = await gitDirAt(path);
-  if (!gitDir || !(await lstat(gitDir).catch(orNull))) return foreign('git no longer knows the folder there');
+  if (!gitDir || !(await lstat(gitDir).catch(nullIfMissing)))
+    return foreign('git no longer knows the folder there');
   if (commonDir !== null && dirname(await realpath(gitDir)) !== join(commonDir, 'worktrees'))
     return foreign('the folder there belongs to another repository');
   const back = await pointedTo(join(gitDir, 'gitdir'));
@@ -62,7 +65,7 @@ export async function inspectPlace(path: string, commonDir: string | null): Prom
 async function progressOf(gitDir: string): Promise<'ready' | 'unready' | 'interrupted'> {
   if (await isPlainFile(readyFile(gitDir))) return 'ready';
   if (await isPlainFile(makingFile(gitDir))) return 'unready';
-  return (await lstat(join(gitDir, 'index')).catch(orNull)) ? 'ready' : 'interrupted';
+  return (await lstat(join(gitDir, 'index')).catch(nullIfMissing)) ? 'ready' : 'interrupted';
 }
 
 /** The git folder of the work tree at this path, even if its folder is gone. */
@@ -76,7 +79,7 @@ export async function registeredGitDir(commonDir: string, path: string): Promise
 /** Null: it is not locked. Git itself locks a work tree while it makes it. */
 export async function describeLock(gitDir: string, path: string): Promise<string | null> {
   const file = join(gitDir, 'locked');
-  if (!(await lstat(file).catch(orNull))) return null;
+  if (!(await lstat(file).catch(nullIfMissing))) return null;
   const reason = String((await readPlainFile(file)) ?? '').trim();
   if (reason === 'initializing') return null;
   const why = reason === '' ? '' : ` (${reason.slice(0, 100)})`;
@@ -104,12 +107,6 @@ async function pointedTo(file: string, before = ''): Promise<string | null> {
 
 const foreign = (why: string): Place => ({ kind: 'foreign', why });
 
-/** Null only if the file does not exist: other errors must not look like that. */
-function orNull(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
-  throw error;
-}
-
 export interface Repository {
   git: Git;
   /** The git folder that all its work trees share, links resolved. The queue knows the repository by it. */
@@ -117,10 +114,7 @@ export interface Repository {
 }
 
 /** Null: the repository is gone, or is another one now. */
-export async function repositoryOf(
-  worktree: Worktree,
-  env: Record<string, string | undefined>,
-): Promise<Repository | null> {
+export async function repositoryOf(worktree: Worktree, env: Environment): Promise<Repository | null> {
   const found = await repositoryPaths(worktree);
   return found && { git: await openGit(found.root, env), commonDir: found.commonDir };
 }
@@ -150,4 +144,50 @@ export async function checkoutAround(place: string, ours: string): Promise<Check
 /** A work tree of Squad's may be gone tomorrow: its repository stays. */
 export function usersRoot({ root, commonDir }: GitFolder, ours: string): string {
   return isInside(ours, root) && commonDir.endsWith('/.git') ? dirname(commonDir) : root;
+}
+
+const TRASH = '.removing-';
+
+/** Renames a folder, so that nobody ever sees half of it; the next `deleteTrash` deletes it. Returns its new path. */
+export async function moveToTrash(path: string): Promise<string> {
+  const trash = join(dirname(path), `${TRASH}${basename(path)}-${randomBytes(4).toString('hex')}`);
+  await rename(path, trash);
+  return trash;
+}
+
+/** Puts it back, under another name if its path is taken by now. Returns its path. */
+export async function moveBack(trash: string, path: string): Promise<string> {
+  try {
+    await rename(trash, path);
+    return path;
+  } catch {
+    const kept = `${path}-kept-${randomBytes(4).toString('hex')}`;
+    await rename(trash, kept);
+    return kept;
+  }
+}
+
+export const isTrash = (name: string): boolean => name.startsWith(TRASH);
+
+/** Files that cannot be deleted now stay for the next time. */
+export async function deleteTrash(folder: string): Promise<void> {
+  const names = (await readdir(folder).catch(() => [])).filter(isTrash);
+  for (const name of names) await deleteTree(join(folder, name)).catch(() => {});
+}
+
+/** Links are removed, never followed. */
+async function deleteTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true, maxRetries: 2 });
+  } catch {
+    // Some tools make read-only folders, and nothing can be deleted in those.
+    await makeWritable(path);
+    await rm(path, { recursive: true, force: true });
+  }
+}
+
+async function makeWritable(folder: string): Promise<void> {
+  await chmod(folder, 0o700);
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) await makeWritable(join(folder, entry.name));
 }

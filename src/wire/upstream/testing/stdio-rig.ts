@@ -2,8 +2,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { LinkOptions } from '../handshake.ts';
-import type { Json, LinkEvents, UpstreamLink } from '../link.ts';
+import type { Json, LinkEvents, LinkOptions, UpstreamLink } from '../link.ts';
 import { openStdioLink } from '../stdio-link.ts';
 
 export interface Heard {

@@ -1,8 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { findTerminal, terminalArguments } from './terminal-window.ts';
+import { afterAll, expect, test, vi } from 'vitest';
+import { findTerminal, openWindow, terminalArguments } from './terminal-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-terminals-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -49,4 +50,39 @@ test.each([
   ['/usr/bin/kitty', []],
 ])('%s gets the command as words of its own', (program, before) => {
   expect(terminalArguments(program, ['node', 'a b', '$(x)'])).toEqual([...before, 'node', 'a b', '$(x)']);
+});
+
+const cwd = mkdtempSync(join(tmpdir(), 'squad-window-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+const sh = (script: string) => ['/bin/sh', '-c', script] as const;
+const env = { PATH: '/usr/bin:/bin' };
+
+test('a program that stays is left alone, in a session of its own and without a mark of ours', async () => {
+  const marks = { SQUAD_RUN_ID: 'run_1', SQUAD_TURN: '1', SQUAD_UPSTREAM: 's', KEPT: 'yes' };
+  const argv = sh('env > env.txt; echo $$ > pid.new; mv pid.new pid; read line < never');
+  execFileSync('mkfifo', [join(cwd, 'never')]);
+  await openWindow({ argv, cwd, env: { ...env, ...marks }, settleMs: 20 });
+  await vi.waitUntil(() => existsSync(join(cwd, 'pid')), { timeout: 10_000 });
+  const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+  try {
+    const [, , , , , session] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ');
+    expect(Number(session)).toBe(pid);
+    const seen = readFileSync(join(cwd, 'env.txt'), 'utf8');
+    expect(seen).toContain('KEPT=yes');
+    expect(seen).not.toContain('SQUAD_');
+  } finally {
+    process.kill(-pid, 'SIGKILL');
+  }
+});
+
+test('one that hands its window over and ends has opened it', async () => {
+  await expect(openWindow({ argv: sh('exit 0'), cwd, env, settleMs: 60_000 })).resolves.toBeUndefined();
+});
+
+test('one that fails at once, or cannot be started, is reported', async () => {
+  await expect(openWindow({ argv: sh('exit 3'), cwd, env, settleMs: 60_000 })).rejects.toThrow(
+    '/bin/sh ended at once (exit 3)',
+  );
+  const missing = openWindow({ argv: [join(cwd, 'nothing')], cwd, env, settleMs: 60_000 });
+  await expect(missing).rejects.toMatchObject({ code: 'SPAWN_FAILED' });
 });

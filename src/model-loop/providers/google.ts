@@ -1,4 +1,0 @@
-import { createGoogle } from '@ai-sdk/google';
-import type { MakeModel } from './provider.ts';
-
-export const googleModel: MakeModel = ({ id, ...settings }) => createGoogle(settings)(id);
