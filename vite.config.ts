@@ -16,7 +16,7 @@ export default defineConfig({
     outDir: '../dist/web',
     emptyOutDir: true,
     target: 'es2023',
-    // Those that know light-dark(): it is not to be rewritten for older ones.
+    // Browsers that support light-dark(), so that Vite does not rewrite it.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     // The policy of the page allows no inline script, and images only as files or data.
     modulePreload: { polyfill: false },

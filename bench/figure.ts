@@ -13,7 +13,7 @@ export interface Row {
   over?: number;
   target?: string;
   met?: boolean;
-  /** What the number means, where that is not plain. */
+  /** Explains the number where its name does not. */
   note?: string;
   samples?: Samples;
   floorSamples?: Samples;

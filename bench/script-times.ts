@@ -15,9 +15,9 @@ const SCRIPT =
   /^(FunctionCall|FireAnimationFrame|TimerFire|EventDispatch|RunMicrotasks|v8\.callFunction|EvaluateScript)$/;
 
 export interface ScriptTimes {
-  /** What came from outside or was due with a frame: all of it in each stretch of time in which there was any, in milliseconds. */
+  /** Script time caused by input, network or frames, summed for each window that had any, in milliseconds. */
   moved: Samples;
-  /** What a timer of the page's own set off, each time. */
+  /** Script time of each timer callback, in milliseconds. */
   timed: Samples;
 }
 

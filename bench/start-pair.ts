@@ -9,7 +9,7 @@ const PAIRS = 60;
 export interface StartedBy {
   /** Says on the fifo that it has begun. */
   fifo: Fifo;
-  /** What makes every role run it. */
+  /** Environment that makes every role run this program. */
   env: Record<string, string>;
   /** The same program, started by hand. */
   command: [string, ...string[]];

@@ -84,7 +84,7 @@ async function buildPage(): Promise<void> {
   renameSync(made, join(outdir, 'web'));
 }
 
-/** What runs a model's programs: two scripts in one file, since it is all there is in its sandbox. */
+/** Builds the sandbox of code mode as one file that holds two scripts: the sandbox can read no other file. */
 async function buildGuest(): Promise<void> {
   const common = {
     bundle: true,

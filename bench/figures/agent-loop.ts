@@ -13,7 +13,7 @@ const MAX_RATIO = 8;
 const MAX_MB = 150;
 const PAIRS = 30;
 const TYPES = ['anthropic', 'openai', 'responses', 'google'];
-/** What the files of one prompt may have together, in MiB. */
+/** Maximum total size of the files in one prompt, in MiB. */
 const MAX_INPUT = 32;
 
 /** From the start of the agent's process to its first request to a model, against a Node that does nothing. */

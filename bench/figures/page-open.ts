@@ -13,7 +13,7 @@ const LINES = 50_000;
 const MAX_MS = 1_000;
 const WORDS = 'of the log, about as long as a line of a test run is';
 
-/** What somebody waits for who looks up how a long run ended. */
+/** Wait of a user who opens a long run to see how it ended. */
 export const pageOpen: Figure = {
   name: 'page-open',
   title: `A run of ${LINES.toLocaleString('en')} lines is opened in Chromium`,

@@ -10,7 +10,7 @@ const MAX_STYLE_KB = 8;
 const MAX_PACKAGE_KB = 300;
 const BUILD = join(import.meta.dirname, '..', '..', 'scripts', 'build.ts');
 
-/** What a browser has to have before the first thing is seen, and what the page adds to the package. */
+/** Bytes that a browser loads before it shows anything, and bytes that the web UI adds to the package. */
 export const pageSize: Figure = {
   name: 'page-size',
   title: 'Size of the page',

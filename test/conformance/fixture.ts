@@ -21,7 +21,7 @@ export async function serveFixture({ legacyOnly = false } = {}): Promise<Listeni
   );
 }
 
-/** What the official runner looks for. */
+/** Server with the tools, resources and prompts that the official runner expects. */
 export function fixtureFace(notices: () => ChangeNotices): Face {
   const state = createRequestStateCodec({ key: randomBytes(32) });
   const { tools: longTools, tasks } = taskTools();

@@ -13,7 +13,7 @@ export interface Scenario {
   failed: number;
 }
 
-/** What the official runner finds of a server; `unscored` is what the revision does not require. */
+/** Runs the official suite against a server. `unscored` lists scenarios that the revision does not require. */
 export async function conformance(
   url: string,
   revision: string,

@@ -1,4 +1,4 @@
-/** What of the official suite is about a server with one tool on standard input and output, by revision. */
+/** Scenarios of the official suite that apply to a stdio server with one tool, by revision. */
 export const SUBAGENT_SCENARIOS: Record<string, string[]> = {
   '2025-11-25': [
     'server-initialize',
@@ -24,7 +24,7 @@ export const TOOL_OF: Record<string, string> = {
   'server-stateless': 'test_logging_tool',
 };
 
-/** What is not, by reason. A scenario in neither list fails the test until somebody has looked at it. */
+/** Scenarios that do not apply, by reason. A scenario in neither list fails the test until it is added to one. */
 export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
   'about HTTP, where a subagent is not served': [
     'server-session-lifecycle',

@@ -43,7 +43,7 @@ export class Pages {
     this.origin = new URL(await this.address()).origin;
   }
 
-  /** What `squad open` prints. */
+  /** URL that `squad open` prints. */
   async address(): Promise<string> {
     const { stdout } = await this.squad.run(['open', '--no-browser']);
     return /http:\S+/.exec(stdout)![0];
@@ -143,7 +143,7 @@ export async function startRun(
   return runIds[0]!;
 }
 
-/** What axe takes for serious or worse. */
+/** Violations that axe rates as serious or critical. */
 export async function seriousFindings(page: Page, rules?: string[]): Promise<string[]> {
   // There are no frames to look into, for which it would open a page of its own; nobody reads what it found in order.
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ['violations'] });

@@ -105,7 +105,7 @@ test('a task and an answer that are not sent are there again after a reload, and
   const row = page.locator(`[data-run=${run}]`);
   const inRow = row.getByLabel('Answer: What is its name?');
   expect(await inRow.inputValue()).toBe('Ada');
-  // What has just come takes no answer yet.
+  // A new question cannot be answered for a moment.
   await row.locator('button:not([aria-disabled])', { hasText: 'send' }).waitFor();
   await inRow.press('Enter');
   await squad.run(['wait', run]);

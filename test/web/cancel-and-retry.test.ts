@@ -101,7 +101,7 @@ test('a run that is removed while it is looked at says so, and offers nothing an
   await squad.run(['wait', run]);
   const page = await pages.open(`/r/${run}/output`);
   await page.getByRole('button', { name: /^Retry/ }).waitFor();
-  // What was removed is asked for once more, and the browser complains of the answer.
+  // The web UI requests the removed run once more, and the browser logs the 404.
   pages.expectErrors(/404/);
   await squad.run(['prune', '--days', '0']);
   await page.getByText('This run was removed').waitFor();

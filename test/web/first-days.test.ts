@@ -34,7 +34,7 @@ test('a view that could not be loaded says so and is tried again; without a hub 
   await other.getByRole('link', { name: 'Cost' }).first().click();
   await other.locator('main .problem', { hasText: 'the hub does not answer' }).waitFor();
   await other.getByRole('button', { name: 'Try again' }).click();
-  // What is said in passing stands above what stays, and covers none of it.
+  // The toast is above the banner and covers no part of it.
   const isAbove = () =>
     other.evaluate(() => {
       const [toast, banner] = ['.toast', '.banner'].map(name =>
@@ -219,7 +219,7 @@ describe('in a repository', () => {
   test('comments have a key, and merging looks on a run as it does on its squad', async () => {
     own.expectErrors(/ERR_FAILED/);
     const page = await own.blank();
-    // What it looks like must not be borrowed from another view.
+    // The view must not depend on the styles of another view.
     await page.route(/squad-page/, route => route.abort());
     await own.enter(page, `/r/${run}`);
     await page.getByRole('button', { name: /^Comment/ }).waitFor();

@@ -103,7 +103,7 @@ beforeAll(async () => {
   squadId = run.squadId;
 });
 
-/** What was made of the text: elements of it, and characters that do something instead of being seen. */
+/** Elements that the text created, and characters that act instead of being shown. */
 const madeOf = (page: Page) =>
   page.evaluate(mark => {
     const active = /(?![\n\t])[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;

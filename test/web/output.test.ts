@@ -215,7 +215,7 @@ test('a GiB opens, has its numbers, and is searched to its end', async () => {
 const below = (page: Page) =>
   page.locator('.out').evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight);
 
-/** What a first drawing brings about is done. */
+/** Waits until effects of the first rendering have run. */
 const twoFrames = (page: Page) =>
   page.evaluate(
     () => new Promise<void>(done => requestAnimationFrame(() => requestAnimationFrame(() => done()))),

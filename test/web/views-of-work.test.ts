@@ -124,7 +124,7 @@ describe('a squad', () => {
     await dialog.getByRole('button', { name: 'Run it' }).click();
     await shows(page, '.merge', 'looks right');
     const [main, next] = [squad.git('rev-parse', 'main'), squad.git('rev-parse', 'next')];
-    // Whose second half falls beside the dialog.
+    // The second click lands outside the dialog that the first click opens, and must not close it.
     await button('Merge 1 branch into next').dblclick();
     await shows(page, 'dialog[open]', 'Moves next from');
     expect(await dialog.innerText()).toContain(

@@ -70,7 +70,7 @@ test('light and dark are two looks', { tags: ['B7'] }, async () => {
   expect(await look()).not.toBe(light);
 });
 
-/** What makes the whole page scroll sideways, if anything does. */
+/** Elements that make the whole page scroll sideways. */
 function beyondTheEdge(): string[] {
   if (document.documentElement.scrollWidth <= innerWidth) return [];
   return [...document.querySelectorAll('body *')]

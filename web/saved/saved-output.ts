@@ -4,7 +4,7 @@ type Output = SavedRun['outputs'][number];
 
 const NEWLINE = 0x0a;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-/** What does not start a character. */
+/** Whether a byte continues a UTF-8 character. */
 const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
 export interface Range {

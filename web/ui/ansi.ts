@@ -49,7 +49,7 @@ export class AnsiParser {
     return spansOf(this.#raw, this.#look).line;
   }
 
-  /** What comes next is a line of its own, without a newline before it. */
+  /** Starts a new line without a newline in the text. */
   breakLine(): void {
     this.#finish();
     this.#raw = '';

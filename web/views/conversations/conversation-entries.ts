@@ -47,8 +47,8 @@ export interface ConversationEntry {
 }
 
 /**
- * What was said, each call with what came of it: neither what tools gave back nor what a program called is a row of its own
- * where the call that it belongs to is shown.
+ * Rows of a conversation. A call includes its result and the calls of its program: these get rows of their own only if
+ * the call that they belong to is not shown.
  */
 export function talkOf(messages: readonly Message[], nested: readonly Nested[]): ConversationEntry[] {
   const answers = new Map<string, Answer>();

@@ -7,7 +7,7 @@ export interface DiffLine {
 }
 
 export interface DiffHunk {
-  /** What git says after the second `@@`: often the function it is in. */
+  /** Text after the second `@@`: often the name of the function around the hunk. */
   context: string;
   oldStart: number;
   newStart: number;
@@ -29,7 +29,7 @@ export interface DiffFile {
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
 
-/** What `git diff` prints. Lines of a hunk are counted, so that text which looks like a header stays text. */
+/** Parses the output of `git diff`. The lines of a hunk are counted, so a line that looks like a header stays text. */
 export function parseDiff(text: string): DiffFile[] {
   const lines = text.split('\n');
   const files: DiffFile[] = [];

@@ -63,7 +63,7 @@ export class OutputWindow {
     return this.count >= this.#most || this.end - this.start >= this.#mostBytes;
   }
 
-  /** What comes next begins inside a line. */
+  /** Whether the text after this window continues its last line. */
   get isInsideLine(): boolean {
     return this.pages.at(-1)?.isInside ?? false;
   }
@@ -74,7 +74,7 @@ export class OutputWindow {
     this.#parser = new AnsiParser();
   }
 
-  /** What comes after it. Returns how many lines more that is. */
+  /** Adds the piece after this window. Returns the number of new lines. */
   append({ text, offset, nextOffset, firstLine }: OutputPiece): number {
     if (this.pages.length > 0 && offset !== this.end) this.clear();
     if (this.pages.length === 0) this.firstLine = firstLine;
@@ -105,7 +105,7 @@ export class OutputWindow {
     return rest.length;
   }
 
-  /** What comes before it. */
+  /** Adds the piece before this window. */
   prepend({ text, offset, nextOffset }: OutputPiece): void {
     if (nextOffset !== this.start) return;
     const parser = new AnsiParser();

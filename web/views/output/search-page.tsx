@@ -126,7 +126,7 @@ function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searche
   );
 }
 
-/** Whose decisions are searched: the chosen folder's or the only one's. Undefined: not known yet; null: there are several. */
+/** Folder whose decisions are searched: the chosen or the only one. Undefined: not loaded yet; null: there are several. */
 function useFolder(): string | null | undefined {
   const chosen = workspace.value;
   const { data } = useQuery('list_workspaces', chosen === null ? {} : null);

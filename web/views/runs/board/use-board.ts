@@ -52,7 +52,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   };
 }
 
-/** What was leafed through so far of one filter. Every run that was in it stays known, so that one that moves is not lost. */
+/** Pages of one filter loaded so far. Keeps every run that was on them, so a run that moves to another page is not lost. */
 class Pages {
   readonly isAnswered = signal(false);
   readonly next = signal<string | null>(null);

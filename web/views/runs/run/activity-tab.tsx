@@ -28,7 +28,7 @@ interface RunEvents {
   reload(): void;
 }
 
-/** What happened to a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
+/** Events of a run. Loads new events while the tab is open and requests no event twice. */
 function useRunEvents(run: string): RunEvents {
   const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
   const [log, setLog] = useState(NO_EVENTS);
@@ -57,7 +57,7 @@ function useRunEvents(run: string): RunEvents {
       setLog(known => withOlder(known, page));
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
-      // What is shown stays; the button is still there.
+      // Keep the loaded events and the button, so that the user can try again.
     }
   };
   return {

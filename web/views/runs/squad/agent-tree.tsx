@@ -17,7 +17,7 @@ interface AgentTreeProps {
   onOpen(runId: string, isOpen: boolean): void;
 }
 
-/** Who started whom, who reviews whom, and what each cost, alone and with all below it. */
+/** Tree of agents by who started or reviews whom, with the cost of each, alone and with all below it. */
 export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTreeProps) {
   const { route } = useLocation();
   const tree = useRef<HTMLDivElement>(null);

@@ -13,7 +13,7 @@ const IN_ROW = { label: 12, bar: 24, mark: 40 };
 
 export const heightOf = (rows: number): number => HEAD + rows * ROW;
 
-/** What is behind the bars: the chosen row, and on a small screen whose each is. */
+/** Background of the bars: marks the selected row and, on small screens, labels each row. */
 export function Rows({
   rows,
   selected,

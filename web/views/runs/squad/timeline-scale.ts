@@ -60,7 +60,7 @@ export const xOf = ({ from, to }: Span, width: number, at: number): number =>
 export const timeAt = ({ from, to }: Span, width: number, x: number): number =>
   from + (Math.min(Math.max(x, 0), width) / width) * (to - from);
 
-/** What of a piece is inside, in pixels and never too thin to be seen; null: nothing of it. */
+/** Visible part of a piece in pixels, never too thin to see; null: the piece is outside the span. */
 export function boxOf(span: Span, width: number, { from, to }: Span): { x: number; width: number } | null {
   if (to < span.from || from > span.to) return null;
   const x = Math.max(xOf(span, width, from), 0);
@@ -69,7 +69,7 @@ export function boxOf(span: Span, width: number, { from, to }: Span): { x: numbe
 }
 const THINNEST = 3;
 
-/** What a run did when: its turns, and what it waited in between. Of its own turns; the one that opens a chat is not shown. */
+/** Turns of a run and the waits between them. Turn 0, which only opens a chat, is left out. */
 export function piecesOf(card: RunCard, turns: readonly ShownTurn[], now: number): Piece[] {
   const own = turns.filter(({ number }) => number > 0).sort((one, other) => one.number - other.number);
   const end = card.endedAt ?? now;
