@@ -223,7 +223,7 @@ test('a refused upgrade is let go, though its client keeps its half', async () =
     ];
     socket.write([...lines, '', ''].join('\r\n'));
     await once(socket, 'end');
-    // What is sent to somebody who has gone is answered with a reset.
+    // A write to a closed connection is answered with a reset.
     const gone = new Promise(settle => socket.once('close', settle));
     const speaking = setInterval(() => socket.write('still there?'), 10);
     await gone;

@@ -223,7 +223,7 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** What an agent needs to call it; null: only the user may. */
+  /** Condition for an agent to call it; null: only the user may. */
   agents: A;
   /** The MCP tool, if it is one: its title and what the model reads. */
   tool: Tool | null;

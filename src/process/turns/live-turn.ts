@@ -9,7 +9,7 @@ export interface TurnEnd {
   exitCode: number | null;
   spawnError: string | null;
   /**
-   * What the turn left behind when it ended by itself, and Squad ended. Empty after a stop, which ends the tree as a
+   * Processes that the turn left behind when it ended by itself, all ended by Squad. Empty after a stop, which ends the tree as a
    * whole. Processes that could not be ended are not in here: they are reported to `onError`.
    */
   leftovers: Leftover[];

@@ -45,7 +45,7 @@ export function markGone(folder: string): void {
 export const isOver = (folder: string): boolean => hasExitRecord(folder) || existsSync(join(folder, 'gone'));
 
 /**
- * What the shell said when it could not start the program, else null. Its message is then all there is in the output;
+ * Message of the shell when it could not start the program, else null. This message is then the whole output;
  * a program that itself ends with 126 or 127 does not speak in the wrapper's name.
  */
 export function readSpawnError(folder: string, runId: string, status: number): string | null {

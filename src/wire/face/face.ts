@@ -74,7 +74,7 @@ export type FinalToolResult =
 export type ToolResult = FinalToolResult | { raw: InputRequiredResult } | { task: TaskState };
 
 /**
- * What one connection (or, over HTTP in the modern era, one request) offers. Cheap to build and free of side effects:
+ * Tools, resources and prompts of one connection (over HTTP in the modern era: of one request). Cheap to build, no side effects:
  * it may be built once more only to answer a probe. Null from `call`, `read` or `get` means there is no such thing.
  */
 export interface Face {

@@ -17,7 +17,7 @@ export function refuseCursor(params: { cursor?: string } | undefined): void {
   if (params?.cursor !== undefined) throw invalidParams('Unknown cursor: this list is sent in one page.');
 }
 
-/** What a face throws keeps its code and its next steps in `data`, and never its stack; what another server said stays as it was. */
+/** An error of ours keeps its code and suggestions in `data`, without a stack; an error of another server stays unchanged. */
 export function asProtocolError(thrown: unknown): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
   const said = saidElsewhere(thrown);

@@ -12,7 +12,7 @@ const SERVER_KEY = `${META}serverInfo`;
 interface OwnMeta {
   /** The client, in the modern protocol. */
   envelope: Json | null;
-  /** What the one behind this very request can be asked for. */
+  /** Capabilities of the client behind this request. */
   capabilities: Json | undefined;
   progressToken: number | null;
 }
@@ -34,7 +34,7 @@ export interface LinkOptions {
   events: LinkEvents;
   clientInfo: { name: string; version: string };
   /**
-   * What the one behind this link can be asked for. Left out: everything a legacy server can ask, where `events.onRequest`
+   * Capabilities of the client behind this link. Default: everything a legacy server can request, where `events.onRequest`
    * is there to answer it, and nothing otherwise.
    */
   capabilities?: Json;

@@ -94,7 +94,7 @@ interface HttpChannelOptions {
 }
 
 const ACCEPT = 'application/json, text/event-stream';
-/** What is read of an answer that should have no content, or says only what went wrong. */
+/** Bytes to read of an answer that should be empty or contains only an error. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const RESUME_MS = 1000;
 

@@ -50,7 +50,7 @@ function retryAfter(value: string | undefined, now: number): number | null {
 
 const TLS_CODE = /CERT|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/;
 
-/** What the system says when a connection cannot be made or breaks, without the address, which may hold secrets. */
+/** Error for a connection that cannot be made or breaks, without the address, which may contain secrets. */
 export function networkFault(error: unknown, host: string): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   const { code, syscall, message } = error as NodeJS.ErrnoException;
@@ -69,7 +69,7 @@ const INTERNAL_ERROR = -32603;
 export const tooLarge = (maxBytes: number): UpstreamFault =>
   new UpstreamFault('transport', `The server sent a message of more than ${maxBytes} bytes.`);
 
-/** What one request was answered with is more than anybody could use. The server is well, and others may share it. */
+/** Error for one answer that is too large. The connection stays open, because other callers may share it. */
 export function answerTooLarge(maxBytes: number): UpstreamFault {
   const message = `The answer is too large: it has more than ${maxBytes} bytes. Ask for less at a time.`;
   return new UpstreamFault('answer', message, { error: { code: INTERNAL_ERROR, message } });

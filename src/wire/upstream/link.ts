@@ -13,7 +13,7 @@ export interface LinkRequest {
   signal?: AbortSignal;
   /** Asks for progress; each notice begins the timeout anew, up to half an hour in all. */
   onProgress?(update: Progress): void;
-  /** What the client behind this request can be asked for by way of its answer. Sent to modern servers only. */
+  /** Capabilities of the client behind this request that the server may use in its answer. Sent to modern servers only. */
   capabilities?: Json;
 }
 

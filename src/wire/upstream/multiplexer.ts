@@ -56,7 +56,7 @@ const INTERNAL_ERROR = -32603;
 /** A server that asks more than this at once is not asking. */
 const MAX_AT_ONCE = 64;
 
-/** What a server asks of us: a ping is answered, the rest is for whoever has the server to himself. */
+/** Requests of a server to us: pings are answered here, all others go to the client that owns the server. */
 class ServerRequests {
   readonly #events: LinkEvents;
   readonly #send: (message: Json) => void;

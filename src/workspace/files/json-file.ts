@@ -62,7 +62,7 @@ function problemsOfIssue(tree: Node, schema: z.ZodType, base: Path, issue: Issue
   return [problemAt(tree, path, issue.message)];
 }
 
-/** What has a wrong name was not looked at by whoever found that. */
+/** Problems of a value under a misspelt key, which the check of the whole file skipped. */
 function problemsOfValue(tree: Node, schema: z.ZodType | undefined, path: Path): JsonProblem[] {
   const node = schema && findNodeAtLocation(tree, path);
   const issues = (node && schema.safeParse(getNodeValue(node)).error?.issues) ?? [];

@@ -91,7 +91,7 @@ export interface SessionsOptions {
   /** The hub's own: it names the tmux server. */
   env: Readonly<Record<string, string | undefined>>;
   settings(): Pick<HubSettings, 'tmux.sessions'>;
-  /** What shows the live log of a run, also after Ctrl-C. It ends some time after the run, should nobody end its session. */
+  /** Command that shows the live log of a run, also after Ctrl-C. It ends some time after the run unless its session ends first. */
   command(runId: RunId): readonly string[];
   warn(message: string, cause: unknown): void;
 }
@@ -106,7 +106,7 @@ const MARK = '@squad_home';
 export function createSessions({ home, env, settings, command, warn }: SessionsOptions): Sessions {
   const tmux = createTmux(env);
   const mark = createHash('sha256').update(home).digest('hex').slice(0, 16);
-  /** Those that may have a session now; others cost nothing at their end. */
+  /** Runs that may have a session now. Ending any other run starts no tmux. */
   const opened = new Map<RunId, Promise<string | null>>();
 
   async function make(run: WindowedRun): Promise<string | null> {

@@ -4,7 +4,7 @@ import { MIN_SECRET_LENGTH } from '../../redaction/secret-forms.ts';
 import type { SubagentModel } from '../../schema/subagent.ts';
 import type { Findings, Path } from './findings.ts';
 
-/** What every part of a file is read with. */
+/** Context for reading every part of a file. */
 export interface FileContext {
   env: Readonly<Record<string, string>>;
   /** The file's own folder: `${SUBAGENT_DIR}`. */
