@@ -10,7 +10,7 @@ interface TraceEvent {
   tid: number;
 }
 
-/** Where the page's own script runs, as Chromium's trace names it. */
+/** Names of events in a trace of Chromium that run scripts of the tab. */
 const SCRIPT =
   /^(FunctionCall|FireAnimationFrame|TimerFire|EventDispatch|RunMicrotasks|v8\.callFunction|EvaluateScript)$/;
 
@@ -21,7 +21,7 @@ export interface ScriptTimes {
   timed: Samples;
 }
 
-/** The script time of a page, grouped by what triggered the script. */
+/** Script time of a tab, grouped by what triggered the script. */
 export async function scriptTimes(
   page: Page,
   { seconds, windowMs }: { seconds: number; windowMs: number },
@@ -48,7 +48,7 @@ export async function scriptTimes(
   return { moved: [...perWindow.values()], timed };
 }
 
-/** A trace is of the whole browser: the page in front is the one with the most script. */
+/** The trace covers the whole browser: the tab in front is the one with the most script time. */
 function onBusiestThread(events: TraceEvent[]): TraceEvent[] {
   const byThread = Map.groupBy(events, ({ pid, tid }) => `${pid} ${tid}`);
   return [...byThread.values()].sort((one, other) => other.length - one.length)[0] ?? [];

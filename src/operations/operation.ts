@@ -146,7 +146,7 @@ export interface HubControl {
   /** Runs that the web UI starts get this environment from now on. */
   lendEnvironment(env: Record<string, string>): void;
   /** Origin of the web UI and a key for it; `ip`: with 127.0.0.1. Null: the hub has no port. */
-  openPage(ip: boolean): Promise<{ origin: string; key: string } | null>;
+  openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null>;
   /** Waits for a person without delaying a stop or a newer hub: the signal asks for an answer now. */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub after the reply is sent; agents keep running. */

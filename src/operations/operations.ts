@@ -8,7 +8,7 @@ import { diffRun } from './evidence/diff-run.ts';
 import { approveTools } from './gateway/approve-tools.ts';
 import { readAudit, verifyAudit } from './gateway/audit.ts';
 import { inspectGateway, inspectRoleTools } from './gateway/inspect-gateway.ts';
-import { hubStatus, openPage, stopHub } from './hub/hub.ts';
+import { hubStatus, openWebUi, stopHub } from './hub/hub.ts';
 import { prune } from './hub/prune.ts';
 import { answerQuestion } from './inbox/answer-question.ts';
 import { askPermission } from './inbox/ask-permission.ts';
@@ -135,7 +135,7 @@ export const OPERATIONS = [
   pruneWorktrees,
   readAudit,
   verifyAudit,
-  openPage,
+  openWebUi,
   hubStatus,
   stopHub,
 ] as const satisfies readonly Operation[];

@@ -42,7 +42,7 @@ const PATHS = [
   '/api/session',
   '/api/session?key=TOKEN',
 ];
-/** For whoever asks: the page's own files, and nothing else. */
+/** Paths that need no token: the files of the web UI, and nothing else. */
 const PAGES = ['/', '/sse', '/messages', '/health', '/favicon.ico', '/api.html', '/%61pi/hub', '//api/hub'];
 
 /** Headers of a request. TOKEN stands for the real token, ENDED for the token of a run that has ended. */
