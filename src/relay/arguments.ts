@@ -1,22 +1,37 @@
-export const HELP = `squad mcp is the MCP server: an MCP client starts it and speaks JSON-RPC on its standard input and output.
+export const HELP = `Usage: squad mcp [options]
 
-  squad install claude-code     puts it into a client's configuration (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
-  squad mcp --workspace DIR     works in DIR instead of the current folder
-  squad mcp --toolsets LIST     offers these sets of tools: core (the default), team, templates; with commas between them
-  squad mcp --identity FILE     speaks for a run; Squad gives this to the agents it starts
-  squad mcp serve --config FILE is another server: one tool, the subagent that FILE defines
+Run Squad as an MCP server on standard input and output; MCP clients start it
 
-Other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (squad help mcp)
-To run agents from this terminal: squad run ROLE "task"
+Options:
+  --workspace DIR  Use this workspace (default: the current folder)
+  --toolsets LIST  Toolsets to offer, separated by commas: core, team, templates
+                   (default: core)
+  --identity FILE  Identity of a run; Squad passes it to the agents it starts
+  -h, --help       Show this help
+
+See also:
+  squad install CLIENT           Add Squad to the configuration of an MCP client:
+                                 claude-code, claude-desktop, cursor, vscode,
+                                 codex, gemini, qwen, copilot, opencode
+  squad mcp serve --config FILE  Run a subagent file as an MCP server
+  squad help mcp                 Manage MCP servers for agents: add, remove,
+                                 import, lint, status, tools, approve
+  squad run ROLE "TASK"          Run agents from this terminal
 `;
 
-export const SERVE_HELP = `squad mcp serve is an MCP server with one tool: the subagent that a file defines. An MCP client starts it and speaks JSON-RPC on its standard input and output.
+export const SERVE_HELP = `Usage: squad mcp serve --config FILE
 
-  squad mcp serve --config FILE    serves the subagent of FILE, in the folder and with the environment it is started in
+Run a subagent file as an MCP server with one tool; MCP clients start it.
+It uses the folder and the environment in which it is started.
 
-A new file:       squad init --subagent NAME
-What is wrong:    squad config lint FILE
-In a client:      the entry that squad init --subagent NAME prints, also for files that are there already
+Options:
+  --config FILE  Subagent file
+  -h, --help     Show this help
+
+See also:
+  squad init --subagent NAME  Create a subagent file and print the configuration
+                              for MCP clients
+  squad config lint FILE      Check a subagent file
 `;
 
 const NEEDS: Readonly<Record<string, string>> = {
@@ -50,10 +65,7 @@ function serveFlags(args: string[]): Flags {
   if (typeof given === 'string') return { problem: given };
   const config = given['--config'];
   if (config !== undefined) return { config };
-  return {
-    problem:
-      '--config FILE is missing: the file that defines the subagent. `squad init --subagent NAME` writes one',
-  };
+  return { problem: '--config FILE is required. Create a subagent file with `squad init --subagent NAME`' };
 }
 
 /** Value of each flag; a text: the error; null: help was requested. */
@@ -66,10 +78,10 @@ function valuesIn(
   for (let i = 0; i < args.length; i++) {
     const [name = '', value] = args[i]!.split(/=(.*)/s, 2);
     if (name === '--help' || name === '-h') return null;
-    if (!Object.hasOwn(needs, name)) return `${args[i]} means nothing here. Known: ${known}, --help`;
+    if (!Object.hasOwn(needs, name)) return `Unknown argument ${args[i]}. Known: ${known}, --help`;
     const word = value ?? args[++i];
     if (!word) return `${name} needs ${needs[name]}`;
-    if (Object.hasOwn(given, name)) return `${name} is there twice: ${given[name]} and ${word}`;
+    if (Object.hasOwn(given, name)) return `${name} was given twice: ${given[name]} and ${word}`;
     given[name] = word;
   }
   return given;

@@ -8,7 +8,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Serves the handler where the official runner can reach it: it has no token to show, the rest of the guard is ours. */
+/** Serves the handler to the official runner, without a token, but with the other checks of our HTTP guard. */
 export async function listen(
   handler: HttpHandler,
   refusal: (request: IncomingMessage) => string | null = () => null,

@@ -45,8 +45,8 @@ test('typed on a terminal it explains itself instead of waiting for a protocol n
     return shown.includes('exit code') ? shown : null;
   });
   tmux('kill-server');
-  expect(screen).toContain('squad mcp is the MCP server');
-  expect(screen).toContain('squad install claude-code');
+  expect(screen).toContain('Run Squad as an MCP server');
+  expect(screen).toContain('squad install CLIENT');
   expect(screen).toContain('exit code 0');
   expect(() => statSync(home)).toThrow('ENOENT');
 });
@@ -54,16 +54,15 @@ test('typed on a terminal it explains itself instead of waiting for a protocol n
 test.each([
   {
     args: ['--workspaces', 'x'],
-    words:
-      '--workspaces means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+    words: 'Unknown argument --workspaces. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
   },
   {
     args: ['--workspace', '.', 'serve'],
-    words: 'serve means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+    words: 'Unknown argument serve. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
   },
   {
     args: ['-x'],
-    words: '-x means nothing here. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
+    words: 'Unknown argument -x. Known: --workspace DIR, --toolsets LIST, --identity FILE, --help',
   },
   { args: ['--workspace'], words: '--workspace needs a folder' },
   { args: ['--workspace='], words: '--workspace needs a folder' },

@@ -110,11 +110,11 @@ describe('what cannot be served ends at once, with the reason on standard error 
   });
 
   test.each([
-    { args: [], says: '--config FILE is missing' },
+    { args: [], says: '--config FILE is required' },
     { args: ['--config'], says: '--config needs a file' },
-    { args: ['--config', 'x', '--port', '1'], says: '--port means nothing here' },
-    { args: ['x.yaml'], says: 'x.yaml means nothing here' },
-    { args: ['--config', 'x', '--config=y'], says: '--config is there twice: x and y' },
+    { args: ['--config', 'x', '--port', '1'], says: 'Unknown argument --port' },
+    { args: ['x.yaml'], says: 'Unknown argument x.yaml' },
+    { args: ['--config', 'x', '--config=y'], says: '--config was given twice: x and y' },
   ])('arguments $args', async ({ args, says }) => {
     const { code, stdout, stderr } = await serve(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
