@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
 import { SquadError } from '../../schema/error.ts';
 import type { CommandMaker } from '../arguments.ts';
-import { mcpAdd } from './mcp-add.ts';
 import { mcpApprove } from './mcp-approve.ts';
 import { mcpImport } from './mcp-import.ts';
 import { mcpLint } from './mcp-lint.ts';
-import { mcpRemove } from './mcp-remove.ts';
-import { mcpStatus } from './mcp-status.ts';
-import { mcpTools, mcpToolsOfFile } from './mcp-tools.ts';
+import { mcpAdd, mcpRemove } from './mcp-servers.ts';
+import { mcpStatus, mcpTools, mcpToolsOfFile } from './mcp-status.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
