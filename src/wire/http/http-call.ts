@@ -5,7 +5,7 @@ import type { PlainRequest } from './plain-request.ts';
 
 interface HttpCallOptions {
   request: PlainRequest;
-  /** Of the legacy session it belongs to. */
+  /** Legacy session of the request; null without one. */
   sessionId: string | null;
   answer: HttpAnswer;
   /** Called once, when nothing more can be said. */

@@ -79,8 +79,8 @@ const rulesIn = (text: Buffer): string =>
     .join('');
 
 /**
- * Options that make git ignore what the user ignores everywhere (editors' folders, secrets): that must not be committed in the
- * user's name. Git finds the default file by itself; of the user's configuration only the name of another file is taken.
+ * Options that make git apply the global ignore file of the user, so that editor folders and secrets are not committed.
+ * Git finds the default file by itself; from the configuration of the user only `core.excludesFile` is read.
  */
 export async function userExcludes(git: Git, env: Record<string, string | undefined>): Promise<string[]> {
   const { HOME, XDG_CONFIG_HOME } = env;

@@ -43,7 +43,7 @@ export class OutputPane {
     this.#host.replaceChildren();
   }
 
-  /** The element of a line by its number, if it is held. */
+  /** Element of the line with this number; null if the line is not loaded. */
   lineElement(window: OutputWindow, line: number): HTMLElement | null {
     for (const page of window.pages) {
       const first = window.lineOf(page);
