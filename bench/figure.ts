@@ -6,7 +6,7 @@ export interface Row {
   unit: string;
   value: number;
   p95?: number;
-  /** The same thing without Squad, measured in the same run. */
+  /** Time or size of the same work without Squad, measured in the same run. */
   floor?: number;
   /** To the floor, and over it: medians of the pairs. */
   ratio?: number;

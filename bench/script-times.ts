@@ -54,7 +54,7 @@ function onBusiestThread(events: TraceEvent[]): TraceEvent[] {
   return [...byThread.values()].sort((one, other) => other.length - one.length)[0] ?? [];
 }
 
-/** One may lie within another: counted once, by the name of the outermost. */
+/** Merges overlapping events, so that nested events are counted once, by the name of the outermost. */
 function union(events: TraceEvent[]): { start: number; end: number; name: string }[] {
   const stretches: { start: number; end: number; name: string }[] = [];
   const sorted = events.toSorted((one, other) => one.ts - other.ts || other.dur! - one.dur!);

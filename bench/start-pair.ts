@@ -11,7 +11,7 @@ export interface StartedBy {
   fifo: Fifo;
   /** Environment that makes every role run this program. */
   env: Record<string, string>;
-  /** The same program, started by hand. */
+  /** Command that starts the same program without Squad. */
   command: [string, ...string[]];
 }
 

@@ -23,7 +23,7 @@ export const agentLoop: Figure = {
   async measure() {
     await using squad = new BenchSquad();
     const agent = join(squad.program, 'dist', 'agent.cjs');
-    // As the hub starts it.
+    // Start the agent as the hub does.
     const env = squad.env({ NODE_COMPILE_CACHE: join(squad.home, 'cache') });
     const model = await busyModel();
     const rows: Row[] = [];
@@ -32,7 +32,7 @@ export const agentLoop: Figure = {
       const pair = await interleave(
         async () => {
           const asked = model.nextRequest();
-          // Each of its own: an agent leaves none behind.
+          // Each start needs its own request file, because the agent deletes it.
           const file = requestFile(squad.root, type, model.url);
           const start = performance.now();
           const child = spawn(process.execPath, [agent, file], { env, stdio: ['pipe', 'ignore', 'inherit'] });

@@ -73,7 +73,7 @@ async function openBare(of: WebBrowser): Promise<Page> {
   return page;
 }
 
-/** Of every event that both have seen: how long after it was written. */
+/** Delay of every event that both tabs have seen, from the write to the display. */
 async function lateness(squad: BenchSquad, board: Page, bare: Page) {
   const seenBy = async (page: Page) => {
     const seen = await page.evaluate(

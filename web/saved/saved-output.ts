@@ -62,7 +62,7 @@ export class SavedOutput {
     };
   }
 
-  /** Each line from a byte on: its number, its start and what is to be read in it. */
+  /** Lines after a byte, each with its number, its start and its text. */
   *lines(
     after: number,
     isReadable: boolean,
@@ -104,7 +104,7 @@ export class SavedOutput {
     return shown.join('');
   }
 
-  /** Of the line a byte is in. */
+  /** Index of the line that contains this byte. */
   #indexAt(offset: number): number {
     let [low, high] = [0, this.#starts.length - 1];
     while (low < high) {

@@ -4,7 +4,7 @@ import { type AnsiStyle, PLAIN_STYLE, restyled } from './ansi-style.ts';
 export interface AnsiSpan {
   text: string;
   style: AnsiStyle;
-  /** Of http or https only. */
+  /** URL of a link, http or https only. */
   href: string | null;
 }
 export type AnsiLine = AnsiSpan[];
@@ -105,7 +105,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
   return { line, look };
 }
 
-/** Of the web, and plain: a host may have quotes in it, and no honest one has. */
+/** Accepts only plain http and https links: a host may contain quotes, but no honest one does. */
 function safeLink(address: string): string | null {
   const href = URL.canParse(address) ? new URL(address).href : '';
   return /^https?:\/\/[^\s"'<>`\\]*$/.test(href) ? href : null;

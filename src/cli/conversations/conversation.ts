@@ -120,7 +120,7 @@ interface PrintOptions {
 
 /** Lines of a tool result. */
 const MAX_RESULT_LINES = 6;
-/** The same inside a program, which makes many calls. */
+/** Lines of a tool result inside a program, which makes many calls. */
 const MAX_NESTED_RESULT_LINES = 2;
 const MAX_LINE_COLUMNS = 400;
 const INDENT = '  ';

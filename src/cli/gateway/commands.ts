@@ -16,7 +16,7 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
       'Run Squad as an MCP server for clients (see `squad install`), or manage MCP servers for agents',
     )
     .exitOverride();
-  // This is the relay too; it is here for the help only.
+  // The relay handles this command too; it is registered here only for the help.
   mcp
     .command('serve')
     .description('Run a subagent file as an MCP server with one tool, for clients')

@@ -133,7 +133,7 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
     ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`]
     : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
 
-/** Also one that is disabled because of a mistake. */
+/** Whether the file has this server, also if it is disabled because of an error. */
 const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>
   Object.hasOwn(servers, id) || Object.hasOwn(disabled, id);
 
@@ -207,7 +207,7 @@ function removeElements(text: string, path: string[], isOut: (value: unknown) =>
   const node = nodes[at];
   if (!node) return text;
   const [before, after] = [nodes[at - 1], nodes[at + 1]];
-  // With the comma next to it, and the space around it.
+  // Removes the element with the comma next to it and the space around it.
   const from = !after && before ? before.offset + before.length : node.offset;
   const to = after ? after.offset : node.offset + node.length;
   return removeElements(text.slice(0, from) + text.slice(to), path, isOut);

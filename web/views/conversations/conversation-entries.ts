@@ -33,7 +33,7 @@ export type TalkPart =
   /** `index`: where in its message. */
   | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
   | ({ kind: 'call'; made: Made | null } & TalkCall)
-  /** Without the call that it answers. */
+  /** A result whose call is not shown. */
   | { kind: 'answer'; answer: Answer }
   | { kind: 'more'; more: MoreCalls };
 

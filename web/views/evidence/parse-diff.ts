@@ -15,12 +15,12 @@ export interface DiffHunk {
 }
 
 export interface DiffFile {
-  /** As it is now; of a deleted one, as it was. */
+  /** Current path; for a deleted file its last path. */
   path: string;
   oldPath: string | null;
   change: 'changed' | 'added' | 'deleted' | 'renamed' | 'copied';
   isBinary: boolean;
-  /** Of its mode, where that changed. */
+  /** Change of the file mode; null: unchanged. */
   modes: string | null;
   insertions: number;
   deletions: number;

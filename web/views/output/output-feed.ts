@@ -2,7 +2,7 @@ import { type OutputPiece, OutputWindow } from './output-window.ts';
 
 /** Where an output is read from. */
 export interface OutputSource {
-  /** With whole lines: no pieces of lines at its edges, unless that is all there is. */
+  /** Reads a piece. `wholeLines`: cut it at line ends, unless it is part of one long line. */
   read(offset: number, limit: number, wholeLines: boolean): Promise<Piece>;
   /** The line a byte is in; null: not found yet, ask again. */
   lineAt(offset: number): Promise<{ line: number | null; isComplete: boolean }>;

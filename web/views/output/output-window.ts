@@ -17,9 +17,9 @@ export interface WindowPage {
   end: number;
   newlines: number;
   lines: AnsiLine[];
-  /** Its bytes begin with the rest of a line that is shown with the page before. */
+  /** The first bytes belong to a line that is shown with the previous page. */
   hasRest: boolean;
-  /** Its bytes end inside a line, which is the last one shown. */
+  /** The last bytes end inside a line, which is the last one shown. */
   isInside: boolean;
 }
 
@@ -36,7 +36,7 @@ let lastId = 0;
  */
 export class OutputWindow {
   pages: WindowPage[] = [];
-  /** Of the first byte held; null: not known. */
+  /** Number of the line of the first loaded byte; null: unknown. */
   firstLine: number | null = null;
   #parser = new AnsiParser();
   readonly #most: number;
@@ -111,7 +111,7 @@ export class OutputWindow {
     const parser = new AnsiParser();
     const lines = parser.push(text);
     const newlines = lines.length;
-    // Its last line may go on in the next page: then it is shown in two pieces.
+    // The last line may continue in the next page: then it is shown in two pieces.
     if (parser.open.length > 0) lines.push(parser.open);
     const page = { start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside: false };
     this.pages.unshift(newPage(page));

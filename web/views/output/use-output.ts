@@ -7,7 +7,7 @@ import { OutputPane } from './output-pane.ts';
 import { type OutputTarget, outputSource } from './output-source.ts';
 import { ScrollPlace } from './scroll-place.ts';
 
-/** This close to an edge, in pixels, what is beyond it is asked for. */
+/** Distance from an edge, in pixels, at which the next piece is loaded. */
 const NEAR = 600;
 
 export interface ShownOutput {
@@ -109,7 +109,7 @@ export function useOutput(
     held.current?.place.hold(element);
   };
 
-  /** One after the other: a place that is on the screen now may not be there any more when an earlier jump has arrived. */
+  /** Runs jumps one after the other: an earlier jump may scroll away the target of a later one. */
   const goToOffset = (offset: number, line: number | null): Promise<HTMLElement | null> => {
     const jump = () => jumpTo(offset, line);
     const arrived = jumping.current.then(jump, jump);
@@ -156,7 +156,7 @@ export function useOutput(
     if (feed.isFollowing || isAsking.current) return;
     const isNearEnd = place.below < NEAR && feed.window.end < feed.size;
     if (!isNearEnd && (box.scrollTop >= NEAR || feed.window.start === 0)) return;
-    // One at a time: a wheel turns many times while a page is on its way.
+    // Load one page at a time: a wheel sends many events while a page is loading.
     isAsking.current = true;
     told((isNearEnd ? feed.newer() : feed.older()).finally(() => (isAsking.current = false)));
   };

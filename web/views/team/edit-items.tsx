@@ -51,7 +51,7 @@ interface EditProps {
 }
 
 export function MarkItem({ file, item, onClose }: EditProps & { item: BacklogItem }) {
-  // Its number is of the file as it was then, whatever is shown by now.
+  // Keep the file as it was when the dialog opened: the number of the item belongs to that version.
   const [seen] = useState(file);
   const { number, done, title } = item;
   const action = done ? 'reopen' : 'done';

@@ -241,7 +241,7 @@ function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<
   };
 }
 
-/** Only the braces that every JSON file needs. */
+/** True for a file that has at most the braces of an empty JSON object. */
 const isEmpty = (text: string): boolean => /^\uFEFF?\s*(\{\s*\})?\s*$/.test(text);
 
 /** All installed clients share the environment file, so it is removed with the last one. Null without one. */

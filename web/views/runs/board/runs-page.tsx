@@ -190,7 +190,7 @@ function Strange({ words }: { words: string[] }) {
   );
 }
 
-/** For eyes: each row names its own figures to a screen reader. */
+/** Column titles, hidden from screen readers because each row names its own figures. */
 function Columns() {
   return (
     <div class="run-line columns soft" aria-hidden="true">

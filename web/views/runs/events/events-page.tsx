@@ -22,7 +22,7 @@ import { EventFilters } from './event-filters.tsx';
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' });
 
-/** One event on a line; open, the whole of it as it is stored. */
+/** One event on a line, which opens to the whole event as it is stored. */
 export function EventRow({ event, onRun }: { event: Event; onRun(run: string): void }) {
   const [isOpen, setOpen] = useState(false);
   const { seq, at, runId, squadId, body } = event;

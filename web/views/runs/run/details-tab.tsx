@@ -106,7 +106,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
 
 const known = (count: number | null): string => (count === null ? 'unknown' : String(count));
 
-/** Its folder, its branch, and the pull request that came of it. */
+/** Folder, branch and pull request of the run. */
 function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   return (
     <Section title="Location">

@@ -4,7 +4,7 @@ import { MarkShape } from './timeline-marks.tsx';
 import { boxOf, type Piece, type Span, ticksOf, xOf } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
-/** As high as a row of the tree beside it. */
+/** Height of a row, equal to a row of the tree. */
 const ROW = 48;
 const HEAD = 28;
 const ROOM_FOR_LABEL = 60;

@@ -16,10 +16,10 @@ export interface ShownTurn {
 /** A piece of a run's row: `queued` before its first turn, a `turn`, or the `wait` between two and after one. */
 export interface Piece extends Span {
   kind: 'queued' | 'turn' | 'wait';
-  /** Of a turn. */
+  /** Number of the turn; null for other kinds. */
   number: number | null;
   exitCode: number | null;
-  /** It goes on. */
+  /** The piece has not ended. */
   isOpen: boolean;
 }
 

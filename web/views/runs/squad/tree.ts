@@ -81,7 +81,7 @@ export function treeMove(rows: readonly TreeRow[], focused: string, key: string)
 
 const byAge = (one: RunCard, other: RunCard) => one.createdAt - other.createdAt;
 
-/** Only a run that is there, and never one that is itself below: a ring would hide all of it. */
+/** Parent of a run in the tree. It must be known and not below the run itself: a cycle would hide all of its runs. */
 function aboveOf(card: RunCard, known: ReadonlyMap<string, RunCard>): string | null {
   const next = ({ reviewOf, parentId }: RunCard): RunCard | undefined =>
     known.get(reviewOf ?? '') ?? known.get(parentId ?? '');
