@@ -16,7 +16,7 @@ export interface Range {
   isReadable: boolean;
 }
 
-/** One output that was saved, read as the hub reads the file it was: by bytes and by lines. What is left out is not counted. */
+/** A saved output. Reads by bytes and by lines, as the hub reads the original file. Parts that were left out are not counted. */
 export class SavedOutput {
   readonly #bytes: Uint8Array;
   /** Where each line starts. */
@@ -82,7 +82,7 @@ export class SavedOutput {
     while (isInside(this.#bytes[start])) start++;
     let end = Math.min(start + limit, this.#bytes.length);
     while (end > start && isInside(this.#bytes[end])) end--;
-    // A character that is more than the limit: so that whoever reads on comes to the end.
+    // A character may be longer than the limit: read it whole, or the reader would never reach the end.
     if (end === start) while (++end < this.#bytes.length && isInside(this.#bytes[end]));
     return [start, Math.min(end, this.#bytes.length)];
   }

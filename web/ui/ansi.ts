@@ -44,7 +44,7 @@ export class AnsiParser {
     });
   }
 
-  /** The one that has no end yet; empty: there is none. */
+  /** The unfinished last line; empty if there is none. */
   get open(): AnsiLine {
     return spansOf(this.#raw, this.#look).line;
   }
@@ -79,7 +79,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
     write(shown, look);
     if (look.href !== null) linked += shown;
   };
-  /** A text can name another address than the one it leads to. */
+  /** The text of a link can show another URL than its target. */
   const endLink = () => {
     const { href } = look;
     if (href !== null && linked !== '' && linked !== href && `${linked}/` !== href)

@@ -15,7 +15,7 @@ export interface Answer {
   messageId: string;
 }
 
-/** A call, in the message that has it, with what came of it. */
+/** A call and its result, in the message that contains the call. */
 export interface TalkCall {
   call: Call;
   messageId: string;

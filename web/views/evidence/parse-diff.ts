@@ -114,7 +114,7 @@ function readHeader(file: DiffFile, line: string): void {
   else if (line.startsWith('Binary files ') || line.startsWith('GIT binary patch')) file.isBinary = true;
 }
 
-/** Both names of `a/x b/x`, where a name may have spaces: then both are the same, or git says so in a line of its own. */
+/** Both names of `a/x b/x`. Names with spaces can be split only if both are the same; otherwise git prints them separately. */
 function pathsOf(names: string): { oldPath: string; newPath: string } {
   const quoted = /^("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*")$|^("(?:[^"\\]|\\.)*") (\S+)$/.exec(names);
   if (quoted)

@@ -12,7 +12,7 @@ export interface OutputPiece {
 /** Lines of one piece, as they are shown together. */
 export interface WindowPage {
   id: number;
-  /** Bytes it stands for, and newlines in them. */
+  /** Number of bytes and newlines in this page. */
   start: number;
   end: number;
   newlines: number;
@@ -25,7 +25,7 @@ export interface WindowPage {
 
 export const MAX_LINES = 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A line that goes on for longer is shown in pieces, so that the first of them can be dropped. */
+/** A longer line is shown in pieces, so that the first pieces can be dropped. */
 const MAX_PIECE_LENGTH = 2 * 1024 * 1024;
 
 let lastId = 0;

@@ -21,7 +21,7 @@ type Found = Output<'search_everything'>;
 const TYPING_MS = 400;
 const AT_ONCE = 20;
 
-/** `/search?q=`: runs, decisions and output with words that somebody remembers. */
+/** `/search?q=`: searches runs, decisions and output. */
 export function SearchPage() {
   const [given, setQ] = useParam('q');
   const q = given?.trim() ?? '';

@@ -29,7 +29,7 @@ async function edit(
   }
 }
 
-/** At once: the other way puts it back. `onMoved` hears its new number. */
+/** Moves an item without confirmation, because the opposite move undoes it. `onMoved` gets its new number. */
 export function moveItem(
   file: ShownFile,
   { number, title }: BacklogItem,

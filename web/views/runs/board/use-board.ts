@@ -17,7 +17,7 @@ export interface BoardFilter {
 
 type Answer = Output<'list_board'>;
 
-/** The runs of a filter, in the order they belong in now, and more of them when asked for. */
+/** Runs of a filter in their current order. Loads more on request. */
 export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   const input = {
     workspace: workspace ?? undefined,
@@ -64,7 +64,7 @@ class Pages {
     this.#needs = needs;
   }
 
-  /** Ids on one line: two orders are the same when their texts are, and then nothing is drawn. */
+  /** Ids as one text, so that an unchanged order compares as equal and nothing is rendered. */
   readonly order = computed(() => {
     const cards = [...this.#known.value].map(id => card(id).value);
     const known = cards.filter((one): one is RunCard => one !== undefined);

@@ -119,7 +119,7 @@ function List({ filter }: { filter: EventFilter }) {
       if (changes.isReset) void load(null);
       const fresh = changes.events.filter(event => matches(event, filter));
       if (fresh.length === 0) return;
-      // Nothing moves under whoever reads further down.
+      // New events do not move the list for a user who reads further down.
       if (scrollY > 80) setWaiting(held => together(fresh, held, MAX_SHOWN));
       else setEvents(known => known && together(fresh, known, MAX_SHOWN));
     });

@@ -32,7 +32,7 @@ interface RunEvents {
 function useRunEvents(run: string): RunEvents {
   const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
   const [log, setLog] = useState(NO_EVENTS);
-  /** The last event before some were not told; null: all were. */
+  /** Last event before a gap in the received events; null: there is no gap. */
   const seam = useRef<number | null>(null);
   const last = useRef(0);
   last.current = log.events.at(-1)?.seq ?? 0;

@@ -133,7 +133,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
   );
 }
 
-/** A sum that parts are missing of says so. */
+/** Marks a sum that lacks the cost of some runs. */
 export function TotalMoney({ total }: { total: Total }) {
   const missing = total.unreported > 0 && total.costUsd !== null;
   return (

@@ -38,7 +38,7 @@ export function wholeSpan(
   return { from, to: from + length * 1.02 };
 }
 
-/** A part of the whole, whichever way round it was drawn; null: too little to be meant. */
+/** The selected span, in whichever direction it was dragged; null: too short to be intended. */
 export function zoomed(whole: Span, one: number, other: number): Span | null {
   const from = Math.max(whole.from, Math.min(one, other));
   const to = Math.min(whole.to, Math.max(one, other));

@@ -5,7 +5,7 @@ export interface TreeNode {
   children: TreeNode[];
 }
 
-/** A line of the tree, with what a screen reader says of its place. */
+/** A row of the tree, with its position for screen readers. */
 export interface TreeRow {
   id: string;
   card: RunCard;
@@ -18,7 +18,7 @@ export interface TreeRow {
   isOpen: boolean;
 }
 
-/** Reviewers below the run they review, children below the one that started them; oldest first, members as they were asked for. */
+/** Reviewers are below the run that they review, children below the run that started them. Oldest first, members in order. */
 export function treeOf(cards: readonly RunCard[]): TreeNode[] {
   const known = new Map(cards.map(card => [card.id as string, card]));
   const below = new Map<string, RunCard[]>();
