@@ -6,7 +6,7 @@ export const define = {
   SQUAD_ROUTES: JSON.stringify(Object.fromEntries(OPERATIONS.map(({ name, route }) => [name, route]))),
 };
 
-/** The page. `npm run build` makes it with everything else; its server is `src/web-server`. */
+/** Build of the web UI, part of `npm run build`. Its server is `src/web-server`. */
 export default defineConfig({
   root: 'web',
   define,
@@ -16,9 +16,9 @@ export default defineConfig({
     outDir: '../dist/web',
     emptyOutDir: true,
     target: 'es2023',
-    // Those that know light-dark(): it is not to be rewritten for older ones.
+    // Browsers that support light-dark(), so that Vite does not rewrite it.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
-    // The policy of the page allows no inline script, and images only as files or data.
+    // The CSP of the web UI forbids inline scripts and allows images only as files or data URLs.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,

@@ -28,7 +28,7 @@ export async function startBusyTeam(
     roleId: 'coder',
     task: `Part ${at} of the work`,
   }));
-  // As many as one call takes.
+  // One call starts at most 50 runs.
   for (let from = 0; from < runs; from += 50)
     await askHub(squad, 'start_squad', {
       input: { engine: ENGINE, members: members.slice(from, from + 50) },

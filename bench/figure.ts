@@ -6,14 +6,14 @@ export interface Row {
   unit: string;
   value: number;
   p95?: number;
-  /** The same thing without Squad, measured in the same run. */
+  /** Time or size of the same work without Squad, measured in the same run. */
   floor?: number;
   /** To the floor, and over it: medians of the pairs. */
   ratio?: number;
   over?: number;
   target?: string;
   met?: boolean;
-  /** What the number means, where that is not plain. */
+  /** Explains the number where its name does not. */
   note?: string;
   samples?: Samples;
   floorSamples?: Samples;

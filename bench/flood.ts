@@ -10,7 +10,7 @@ import { canReadMemory, forgetPeak, memoryOf } from './process-memory.ts';
 export const FINAL_TEXT = 'These are the final words.';
 
 export interface FloodAgent {
-  /** What makes Squad start it. */
+  /** Environment that makes Squad start this agent. */
   env: Record<string, string>;
   task: string;
   /** The very program Squad starts, and what it reads. */
@@ -30,7 +30,7 @@ export class Flood {
   readonly growth: Samples = [];
   longestReply = 0;
   withoutFinalText = 0;
-  /** What the last one left. */
+  /** Id and output of the last flood. */
   runId = '';
   output = '';
   readonly floorOutput: string;
@@ -44,7 +44,7 @@ export class Flood {
     await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
     const flood = new Flood(squad, agent, hub);
     await flood.client.initialize();
-    // What the hub needs for any run at all is not what a flood adds.
+    // Run once before measuring: memory that every run needs is not part of the flood.
     const quiet = squad.client({ RUN_TEMPLATE: '/bin/echo' });
     await quiet.initialize();
     await quiet.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'x' }] });

@@ -42,11 +42,11 @@ interface Question {
   input?: object;
   /** How long runs that it starts are waited for. */
   waitMs?: number;
-  /** Of the caller, beside the usual. */
+  /** Environment of the caller, in addition to the usual one. */
   env?: Record<string, string>;
 }
 
-/** One question to the hub on its socket, as the terminal asks it; null when nobody is there. */
+/** Sends one request to the socket of the hub, as the terminal does; null without a hub. */
 export function askHub<T>(
   squad: BenchSquad,
   operation: string,

@@ -16,14 +16,14 @@ import { gatewayMemory } from './figures/gateway-memory.ts';
 import { hostileFiles } from './figures/hostile-files.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
-import { pageHeap } from './figures/page-heap.ts';
-import { pageLive } from './figures/page-live.ts';
-import { pageOpen } from './figures/page-open.ts';
-import { pageSize } from './figures/page-size.ts';
 import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
 import { requestReview } from './figures/request-review.ts';
 import { toolList } from './figures/tool-list.ts';
+import { webHeap } from './figures/web-heap.ts';
+import { webLive } from './figures/web-live.ts';
+import { webOpen } from './figures/web-open.ts';
+import { webSize } from './figures/web-size.ts';
 import { worktree } from './figures/worktree.ts';
 import { interruption, listenForInterruption } from './interruption.ts';
 import { loadNow, printTable, type Report, writeJson } from './report.ts';
@@ -51,10 +51,10 @@ const FIGURES = [
   requestReview,
   overlap,
   codeMode,
-  pageSize,
-  pageOpen,
-  pageLive,
-  pageHeap,
+  webSize,
+  webOpen,
+  webLive,
+  webHeap,
 ];
 
 const wanted = process.argv.slice(2);

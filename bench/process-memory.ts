@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** What the kernel says a process holds, in MB of 1,000,000 bytes. Linux only: elsewhere nobody keeps the peak. */
+/** Memory of a process as the kernel reports it, in MB of 1,000,000 bytes. Linux only: no other kernel reports the peak. */
 export interface Memory {
   now: number;
   peak: number;

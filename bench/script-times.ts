@@ -10,18 +10,18 @@ interface TraceEvent {
   tid: number;
 }
 
-/** Where the page's own script runs, as Chromium's trace names it. */
+/** Names of events in a trace of Chromium that run scripts of the tab. */
 const SCRIPT =
   /^(FunctionCall|FireAnimationFrame|TimerFire|EventDispatch|RunMicrotasks|v8\.callFunction|EvaluateScript)$/;
 
 export interface ScriptTimes {
-  /** What came from outside or was due with a frame: all of it in each stretch of time in which there was any, in milliseconds. */
+  /** Script time caused by input, network or frames, summed for each window that had any, in milliseconds. */
   moved: Samples;
-  /** What a timer of the page's own set off, each time. */
+  /** Script time of each timer callback, in milliseconds. */
   timed: Samples;
 }
 
-/** The script time of a page, grouped by what triggered the script. */
+/** Script time of a tab, grouped by what triggered the script. */
 export async function scriptTimes(
   page: Page,
   { seconds, windowMs }: { seconds: number; windowMs: number },
@@ -48,13 +48,13 @@ export async function scriptTimes(
   return { moved: [...perWindow.values()], timed };
 }
 
-/** A trace is of the whole browser: the page in front is the one with the most script. */
+/** The trace covers the whole browser: the tab in front is the one with the most script time. */
 function onBusiestThread(events: TraceEvent[]): TraceEvent[] {
   const byThread = Map.groupBy(events, ({ pid, tid }) => `${pid} ${tid}`);
   return [...byThread.values()].sort((one, other) => other.length - one.length)[0] ?? [];
 }
 
-/** One may lie within another: counted once, by the name of the outermost. */
+/** Merges overlapping events, so that nested events are counted once, by the name of the outermost. */
 function union(events: TraceEvent[]): { start: number; end: number; name: string }[] {
   const stretches: { start: number; end: number; name: string }[] = [];
   const sorted = events.toSorted((one, other) => one.ts - other.ts || other.dur! - one.dur!);

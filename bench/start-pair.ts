@@ -9,9 +9,9 @@ const PAIRS = 60;
 export interface StartedBy {
   /** Says on the fifo that it has begun. */
   fifo: Fifo;
-  /** What makes every role run it. */
+  /** Environment that makes every role run this program. */
   env: Record<string, string>;
-  /** The same program, started by hand. */
+  /** Command that starts the same program without Squad. */
   command: [string, ...string[]];
 }
 

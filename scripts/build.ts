@@ -35,17 +35,17 @@ const partsApart: Plugin = {
 };
 
 /** The programs are there all the same. */
-const PAGE_FAILED = 3;
+const WEB_FAILED = 3;
 const web = new URL('../web/index.html', import.meta.url).pathname;
 
 await Promise.all([
   buildPrograms(),
   buildGuest(),
-  existsSync(web) && buildPage(),
+  existsSync(web) && buildWebUi(),
   existsSync(web) && buildSavedPage(),
 ]);
 
-/** The page of a run that is saved as one file: a single script, since a file has no others beside it. */
+/** Page of a run that is saved as one file, so all its code is a single script. */
 async function buildSavedPage(): Promise<void> {
   const root = new URL('../web/saved', import.meta.url).pathname;
   try {
@@ -62,12 +62,12 @@ async function buildSavedPage(): Promise<void> {
     });
   } catch (error) {
     console.error(`The page for saved runs cannot be built: ${(error as Error).message}`);
-    process.exitCode = PAGE_FAILED;
+    process.exitCode = WEB_FAILED;
   }
 }
 
 /** Made beside the old one, which a hub may be serving, and put in its place. */
-async function buildPage(): Promise<void> {
+async function buildWebUi(): Promise<void> {
   const { build: vite } = await import('vite');
   const configFile = new URL('../vite.config.ts', import.meta.url).pathname;
   const root = new URL('../web', import.meta.url).pathname;
@@ -76,15 +76,15 @@ async function buildPage(): Promise<void> {
     await vite({ configFile, root, logLevel: 'warn', build: { outDir: made } });
   } catch (error) {
     rmSync(made, { recursive: true, force: true });
-    console.error(`The page cannot be built: ${(error as Error).message}`);
-    process.exitCode = PAGE_FAILED;
+    console.error(`The web UI cannot be built: ${(error as Error).message}`);
+    process.exitCode = WEB_FAILED;
     return;
   }
   rmSync(join(outdir, 'web'), { recursive: true, force: true });
   renameSync(made, join(outdir, 'web'));
 }
 
-/** What runs a model's programs: two scripts in one file, since it is all there is in its sandbox. */
+/** Builds the sandbox of code mode as one file that holds two scripts: the sandbox can read no other file. */
 async function buildGuest(): Promise<void> {
   const common = {
     bundle: true,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 
-/** With the words to use instead. */
+/** Banned words, each with the words to use instead. */
 const BANNED: [RegExp, string][] = [
   [/\bat work\b/i, 'running'],
   // Descriptions of tools are pinned: "Chat to go on with", "go on with next_offset", "go on with get_result".

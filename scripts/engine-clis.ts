@@ -8,7 +8,7 @@ import { join } from 'node:path';
 interface Pin {
   package: string;
   version: string;
-  /** What to start, below node_modules. */
+  /** Path of the program to start, below node_modules. */
   program: string;
 }
 
@@ -35,9 +35,9 @@ export const USUAL_CLIS: CliName[] = ['claude', 'codex', 'gemini'];
 export interface InstalledCli {
   name: CliName;
   version: string;
-  /** What to start. */
+  /** Path of the program to start. */
   program: string;
-  /** What npm would put on the PATH; for some CLIs a small program that starts the real one, or nothing that works by itself. */
+  /** Program that npm puts on the PATH. For some CLIs it only starts the real program, or does not work alone. */
   launcher: string;
 }
 

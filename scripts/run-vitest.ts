@@ -27,7 +27,7 @@ export function runVitest(args: string[], surroundings: Surroundings = {}): Coun
   return { passed, failures: files.flatMap(file => file.failures), unsteady: [] };
 }
 
-/** The same; but files in which something failed are run again, each alone, and what happens then counts. */
+/** Runs Vitest, then runs each file with failures again alone; the second result counts. */
 export function runVitestPatiently(options: string[], surroundings: Surroundings = {}): Counts {
   const first = run(options, surroundings);
   const failed = first.filter(file => file.failures.length > 0);

@@ -18,7 +18,7 @@ interface Picture {
   /** Seen when there is something to see. */
   ready: string;
   width?: number;
-  /** What somebody does first. */
+  /** Steps before the picture is taken. */
   act?(page: Page): Promise<void>;
 }
 

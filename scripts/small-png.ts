@@ -3,7 +3,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_COLOURS = 256;
 
-/** The same picture with a palette: a third of the bytes for what has few colours, as screens have. */
+/** Encodes the picture with a palette: screenshots have few colours and shrink to a third. */
 export function smallPng(png: Buffer): Buffer {
   const { width, height, channels, rows } = decode(png);
   const pixels = width * height;
@@ -24,7 +24,7 @@ export function smallPng(png: Buffer): Buffer {
 const parts = (colour: number) => [(colour >> 16) & 255, (colour >> 8) & 255, colour & 255];
 const chroma = (colour: number) => Math.max(...parts(colour)) - Math.min(...parts(colour));
 
-/** Of rare colours, all of them edges of letters, the one next to it does. */
+/** Replaces a rare colour, always an edge of a letter, by the nearest colour of the palette. */
 function nearest(palette: number[], colour: number): number {
   const wanted = parts(colour);
   const off = (other: number) => parts(other).reduce((sum, part, at) => sum + (part - wanted[at]!) ** 2, 0);
@@ -36,7 +36,7 @@ function nearest(palette: number[], colour: number): number {
   return best;
 }
 
-/** As Chromium writes them: 8 bits for each of three or four channels, not interlaced. */
+/** Reads PNG files as Chromium writes them: 8 bits for each of three or four channels, not interlaced. */
 function decode(png: Buffer): { width: number; height: number; channels: number; rows: Buffer } {
   const parts: Buffer[] = [];
   for (let at = SIGNATURE.length; at < png.length; ) {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-/** What vitest's JSON report says of one file. */
+/** Result of one file in the JSON report of Vitest. */
 export interface FileReport {
   file: string;
   passed: number;

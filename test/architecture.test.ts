@@ -56,7 +56,7 @@ const ONLY_IN: [RegExp, ...string[]][] = [
   // opencode records its chats in SQLite.
   [/^better-sqlite3/, 'store', 'engines'],
   [/^eta(\/|$)/, 'engines'],
-  [/^commander$/, 'cli'],
+  [/^(commander|string-width)$/, 'cli'],
   [/^@octokit\//, 'github'],
   [/^(ai$|@ai-sdk\/)/, 'model-loop'],
   [/^(hono|@hono\/node-server|ws)(\/|$)/, 'web-server'],

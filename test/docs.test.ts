@@ -111,7 +111,7 @@ describe.each(CLI_IDS)('the guide for the engine %s', engine => {
 
 test('the instructions a client gets fit into 2 KB and name every tool', { tags: ['C11'] }, () => {
   expect(Buffer.byteLength(INSTRUCTIONS)).toBeLessThanOrEqual(2048);
-  // What takes text only is called by an engine, never by a model.
+  // Tools with `textOnly` are called by an engine, never by a model.
   for (const { name, tool } of OPERATIONS)
     if (tool && !tool.textOnly && (tool.toolset ?? 'core') === 'core') expect(INSTRUCTIONS).toContain(name);
 });

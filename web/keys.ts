@@ -4,7 +4,7 @@ import { matchOf, stepPressed } from './key-names.ts';
 export interface Binding {
   /** `j`, `g r`, `ctrl+k`, `enter`. */
   key: string;
-  /** What it does, shown in the help and the palette. */
+  /** Description of the action, shown in the help and the palette. */
   what: string;
   run(): void;
   /** Repeats while the key is held down; only for keys that move. */

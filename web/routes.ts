@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import type { VIEWS } from '../src/schema/web-ui.ts';
 import { later } from './shell/later.tsx';
 import { ViewWait } from './shell/view-wait.tsx';
 
@@ -18,7 +19,7 @@ export const PAGES = {
   '/events': view(() => import('./views/runs/events/events-page.tsx').then(m => m.EventsPage)),
   '/search': view(() => import('./views/output/search-page.tsx').then(m => m.SearchPage)),
   '/settings': view(() => import('./views/settings/settings-page.tsx').then(m => m.SettingsPage)),
-};
+} satisfies Record<`/${(typeof VIEWS)[number]}`, ReturnType<typeof view>>;
 
 /** Loads every view in advance, so that they can also be opened while the hub is down. */
 export async function loadViews(): Promise<void> {

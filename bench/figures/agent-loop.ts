@@ -13,7 +13,7 @@ const MAX_RATIO = 8;
 const MAX_MB = 150;
 const PAIRS = 30;
 const TYPES = ['anthropic', 'openai', 'responses', 'google'];
-/** What the files of one prompt may have together, in MiB. */
+/** Maximum total size of the files in one prompt, in MiB. */
 const MAX_INPUT = 32;
 
 /** From the start of the agent's process to its first request to a model, against a Node that does nothing. */
@@ -23,7 +23,7 @@ export const agentLoop: Figure = {
   async measure() {
     await using squad = new BenchSquad();
     const agent = join(squad.program, 'dist', 'agent.cjs');
-    // As the hub starts it.
+    // Start the agent as the hub does.
     const env = squad.env({ NODE_COMPILE_CACHE: join(squad.home, 'cache') });
     const model = await busyModel();
     const rows: Row[] = [];
@@ -32,7 +32,7 @@ export const agentLoop: Figure = {
       const pair = await interleave(
         async () => {
           const asked = model.nextRequest();
-          // Each of its own: an agent leaves none behind.
+          // Each start needs its own request file, because the agent deletes it.
           const file = requestFile(squad.root, type, model.url);
           const start = performance.now();
           const child = spawn(process.execPath, [agent, file], { env, stdio: ['pipe', 'ignore', 'inherit'] });

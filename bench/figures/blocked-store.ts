@@ -13,7 +13,7 @@ const PAIRS = 3;
 /** Numbers of calls: with `LONG` the run outlasts the lock; with `SHORT` it ends while the lock is held. */
 const LONG = 55;
 const SHORT = 20;
-/** What a call may take longer: a look of the store at the lock now and then. */
+/** How much longer a call may take: the store polls the lock now and then. */
 const MAX_RATIO = 1.05;
 /** The end and the call are each given a moment to be on disk before the answer goes out all the same. */
 const MAX_OVER_MS = 1_000;

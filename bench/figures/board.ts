@@ -17,7 +17,7 @@ interface Board {
   last: number;
 }
 
-/** What the page begins with, after months of use. */
+/** First request of the web UI, with a database that has months of use in it. */
 export const board: Figure = {
   name: 'board',
   title: `A page of ${PAGE} out of ${RUNS.toLocaleString('en')} runs, at ${EVENTS.toLocaleString('en')} events`,

@@ -108,7 +108,7 @@ async function directly(): Promise<number> {
   return took / CALLS;
 }
 
-/** With every call in the run's output, as the agent has it there. */
+/** Runs a program with every call recorded in the output of a run, as an agent does. */
 async function recorded(runner: CodeRunner, program: string): Promise<string | null> {
   const folder = temporaryFolder();
   const output = openSync(join(folder, 'stdout'), 'w');

@@ -7,7 +7,7 @@ import type { Pair } from '../measure.ts';
 
 const INSIDE = join(import.meta.dirname, '..', 'first-request.ts');
 
-/** What a user waits for before a model has heard anything: mostly the CLI's own start. */
+/** Wait before the first request reaches a model. Most of it is the startup of the CLI. */
 export const firstRequest: Figure = {
   name: 'first-request',
   title: 'From the call to the first request a model gets, with the real CLIs',

@@ -20,7 +20,7 @@ const SERVERS = { lean: 'echo.ts', sdk: 'sdk-echo.ts' };
 type Server = keyof typeof SERVERS;
 const program = (server: Server) => join(import.meta.dirname, '..', '..', 'test', 'servers', SERVERS[server]);
 
-/** What a call of a tool costs more because it goes through Squad. The load is the same, whoever answers it. */
+/** Overhead of a tool call through Squad. Both sides get the same load. */
 export const gatewayCall: Figure = {
   name: 'gateway-call',
   title: 'A call of another server through the hub, against the server itself',
@@ -107,7 +107,7 @@ async function compared(server: Server, legs: Leg[]): Promise<Row[]> {
   });
 }
 
-/** What HTTP itself costs, in the numbers above. */
+/** Cost of HTTP alone, to compare with the rows above. */
 async function httpFloor(): Promise<Row[]> {
   const child = spawn(process.execPath, [join(import.meta.dirname, '..', 'floor-http.cjs')], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -40,7 +40,7 @@ export const gatewayFanIn: Figure = {
   },
 };
 
-/** What works in this folder and carries the mark of another server. */
+/** Counts the processes that work in this folder and are marked as MCP servers. */
 function upstreamsIn(workspace: string): number {
   return readdirSync('/proc').filter(name => {
     try {

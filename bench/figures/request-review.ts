@@ -12,7 +12,7 @@ const FILES = 1_000;
 const MAX_OVER_WORKTREE_MS = 50;
 const TASK = ['Work.', '```script', 'write new.txt', '| new', 'call request_review', '```'].join('\n');
 
-/** What a coder waits for its review to be under way: its work committed, a work tree, a run; and the work tree alone. */
+/** Time until a review has started (commit, work tree, run), and the time for the work tree alone. */
 export const requestReview: Figure = {
   name: 'request-review',
   title: `request_review in a repository with ${FILES.toLocaleString('en')} files`,

@@ -13,7 +13,7 @@ interface Tool {
   outputSchema?: unknown;
 }
 
-/** What every conversation pays before anything is asked for. */
+/** Context that the tool list takes from every conversation before its first prompt. */
 export const toolList: Figure = {
   name: 'tool-list',
   title: 'Tool list, in tokens of the context it takes',

@@ -13,7 +13,7 @@ export interface AnswerClock {
   close(): Promise<void>;
 }
 
-/** Of a program that answers in lines. One question at a time, and nothing may come unasked. */
+/** Measures a program that answers in lines: one request at a time, and no other lines. */
 export function overLines(
   command: string,
   args: string[],

@@ -80,7 +80,7 @@ export class HttpCaller implements Caller {
     });
   }
 
-  /** One character a byte, as lengths are counted. */
+  /** Reads as latin1, one character per byte, because lengths are counted in bytes. */
   private connect(): Socket {
     const socket = createConnection(Number(this.url.port), this.url.hostname)
       .setNoDelay()

@@ -19,7 +19,7 @@ export async function callEcho(caller: Caller, tool: string, nonce: string): Pro
   return took;
 }
 
-/** So many calls with always so many under way; how long each took. */
+/** Makes this many calls, with a fixed number in flight, and returns the time of each. */
 export async function load(
   caller: Caller,
   tool: string,

@@ -15,7 +15,7 @@ import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type AskingRun, HttpPeers } from './http-peers.ts';
 import { followTeam, type ListName, notifyListChanged } from './serve-views.ts';
-import { type LazyPage, pageWhenNeeded } from './web-parts.ts';
+import { type LazyWebUi, lazyWebUi } from './web-parts.ts';
 
 export interface HttpPortOptions {
   services: UserServices;
@@ -24,7 +24,7 @@ export interface HttpPortOptions {
   port: number | null;
   tokenFile: string;
   /** Environment of the terminal that opened the web UI: a browser has none. */
-  pageEnvironment(): Record<string, string>;
+  webEnvironment(): Record<string, string>;
   /** The folder of the bundled programs. */
   programs: string;
   identities: CallerPorts;
@@ -50,8 +50,8 @@ export class HttpPort {
   private opening: Promise<HttpServer | null> | null = null;
   private handler: HttpHandler | null = null;
   private address: string | null = null;
-  private pageOrigin: string | null = null;
-  private lazyPage: LazyPage | null = null;
+  private webOrigin: string | null = null;
+  private webUi: LazyWebUi | null = null;
   private readonly callers = new Map<RunId, Promise<Caller>>();
 
   constructor(options: HttpPortOptions) {
@@ -69,15 +69,15 @@ export class HttpPort {
   }
 
   /** Origin of the web UI; null until the port is open. */
-  get page(): string | null {
-    return this.pageOrigin;
+  get web(): string | null {
+    return this.webOrigin;
   }
 
-  async openPage(ip: boolean): Promise<{ origin: string; key: string } | null> {
+  async openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null> {
     const http = await this.opening;
-    if (!http || !this.lazyPage) return null;
-    const host = ip ? http.hosts.openAtAddress() : http.hosts.page;
-    return { origin: `http://${host}`, key: await this.lazyPage.key(host) };
+    if (!http || !this.webUi) return null;
+    const host = ip ? http.hosts.openAtAddress() : http.hosts.web;
+    return { origin: `http://${host}`, key: await this.webUi.key(host) };
   }
 
   /** Settles when the port is open or could not be opened. */
@@ -124,7 +124,7 @@ export class HttpPort {
       version,
       port,
       tokenFile,
-      pageEnvironment,
+      webEnvironment,
       programs,
       identities,
       notices,
@@ -155,7 +155,7 @@ export class HttpPort {
       onError: error => log('debug', 'MCP over HTTP', error),
     });
     notices.join(mcp.of(''));
-    const page = pageWhenNeeded({
+    const webUi = lazyWebUi({
       ...{ services, version, programs, onInFlight, log },
       // An agent can read the browser's command line, which has the key.
       isOwnPeer: async socket => (await isOwnPeer(socket)) && (await peers.withUserToken(socket)) === null,
@@ -167,7 +167,7 @@ export class HttpPort {
       },
       callerOf: async request => {
         const run = bearers.get(request);
-        return run ? callerOf(run) : { ...userOverHttp(request), env: pageEnvironment() };
+        return run ? callerOf(run) : { ...userOverHttp(request), env: webEnvironment() };
       },
     });
     const http = await serveHttp({
@@ -205,14 +205,14 @@ export class HttpPort {
         },
         close: () => mcp.close(),
       },
-      page,
+      web: webUi,
       onOpen,
       onError: thrown => log('error', 'A bug in HTTP', thrown),
     });
     this.handler = mcp;
     this.address = `http://127.0.0.1:${http.port}/mcp`;
-    this.pageOrigin = `http://${http.hosts.page}`;
-    this.lazyPage = page;
+    this.webOrigin = `http://${http.hosts.web}`;
+    this.webUi = webUi;
     // The next hub takes the same port, so that clients' configurations stay valid.
     if (http.port !== stored) await services.store.setSetting('http.port', String(http.port));
     return http;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Caller } from '../core/ports/workspace.ts';
-import type { PageFace } from '../http/serve.ts';
+import type { WebFace } from '../http/serve.ts';
 import { dispatch } from '../operations/dispatch.ts';
 import { OPERATIONS } from '../operations/operations.ts';
 import type { exportRun } from '../operations/output/export-run.ts';
@@ -25,21 +25,21 @@ export function withWebHint(thrown: unknown, { client }: Pick<Caller, 'client'>)
   });
 }
 
-export interface LazyPage extends PageFace {
+export interface LazyWebUi extends WebFace {
   key(host: string): Promise<string>;
 }
 
 /** The server of the web UI, loaded at the first request. */
-export function pageWhenNeeded(
+export function lazyWebUi(
   ports: Pick<
     WebPorts,
     'services' | 'callerOf' | 'sessions' | 'version' | 'onInFlight' | 'log' | 'isOwnPeer'
   > & {
     programs: string;
   },
-): LazyPage {
+): LazyWebUi {
   let loading: Promise<WebServer> | null = null;
-  const page = () => {
+  const webServer = () => {
     loading ??= import('../web-server/serve-web.ts').then(({ serveWeb }) =>
       serveWeb(
         {
@@ -71,9 +71,9 @@ export function pageWhenNeeded(
     return loading;
   };
   return {
-    handle: async (...asked) => (await page()).handle(...asked),
-    upgrade: async (...asked) => (await page()).upgrade(...asked),
-    key: async host => (await page()).key(host),
+    handle: async (...asked) => (await webServer()).handle(...asked),
+    upgrade: async (...asked) => (await webServer()).upgrade(...asked),
+    key: async host => (await webServer()).key(host),
     close: async () => (await loading)?.close(),
   };
 }

@@ -46,7 +46,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   let calls = 0;
   let httpOpen = 0;
   /** The hub's own until a terminal lends its environment. */
-  let pageEnvironment = definedVariables(env);
+  let webEnvironment = definedVariables(env);
   const countCalls = (change: number) => {
     calls += change;
     if (change < 0) asking.reportAnswered(-change);
@@ -79,14 +79,14 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
         sessions: http.sessions,
         memoryBytes: process.memoryUsage.rss(),
         url: http.url,
-        page: http.page,
+        page: http.web,
         ...{ tokenFile, warnings, restored },
         successor: clients.successor,
       }),
       lendEnvironment: lent => {
-        pageEnvironment = lent;
+        webEnvironment = lent;
       },
-      openPage: ip => http.openPage(ip),
+      openWebUi: ip => http.openWebUi(ip),
       whileAsking: wait =>
         asking.while(stopping => {
           lifetime.review();
@@ -115,7 +115,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
       warnings.push(message);
       warn(message);
     }),
-    pageEnvironment: () => pageEnvironment,
+    webEnvironment: () => webEnvironment,
     onInFlight: countCalls,
     onOpen: count => {
       httpOpen = count;

@@ -44,7 +44,7 @@ export class Alarms<K> {
 
   private due(): void {
     const now = this.clock.monotonic();
-    // Those a busy machine was late for come together, and still in their order.
+    // On a busy machine several timers are due at once; run them in order.
     const due = [...this.times]
       .filter(([, at]) => at <= now)
       .sort(([, one], [, other]) => one - other)

@@ -36,7 +36,7 @@ export const visualKey = (text: string): string =>
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what is looked for
 const COLOUR_PARTS = /(\u001b\[[\d;]*m)/;
 
-/** The same for a line with colours of our own. */
+/** Makes hidden characters visible, but keeps the colours that Squad has added. */
 export const visibleExceptColours = (text: string): string =>
   text
     .split(COLOUR_PARTS)

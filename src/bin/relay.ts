@@ -141,8 +141,7 @@ function serveFlags(args: string[]): Flags {
   const config = given['--config'];
   if (config !== undefined) return { config };
   return {
-    problem:
-      '--config FILE is missing: the file that defines the subagent. `squad init --subagent NAME` writes one',
+    problem: '--config FILE is required. Create a subagent file with `squad init --subagent NAME`',
   };
 }
 

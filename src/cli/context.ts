@@ -1,4 +1,4 @@
-import { visibleExceptColours, visibleLine, visibleText } from '../base/text.ts';
+import { hiddenWarning, visibleExceptColours, visibleLine, visibleText } from '../base/text.ts';
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
 import { EXIT } from './exit-codes.ts';
 import { printJson } from './terminal/json.ts';
@@ -34,11 +34,16 @@ export function print(context: CliContext, lines: string[]): void {
   context.out.write(lines.map(line => `${visibleExceptColours(line)}\n`).join(''));
 }
 
-/** Prints the result of a command, as JSON or as lines, and returns exit code 0. */
-export function printResult(context: CliContext, result: unknown, lines: () => string[]): number {
+/** Prints the result of a command, as JSON or as lines, and returns the exit code. */
+export function printResult(
+  context: CliContext,
+  result: unknown,
+  lines: () => string[],
+  code: number = EXIT.done,
+): number {
   if (context.json) printJson(context.out, result);
   else print(context, lines());
-  return EXIT.done;
+  return code;
 }
 
 /** Prints remarks to standard error, wrapped. */
@@ -63,4 +68,14 @@ export function reportError(error: SquadError, json: boolean): number {
     err.write(`${[...wrap(head, err.columns), ...next.map(line => `  ${line}`)].join('\n')}\n`);
   }
   return exitCodeOf(error.code);
+}
+
+/** Warns of hidden characters before the user decides about a text; no lines without any. */
+export function hiddenWarningLines(
+  text: string,
+  where: string,
+  { out, style }: Pick<CliContext, 'out' | 'style'>,
+): string[] {
+  const warning = hiddenWarning(text, where);
+  return warning === null ? [] : wrap(warning, out.columns).map(style.yellow);
 }

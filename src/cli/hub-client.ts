@@ -114,7 +114,7 @@ export class HubClient {
     return new HubClient(hello).join(helloMs);
   }
 
-  /** The same, but stays with that hub: this program must not start the next one. */
+  /** Connects to a running hub and never to another one: this program must not start the next hub. */
   static findOnly(helloMs = HELLO_MS): Promise<HubClient | null> {
     const client = new HubClient({ startsHub: undefined });
     client.staysConnected = false;

@@ -1,5 +1,7 @@
 import { realpathSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { SCHEMA_NAME } from '../workspace/gateway/change-mcp-config.ts';
 
 /** Folders that are on PATH for one shell or one project only. */
 const TEMPORARY = /fnm_multishells|node_modules/;
@@ -34,7 +36,29 @@ export const squadProgram = (): { node: string; script: string } => ({
   script: join(root, 'bin', 'squad.cjs'),
 });
 export const shippedRoles = join(root, 'roles');
-export const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
-export const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
+const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
+const subagentSchema = join(root, 'schemas', 'subagent.schema.json');
 /** Assets of an exported run: `saved.js` and `saved.css`. */
 export const savedPageFolder = join(root, 'dist', 'web-saved');
+
+/** Writes a new file; false if it exists already. */
+export async function writeStarterFile(path: string, content: string): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    await writeFile(path, content, { flag: 'wx' });
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw thrown;
+  }
+}
+
+/** Writes the JSON Schema that editors use for `.squad/mcp-config.json`. */
+export async function writeMcpSchema(workspace: string): Promise<boolean> {
+  return writeStarterFile(join(workspace, '.squad', SCHEMA_NAME), await readFile(mcpConfigSchema, 'utf8'));
+}
+
+/** Writes the JSON Schema that editors use for subagent files. */
+export async function writeSubagentSchema(path: string): Promise<boolean> {
+  return writeStarterFile(path, await readFile(subagentSchema, 'utf8'));
+}

@@ -51,7 +51,7 @@ export interface Asked {
 }
 
 /**
- * What a run needs to call an operation: nothing, `spawn` in its role (`lead`: and proof of identity, because the operation is
+ * Condition for a run to call an operation: none, `spawn` in its role (`lead`: and proof of identity, because the operation is
  * about questions put to that run), being a subagent's call, a role that records decisions, proof of identity alone,
  * `approvals: ask`, a type of role (`typed`: any type).
  */

@@ -1,4 +1,4 @@
-/** What is left when an agent is killed, its lines are damaged, or they were never events. */
+/** Events that readers report when an agent is killed, its lines are damaged, or its output is not events. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

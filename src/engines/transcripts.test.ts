@@ -1,4 +1,4 @@
-/** What each reader makes of what the real CLIs wrote. */
+/** Events of each reader for recorded output of the real CLIs. */
 import { describe, expect, test } from 'vitest';
 import type { EngineEvent } from '../core/ports/engine.ts';
 import { casesOf, endIn, RECORDED, read } from './testing/recorded.ts';

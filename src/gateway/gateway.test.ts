@@ -246,7 +246,7 @@ test('the tools of a server that is known from before are there at once, before 
   await using second = new GatewayFixture({ connect: connectTo({ files: slow }), config, pins: first.pins });
   const view = second.view(second.run());
   expect((await view.tools()).map(({ name }) => name)).toEqual(['files__echo']);
-  // What was pinned is not what the server has now: the call waits for it to say so.
+  // The server no longer has the pinned definition, so the call waits for the server to list its tools.
   const call = view.call('files__echo', {}, plainRequest());
   opened.resolve();
   expect(await call).toBeNull();

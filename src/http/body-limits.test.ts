@@ -15,7 +15,7 @@ async function serve(limits: Partial<BodyLimitOptions> = {}): Promise<void> {
   buffered = 0;
   server = await serveHttp({
     port: 0,
-    page: { handle: async () => {}, upgrade: async () => null, close: async () => {} },
+    web: { handle: async () => {}, upgrade: async () => null, close: async () => {} },
     admits: token => token.startsWith('token'),
     mcp: {
       handle: async (request, response) => {
@@ -140,7 +140,7 @@ test('a body that was there before its sender was admitted is not waited for, ho
   let isAnswered = false;
   const late = await serveHttp({
     port: 0,
-    page: { handle: async () => {}, upgrade: async () => null, close: async () => {} },
+    web: { handle: async () => {}, upgrade: async () => null, close: async () => {} },
     admits: () => new Promise(settle => setTimeout(() => settle(true), 50)),
     mcp: {
       handle: async (request, response) => {

@@ -14,7 +14,7 @@ async function startServer(): Promise<HttpServer & AsyncDisposable> {
     port: 0,
     admits: token => token === TOKEN,
     mcp: { handle: letIn, close: async () => {} },
-    page: {
+    web: {
       handle: letIn,
       upgrade: async (_request, socket) => {
         reached += 1;
@@ -50,7 +50,7 @@ async function askAt(at: HttpServer, ...lines: string[]): Promise<{ status: numb
   });
   socket.on('error', () => {});
   const closed = once(socket, 'close');
-  const sent = [...lines, '', ''].join('\r\n').replaceAll('PAGE', at.hosts.page);
+  const sent = [...lines, '', ''].join('\r\n').replaceAll('PAGE', at.hosts.web);
   socket.write(sent.replaceAll('PORT', String(at.port)));
   await closed;
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), text };
@@ -276,8 +276,8 @@ test('the web UI is at 127.0.0.1 once it is asked for there, and only there', as
 
 test('every hub has a name of its own for the web UI', async () => {
   await using other = await startServer();
-  expect(other.hosts.page).toMatch(/^squad-[0-9a-f]{20}\.localhost:\d+$/);
-  expect(other.hosts.page.split(':')[0]).not.toBe(server.hosts.page.split(':')[0]);
+  expect(other.hosts.web).toMatch(/^squad-[0-9a-f]{20}\.localhost:\d+$/);
+  expect(other.hosts.web.split(':')[0]).not.toBe(server.hosts.web.split(':')[0]);
 });
 
 test.each(['/mcp', '/api/hub', '/api/cancel', '/api/ticket', '/api/live', '/'])(

@@ -2,24 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-const PAGE_NAME = /^squad-[0-9a-f]{20}\.localhost:\d{1,5}$/;
+const WEB_HOST = /^squad-[0-9a-f]{20}\.localhost:\d{1,5}$/;
 
 /** A name under `.localhost`, which browsers resolve to loopback. Nobody can know it before this hub uses it. */
-export const newPageName = (): string => `squad-${randomBytes(10).toString('hex')}.localhost`;
+export const newWebHost = (): string => `squad-${randomBytes(10).toString('hex')}.localhost`;
 
 /** Host of some hub's web UI, perhaps of a hub that has ended. */
-const isPageName = (host: string): boolean => PAGE_NAME.test(host);
+const isWebHost = (host: string): boolean => WEB_HOST.test(host);
 
 /** Values of `Host` under which this hub answers, port included. */
 export class Hosts {
   /** Origin of the web UI. Storage and workers of a browser belong to one origin, so nothing left there by others reaches it. */
-  readonly page: string;
+  readonly web: string;
   /** Addresses of the port, for programs that send a token. */
   readonly addresses: readonly string[];
-  private isPageAtAddress = false;
+  private isWebAtAddress = false;
 
-  constructor(pageName: string, port: number) {
-    this.page = `${pageName}:${port}`;
+  constructor(webName: string, port: number) {
+    this.web = `${webName}:${port}`;
     this.addresses = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
   }
 
@@ -27,13 +27,13 @@ export class Hosts {
     return this.addresses.includes(host);
   }
 
-  isPage(host: string): boolean {
-    return host === this.page || (this.isPageAtAddress && host === this.addresses[0]);
+  isWeb(host: string): boolean {
+    return host === this.web || (this.isWebAtAddress && host === this.addresses[0]);
   }
 
   /** For browsers that do not resolve the name: from now on the web UI is at 127.0.0.1 as well. */
   openAtAddress(): string {
-    this.isPageAtAddress = true;
+    this.isWebAtAddress = true;
     return this.addresses[0]!;
   }
 }
@@ -46,8 +46,8 @@ export class Hosts {
 export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: Hosts): Refusal | null {
   const { host = [], origin = [] } = headersDistinct;
   const [name = ''] = host;
-  if (!url?.startsWith('/') || host.length !== 1 || !(hosts.isPage(name) || hosts.isAddress(name)))
-    return isPageName(name) && host.length === 1
+  if (!url?.startsWith('/') || host.length !== 1 || !(hosts.isWeb(name) || hosts.isAddress(name)))
+    return isWebHost(name) && host.length === 1
       ? HUB_ENDED
       : { status: 403, code: 'HOST_REFUSED', message: `Use http://${hosts.addresses[0]}` };
   if (origin.length > 0 && !(origin.length === 1 && origin[0] === `http://${name}`))

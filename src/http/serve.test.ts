@@ -5,12 +5,12 @@ import { expect, test, vi } from 'vitest';
 import { type HttpServer, serveHttp } from './serve.ts';
 
 const TOKEN = 'a-token-of-this-test';
-const NO_PAGE = { handle: async () => {}, upgrade: async () => null, close: async () => {} };
+const NO_WEB = { handle: async () => {}, upgrade: async () => null, close: async () => {} };
 
 async function withServer(use: (server: HttpServer) => Promise<void>): Promise<void> {
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     mcp: {
       handle: async (_request, response) => void response.end('reached'),
@@ -134,7 +134,7 @@ test('an admitted request is counted until its answer has ended; a refused one i
   const held: { end(): void }[] = [];
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     onOpen: count => counts.push(count),
     mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
@@ -154,7 +154,7 @@ test('a bug in the handler is an answer without its details, and is reported', a
   const bug = new Error('secret detail');
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     onError: error => errors.push(error),
     mcp: { handle: () => Promise.reject(bug), close: async () => {} },
@@ -170,7 +170,7 @@ test('closing does not wait for an answer that never ends', async () => {
   let isOpen = false;
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     onOpen: count => {
       isOpen ||= count === 1;
@@ -196,7 +196,7 @@ test.each([
   const upgrades = vi.fn(upgrade);
   const server = await serveHttp({
     port: 0,
-    page: { ...NO_PAGE, upgrade: upgrades },
+    web: { ...NO_WEB, upgrade: upgrades },
     admits: () => false,
     mcp: { handle: async () => {}, close: async () => {} },
   });
@@ -223,7 +223,7 @@ test('a refused upgrade is let go, though its client keeps its half', async () =
     ];
     socket.write([...lines, '', ''].join('\r\n'));
     await once(socket, 'end');
-    // What is sent to somebody who has gone is answered with a reset.
+    // A write to a closed connection is answered with a reset.
     const gone = new Promise(settle => socket.once('close', settle));
     const speaking = setInterval(() => socket.write('still there?'), 10);
     await gone;
@@ -239,7 +239,7 @@ test.each([
 ])('every refusal has the same shape and the same headers: %s', async (_what, path, headers) => {
   const server = await serveHttp({
     port: 0,
-    page: { ...NO_PAGE, handle: () => Promise.reject(new Error('a bug')) },
+    web: { ...NO_WEB, handle: () => Promise.reject(new Error('a bug')) },
     admits: token => token === TOKEN,
     mcp: { handle: async () => {}, close: async () => {} },
   });
@@ -298,7 +298,7 @@ test.each([
 test('a broken request in the middle of another answer closes the connection without a second answer', async () => {
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     mcp: { handle: async (_request, response) => void response.write('begun'), close: async () => {} },
   });
@@ -339,7 +339,7 @@ test('a connection that has shown a token stays, whoever comes after it', async 
   const held: ServerResponse[] = [];
   const server = await serveHttp({
     port: 0,
-    page: NO_PAGE,
+    web: NO_WEB,
     admits: token => token === TOKEN,
     mcp: { handle: async (_request, response) => void held.push(response), close: async () => {} },
   });

@@ -6,7 +6,7 @@ import type { HttpHandler } from '../wire/http/serve-http.ts';
 import { type BodyLimitOptions, BodyLimits } from './body-limits.ts';
 import {
   Hosts,
-  newPageName,
+  newWebHost,
   OWN_ONLY,
   type Refusal,
   refuse,
@@ -92,14 +92,14 @@ const BEFORE_SESSION = ['GET /api/proof', 'POST /api/session'];
 export function requestKind({ method, url, headers }: IncomingMessage, hosts: Hosts): RequestKind {
   const path = pathOf(url);
   const host = headers.host ?? '';
-  const isPage = hosts.isPage(host);
+  const isWeb = hosts.isWeb(host);
   if (path === '/mcp') return hosts.isAddress(host) ? 'mcp' : 'none';
   if (BY_TICKET.includes(`${method} ${path}`)) return 'ticket';
-  if (BEFORE_SESSION.includes(`${method} ${path}`)) return isPage ? 'ticket' : 'none';
+  if (BEFORE_SESSION.includes(`${method} ${path}`)) return isWeb ? 'ticket' : 'none';
   if (path === '/api' || path.startsWith('/api/')) return 'api';
   const isRead = method === 'GET' || method === 'HEAD';
   if (!isRead || path.startsWith('/mcp/')) return 'none';
-  return isPage ? 'file' : 'elsewhere';
+  return isWeb ? 'file' : 'elsewhere';
 }
 
 /** The only request that becomes a WebSocket. */
@@ -117,7 +117,7 @@ export interface HttpServerOptions {
    */
   admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
-  page: PageFace;
+  web: WebFace;
   /** Limits of request bodies (default: BODY_LIMITS). */
   bodyLimits?: BodyLimitOptions;
   /** Called with the number of admitted requests that are being answered, including open streams. */
@@ -126,7 +126,7 @@ export interface HttpServerOptions {
 }
 
 /** Files and requests of the web UI. It calls `admit` when it has accepted the ticket of a request. */
-export interface PageFace {
+export interface WebFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
@@ -155,7 +155,7 @@ const MAX_CONNECTIONS = 4_096;
 
 /** The hub's port on loopback. Every request passes the guard before its body is read. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { admits, mcp, page, onOpen, onError } = options;
+  const { admits, mcp, web, onOpen, onError } = options;
   const bodies = new BodyLimits(options.bodyLimits);
   let open = 0;
   const limits = {
@@ -197,7 +197,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     socket.on('error', () => {}); // 'close' follows
     const refusal = refuseForeign(request, hosts) ?? (isLive(request) ? null : NO_UPGRADE);
     if (refusal) return refuseOnSocket(socket, refusal);
-    page
+    web
       .upgrade(request, socket, head, () => enter(request, socket))
       .then(refused => refused && refuseOnSocket(socket, refused))
       .catch((thrown: unknown) => {
@@ -206,7 +206,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
       });
   });
   const { port, other } = await listenNear(server, options.port);
-  const hosts = new Hosts(newPageName(), port);
+  const hosts = new Hosts(newWebHost(), port);
   server.unref();
   other?.unref();
   return {
@@ -215,7 +215,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     async close() {
       const closed = new Promise<void>(settle => server.close(() => settle()));
       other?.close();
-      await Promise.all([mcp.close(), page.close()]);
+      await Promise.all([mcp.close(), web.close()]);
       for (const socket of sockets) socket.destroy();
       await closed;
     },
@@ -243,7 +243,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     const answered =
       kind === 'mcp'
         ? mcp.handle(request, response)
-        : page.handle(request, response, kind, () => enter(request, response));
+        : web.handle(request, response, kind, () => enter(request, response));
     answered.catch((thrown: unknown) => {
       const { code, kind: errorKind, message, suggestions = [] } = asSquadError(thrown).toShape();
       const isMistake = errorKind === 'usage';

@@ -13,7 +13,7 @@ const FREEABLE = [
   ['worktrees', 'may hold uncommitted work: check first'],
 ] as const;
 
-/** What to delete by hand when the hub cannot start because the disk is full. Reads only: nothing can be written. */
+/** Files to delete by hand when the hub cannot start because the disk is full. Writes nothing. */
 export function describeFreeable(home: string): string[] {
   return [...damagedDatabases(home), ...FREEABLE].flatMap(([name, what]) => {
     const bytes = bytesOf(join(home, name));

@@ -164,7 +164,7 @@ function launch(home: string, env: ConnectOptions['env'], { node, script }: HubP
 
 const pause = () => new Promise(wake => setTimeout(wake, CONNECT_EVERY_MS));
 
-/** Those of these variables that a hub is started with. */
+/** Variables that a new hub gets from this environment. */
 export const hubEnvironment = (env: ConnectOptions['env']): Record<string, string> => ({
   ...Object.fromEntries(
     HUB_ENVIRONMENT.flatMap(name => (env[name] === undefined ? [] : [[name, env[name]]])),

@@ -96,7 +96,7 @@ function mergeNull(node: z.core.JSONSchema.BaseSchema): void {
   Object.assign(node, value, { type: [value.type, 'null'] });
 }
 
-/** What one client can call, and what of it is worth listing just now. */
+/** Tools that one client can call, and which of them to list now. */
 export function toolsOf(services: Services, caller: Caller, toolsets: readonly Toolset[] | null) {
   const { workspaces, engines, runner } = services;
   const { parent } = caller;

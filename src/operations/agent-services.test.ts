@@ -22,7 +22,7 @@ const agent: RunSubject = {
   isLive: true,
 };
 
-/** What no role can grant. An operation that is new belongs into this list, or into the policy's: on purpose. */
+/** Operations that no role can grant. Add a new operation to this list or to the policy, on purpose. */
 const FOR_THE_USER = [
   'approve_tools',
   'change_setting',

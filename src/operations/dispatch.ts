@@ -67,7 +67,7 @@ export async function recordToolCall(
     durationMs: Math.round(clock.monotonic() - startedAt),
     ...(count > 1 && { count }),
   };
-  // The store reports its own errors; the reply must not depend on the record.
+  // A failed write of the event must not fail the call. The store reports the error itself.
   await store
     .commit({ events: [{ at, runId: caller.parent?.id ?? null, squadId: null, body }] })
     .catch(() => {});

@@ -134,7 +134,7 @@ export interface HubControl {
   /** Runs that the web UI starts get this environment from now on. */
   lendEnvironment(env: Record<string, string>): void;
   /** Origin of the web UI and a key for it; `ip`: with 127.0.0.1. Null: the hub has no port. */
-  openPage(ip: boolean): Promise<{ origin: string; key: string } | null>;
+  openWebUi(ip: boolean): Promise<{ origin: string; key: string } | null>;
   /** Waits for a person without delaying a stop or a newer hub: the signal asks for an answer now. */
   whileAsking<T>(wait: (stopping: AbortSignal) => Promise<T>): Promise<T>;
   /** Ends the hub after the reply is sent; agents keep running. */
@@ -211,7 +211,7 @@ export interface Operation<
 > {
   name: N;
   route: R;
-  /** What an agent needs to call it; null: only the user may. */
+  /** Condition for an agent to call it; null: only the user may. */
   agents: A;
   /** The MCP tool, if it is one: its title and what the model reads. */
   tool: Tool | null;

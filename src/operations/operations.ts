@@ -12,7 +12,7 @@ import {
   readAudit,
   verifyAudit,
 } from './gateway/inspect-gateway.ts';
-import { hubStatus, openPage, stopHub } from './hub/hub.ts';
+import { hubStatus, openWebUi, stopHub } from './hub/hub.ts';
 import { prune } from './hub/prune.ts';
 import { askPermission, askUser } from './inbox/ask-user.ts';
 import { answerQuestion, listInbox } from './inbox/inbox.ts';
@@ -122,7 +122,7 @@ export const OPERATIONS = [
   pruneWorktrees,
   readAudit,
   verifyAudit,
-  openPage,
+  openWebUi,
   hubStatus,
   stopHub,
 ] as const satisfies readonly Operation[];

@@ -37,7 +37,7 @@ describe('a secret', () => {
       for (const after of ['', '\n', ' x', ' more']) {
         const encoded = b64(before + TOKEN + after);
         const [start, end] = text(`Basic ${encoded}.`).replace('Basic ', '').split('[secret TOKEN]');
-        // What is left encodes nothing but what was around: whole groups of it, or less.
+        // The remaining base64 decodes only to text around the secret, in whole groups or less.
         expect(b64(before).startsWith(start!)).toBe(true);
         expect(Buffer.from(end!.replace(/\.$/, ''), 'base64').length).toBeLessThanOrEqual(after.length);
       }

@@ -49,7 +49,7 @@ export const AuditBreak = z.object({
     'reordered',
     /** The end is missing. */
     'cut',
-    /** Not a line of the log. */
+    /** A line cannot be parsed as an entry. */
     'unreadable',
   ]),
   message: z.string(),

@@ -61,7 +61,7 @@ export const EventBody = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('run.stopping'),
     reason: StopReason,
-    /** Who requested it: the name of a client or the id of a run. */
+    /** Requested by this client (its name) or run (its id). */
     by: z.string().optional(),
   }),
   /** An agent asks a person, or the run that started it. */

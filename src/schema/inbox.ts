@@ -57,7 +57,7 @@ export const InboxItem = z.object({
   choices: z.array(z.string()),
   /** Form fields of a server; empty for a plain answer. */
   fields: z.array(InboxField),
-  /** Who answers: the user, or the run that started the one that asks. */
+  /** Has to answer: the user, or the run that started the asking run. */
   owner: z.union([z.literal('user'), RunId]),
   /** The answer at the deadline; null: the item expires without an answer. */
   default: z.string().nullable(),

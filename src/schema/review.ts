@@ -23,7 +23,7 @@ export const ReviewOutcome = z.enum([
 ]);
 export type ReviewOutcome = z.infer<typeof ReviewOutcome>;
 
-/** Who wrote the feedback: the reviewer, or a person in its place. */
+/** Author of the feedback: the reviewer, or a person in its place. */
 export const FeedbackBy = z.enum(['reviewer', 'user']);
 export type FeedbackBy = z.infer<typeof FeedbackBy>;
 

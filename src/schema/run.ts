@@ -64,7 +64,7 @@ export type StateMode = z.infer<typeof StateMode>;
 export const Permission = z.enum(['read', 'edit', 'full']);
 export type Permission = z.infer<typeof Permission>;
 
-/** What happens to an action without permission: it is denied, or the user is asked if the engine supports that. */
+/** Handling of an action without permission: deny it, or ask the user if the engine supports that. */
 export const Approvals = z.enum(['deny', 'ask']);
 export type Approvals = z.infer<typeof Approvals>;
 

@@ -98,7 +98,7 @@ test('an ended run of the native engine is to be looked at until its conversatio
   expect((await store.unclosedConversations(9)).sort()).toEqual([run.id, other.id].sort());
   await store.saveMessages([said(run, 0)]);
   await store.closeConversation({ runId: run.id, label: traceLabel(run.id, null), startedAt: 1 });
-  // What is saved afterwards does not open it again.
+  // Messages that are saved later do not reopen the conversation.
   await store.saveMessages([said(run, 1)]);
   expect(await store.unclosedConversations(9)).toEqual([other.id]);
 });

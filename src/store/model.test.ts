@@ -19,7 +19,7 @@ import {
 import { tempFile } from './fixtures/temp-file.ts';
 import { openStore } from './open.ts';
 
-/** What the store must be equal to: plain maps, changed at the moment a change is given. */
+/** Model of the store: plain maps that change as soon as a change is submitted. */
 class Model {
   readonly squads = new Map<string, Squad>();
   readonly runs = new Map<string, Run>();

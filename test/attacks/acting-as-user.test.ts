@@ -50,7 +50,7 @@ afterAll(() => squad[Symbol.asyncDispose]());
 const heardIn = (file: string) =>
   until('the attack is over', () => existsSync(file) && readFileSync(file, 'utf8').trim());
 
-/** What an agent hears that runs this command, which gets the name of a file for it. */
+/** Output of this command when an agent runs it. The command writes to the file that it is given. */
 async function attack(command: (out: string) => string): Promise<string> {
   const out = join(squad.root, `heard-${process.hrtime.bigint()}`);
   await using _agent = await RunningAgent.start(squad, 'coder', `run ${command(out)}`);

@@ -121,7 +121,7 @@ export function messageIn(body: string): Answer['message'] {
   }
 }
 
-/** What a header cannot hold as it is goes in base64, as the protocol has it. */
+/** Encodes values that a header cannot hold in base64, as the protocol specifies. */
 function headerText(value: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value) && !value.startsWith('=?base64?');
   return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;

@@ -16,7 +16,7 @@ import { Recorded, toolNamed } from './recorded.ts';
 const squad = new TestSquad();
 const sentinel = join(squad.root, 'pwned');
 const ALL = hostileCommands(`touch ${sentinel}`);
-/** What can be an argument or a variable at all. */
+/** Texts that can be an argument or a variable: those without a null byte. */
 const SAYABLE = ALL.filter(text => !text.includes('\0'));
 /** Without a slash, so that a folder can be called so. */
 const NAMES = hostileCommands('touch pwned').filter(name => !/[/\0]/.test(name));

@@ -27,7 +27,7 @@ const kept = Object.fromEntries(SERVERS.map(name => [name, new Recorded(squad.ro
 
 const CONFIG = {
   servers: {
-    // What a server offers at all bounds everybody: nobody has `admin`.
+    // The grant of a server limits every role: no role has `admin`.
     alpha: kept.alpha.block({
       tools: ['read', 'write', 'delete', ...items(1, 40)],
       resources: ['note://open', 'page://{id}'],
@@ -189,7 +189,7 @@ const KINDS = {
         ref: name.includes('+') ? { type: 'ref/resource', uri: name } : { type: 'ref/prompt', name },
         argument: { name: 'who', value: 'a' },
       }),
-    // What is unknown completes to nothing.
+    // An unknown name has no completions.
     succeeds: ({ result }: { result?: Record<string, unknown> }) =>
       JSON.stringify(result?.completion ?? '').includes('completed'),
   },

@@ -8,7 +8,7 @@ export function filesIn(folder: string): string[] {
     .filter(file => statSync(file, { throwIfNoEntry: false })?.isFile());
 }
 
-/** Those that hold one of the texts. */
+/** Files in the folder that contain one of the texts. */
 export function holders(folder: string, texts: readonly string[]): string[] {
   return filesIn(folder).filter(file => {
     const bytes = readFileSync(file);

@@ -6,7 +6,7 @@ import { storedEvents } from '../support/stored.ts';
 import { type Agent, type Answer, agentOf, startAgents } from './agents.ts';
 import { configure, upstreamsOf } from './config-file.ts';
 
-/** What each does, and what is said of it afterwards; null: it only talks too much beside its answers. */
+/** Floods by name, each with the error that Squad reports. Null: the server is only noisy between its answers. */
 const FLOODS: Record<string, RegExp | null> = {
   'endless-bytes': /message of more than \d+ bytes/,
   'huge-frame': /message of more than \d+ bytes/,

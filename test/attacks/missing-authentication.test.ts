@@ -42,10 +42,10 @@ const PATHS = [
   '/api/session',
   '/api/session?key=TOKEN',
 ];
-/** For whoever asks: the page's own files, and nothing else. */
+/** Paths that need no token: the files of the web UI, and nothing else. */
 const PAGES = ['/', '/sse', '/messages', '/health', '/favicon.ico', '/api.html', '/%61pi/hub', '//api/hub'];
 
-/** What a request shows; the real token is TOKEN, that of a run that has ended ENDED. */
+/** Headers of a request. TOKEN stands for the real token, ENDED for the token of a run that has ended. */
 const CREDENTIALS: Record<string, Record<string, string | string[]>> = {
   none: {},
   empty: { authorization: '' },

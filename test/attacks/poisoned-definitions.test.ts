@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** What no reader sees, or what makes other text look otherwise. */
+/** Characters that are invisible or change how other text is displayed. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 function strings(value: unknown): string[] {

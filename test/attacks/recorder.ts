@@ -75,7 +75,7 @@ export interface Offer {
   prompts?: unknown[];
   /** The text of every result, instead of what was asked. */
   says?: string;
-  /** What it writes to its log at every call. */
+  /** Text that the server writes to its log at every call. */
   tells?: string;
   /** Every call is answered after a notice that the list of tools has changed. */
   told?: boolean;

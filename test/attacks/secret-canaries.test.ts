@@ -105,7 +105,7 @@ afterAll(async () => {
   await squad[Symbol.asyncDispose]();
 });
 
-/** Those of variables that the configuration uses; the others are of the user's environment, which agents have. */
+/** Secrets from variables that the configuration uses. Agents have the others in the environment of the user. */
 const NOT_TO_AGENTS = [...Array(36).keys()].filter(at => (at < 15 || at > 20) && ![24, 28, 32].includes(at));
 
 const hits = (text: string) => ALL_FORMS.filter(form => text.includes(form));

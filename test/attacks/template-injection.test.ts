@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const variable = (name: string) => `\${${name}}`;
 
-/** What some template language, or a careless `replace`, would make something else of. */
+/** Values that a template language or a careless `replace` would expand. */
 const VALUES: Record<string, string> = {
   NESTED: variable('PLAIN'),
   TWICE: variable('NESTED'),

@@ -65,7 +65,7 @@ beforeAll(async () => {
   });
   [agent] = (await startAgents(squad, 'coder')) as [Agent];
   await until('the tools are there', async () => (await agent.theirs()).length === TOOLS.length);
-  // What is asked for and not there is written down by its name.
+  // A call of an unknown tool is logged with the name of the tool.
   for (const [, sequence] of ALL) await agent.call(`kept__${sequence}`);
   kept.offers({
     tools: [
@@ -152,7 +152,7 @@ describe('whatever servers, agents and files say, a terminal is shown words', {
     ]);
     expect(foreignSequences(ran.stdout + ran.stderr)).toEqual([]);
     const { runs } = await squad.json<{ runs: { id: string }[] }>(['ls']);
-    // What `squad log` gives to a pipe is what was written; what it shows on a screen is proven with the screen.
+    // `squad log` writes raw output to a pipe; another test covers what it shows on a terminal.
     for (const words of [['show'], ['wait']]) {
       const { stdout, stderr } = await squad.run([...words, runs[0]!.id]);
       expect([words, foreignSequences(stdout + stderr)]).toEqual([words, []]);

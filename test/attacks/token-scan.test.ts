@@ -37,7 +37,7 @@ afterAll(() => squad[Symbol.asyncDispose]());
 const tokens = () => agents.map(({ token }) => token);
 const identityOf = ({ id }: Agent) => join(squad.home, 'runs', id, 'turn-1', 'identity.json');
 
-/** What the system tells of every process of ours. */
+/** Command line or environment of every process that /proc lets this user read. */
 function ofProcesses(what: 'cmdline' | 'environ'): { pid: string; text: string }[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

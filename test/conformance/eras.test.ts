@@ -31,7 +31,7 @@ const CELLS = (['legacy', 'modern'] as const).flatMap(client =>
 let whole = 0;
 
 test.each(CELLS)(
-  'a $client client has everything of $upstreams servers over $transport',
+  'a $client client can use everything of $upstreams servers over $transport',
   { tags: ['R6'], timeout: 120_000 },
   async ({ client: era, upstreams, transport }) => {
     await using open = new AsyncDisposableStack();
@@ -105,7 +105,7 @@ test.each(CELLS)(
       await until('the call is under way', async () => (await inFlight()) === 1);
       stop.abort();
       await expect(held).rejects.toThrow();
-      await until('it is taken back', async () => (await inFlight()) === 0);
+      await until('the call is cancelled', async () => (await inFlight()) === 0);
 
       await expect(client.callTool({ name: `${id}__none` })).rejects.toMatchObject({ code: -32602 });
       await expect(client.getPrompt({ name: `${id}__none` })).rejects.toMatchObject({ code: -32602 });
@@ -124,5 +124,5 @@ test.each(CELLS)(
 
 afterAll(() => {
   if (whole === CELLS.length)
-    figure('R6', { reached: whole, of: 12, told: 'cells, every verb of the protocol in each' });
+    figure('R6', { reached: whole, of: 12, told: 'combinations, each with every method of the protocol' });
 });

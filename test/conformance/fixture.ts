@@ -10,7 +10,7 @@ import { prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { taskTools } from './task-tools.ts';
 
-/** Serves what the official runner looks for, with our own HTTP wire, on a loopback port; with `legacyOnly`, to legacy clients only. */
+/** Serves the fixture with our own HTTP code on a loopback port; with `legacyOnly`, to legacy clients only. */
 export async function serveFixture({ legacyOnly = false } = {}): Promise<Listening> {
   const face = fixtureFace(() => handler.notices);
   const handler = createHttpHandler({ build: () => face });
@@ -21,7 +21,7 @@ export async function serveFixture({ legacyOnly = false } = {}): Promise<Listeni
   );
 }
 
-/** What the official runner looks for. */
+/** Server with the tools, resources and prompts that the official runner expects. */
 export function fixtureFace(notices: () => ChangeNotices): Face {
   const state = createRequestStateCodec({ key: randomBytes(32) });
   const { tools: longTools, tasks } = taskTools();

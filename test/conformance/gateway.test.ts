@@ -10,7 +10,7 @@ const overHttp = async (legacyOnly: boolean) => {
   return { block: { type: 'http' as const, url, ...ALL }, close };
 };
 
-/** The reference server as another server: started as a child, or reached at its address. */
+/** Ways in which the gateway reaches the reference server: as a child process or over HTTP, in either era. */
 const REACHED = {
   'as a child, legacy': async () => ({
     block: { command: process.execPath, args: [join(import.meta.dirname, 'stdio-fixture.ts')], ...ALL },
@@ -20,7 +20,7 @@ const REACHED = {
   'over HTTP, modern': () => overHttp(false),
 };
 
-/** In the middle of a call only a legacy server asks, or writes a log: one reached the modern way has no words for it. */
+/** Scenarios in which a server sends requests or log messages during a call. The modern era has no such messages. */
 const ONLY_A_LEGACY_SERVER_CAN = [
   'elicitation-sep1034-defaults',
   'elicitation-sep1330-enums',
@@ -29,7 +29,7 @@ const ONLY_A_LEGACY_SERVER_CAN = [
   'tools-call-with-logging',
 ];
 
-/** By its answer only a modern server asks: one reached the older way asks in the middle of a call, and there its client cannot answer. */
+/** Scenarios in which a server asks by its result. A legacy server asks during the call, where a modern client cannot answer. */
 const ONLY_A_MODERN_SERVER_CAN = [
   'input-required-result-basic-elicitation',
   'input-required-result-basic-list-roots',
@@ -41,7 +41,7 @@ const ONLY_A_MODERN_SERVER_CAN = [
   'input-required-result-request-state',
   'input-required-result-result-type',
   'input-required-result-tampered-state',
-  // Of its 28 checks the two on what a server says to a client that cannot be asked.
+  // Two of its 28 checks: the answers to a client that lacks a capability.
   'server-stateless',
 ];
 
@@ -53,7 +53,7 @@ describe('the official conformance suite, with the gateway in between', () => {
     ['2025-11-25', 'over HTTP, modern', 30, ONLY_A_LEGACY_SERVER_CAN],
     ['2026-07-28', 'as a child, legacy', 37, ONLY_A_MODERN_SERVER_CAN],
   ] as const)(
-    'revision %s, the server reached %s: passes all that is required but what the two eras cannot say to each other',
+    'revision %s, the server reached %s: passes all required scenarios, except those that the two eras cannot translate',
     { tags: ['R1', 'R6'], timeout: 180_000 },
     async (revision, how, required, impossible) => {
       const fixture = await REACHED[how]();

@@ -67,7 +67,7 @@ function asking(message: string, properties: Fields): FixtureTool {
   };
 }
 
-/** The client's listening stream may not be open yet; that of its call is. */
+/** Use the stream of the call: the listening stream of the client may not be open yet. */
 const inItsStream = (call: Call) => ({ relatedRequestId: call.raw.mcpReq.id });
 
 function titled(noun: string): { const: string; title: string }[] {

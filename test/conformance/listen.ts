@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { Hosts, newPageName, refuseForeign } from '../../src/http/guard.ts';
+import { Hosts, newWebHost, refuseForeign } from '../../src/http/guard.ts';
 import type { HttpHandler } from '../../src/wire/http/serve-http.ts';
 
 export interface Listening {
@@ -8,7 +8,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Serves the handler where the official runner can reach it: it has no token to show, the rest of the guard is ours. */
+/** Serves the handler to the official runner, without a token, but with the other checks of our HTTP guard. */
 export async function listen(
   handler: HttpHandler,
   refusal: (request: IncomingMessage) => string | null = () => null,
@@ -22,7 +22,7 @@ export async function listen(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
-  const hosts = new Hosts(newPageName(), port);
+  const hosts = new Hosts(newWebHost(), port);
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     close: async () => {

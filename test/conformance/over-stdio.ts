@@ -7,8 +7,8 @@ import type { Listening } from './listen.ts';
 import { type Frame, StdioServer } from './stdio-server.ts';
 
 /**
- * A server on standard input and output where the official runner can reach it, which knows only HTTP. Frames go through as they are.
- * Each legacy session has a process of its own. The other revision has no sessions: a request goes to a process where its id is free.
+ * Serves a stdio server over HTTP, because the official runner knows no other transport. Messages pass unchanged. Each legacy
+ * session has a process of its own. The current revision has no sessions: a request goes to a process in which its id is free.
  */
 export async function serveOverStdio(start: () => ChildProcess): Promise<Listening> {
   const sessions = new Map<string, StdioServer>();
@@ -65,6 +65,6 @@ export async function serveOverStdio(start: () => ChildProcess): Promise<Listeni
   };
 }
 
-/** The other revision has no such method: there it is asked for with an envelope, to hear that. */
+/** The current revision has no `initialize`: the runner sends it with `_meta` to check that it is refused. */
 const opensSession = ({ method, params }: Frame): boolean =>
   method === 'initialize' && params?._meta === undefined;

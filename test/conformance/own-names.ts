@@ -3,8 +3,8 @@ import type { Definition, GatewayView } from '../../src/core/ports/gateway.ts';
 type Json = Record<string, unknown>;
 
 /**
- * The runner knows the reference server's tools by their own names. This gives them back: everything comes from the gateway
- * under the names it gives, and only the prefixes are taken off on the way out and put on again on the way in.
+ * Removes the prefixes of the gateway from names and URIs in results, and adds them to requests, because the runner expects
+ * the names of the reference server. Nothing else changes.
  */
 export function withOwnNames(view: GatewayView, server: string): GatewayView {
   const [ofName, ofUri] = [`${server}__`, `${server}+`];

@@ -9,7 +9,7 @@ const saying = (
   ...content: (ReturnType<typeof text | typeof image | typeof audio> | ReturnType<typeof embedded>)[]
 ) => ({ raw: { content } }) satisfies ToolResult;
 
-/** The tools the official runner calls, apart from those that ask the client something. */
+/** Tools for the official runner that do not ask the client anything. */
 export function plainTools(notices: () => ChangeNotices): Record<string, FixtureTool> {
   return {
     test_simple_text: async () => saying(text('This is a simple text response for testing.')),

@@ -13,7 +13,7 @@ export interface Scenario {
   failed: number;
 }
 
-/** What the official runner finds of a server; `unscored` is what the revision does not require. */
+/** Runs the official suite against a server. `unscored` lists scenarios that the revision does not require. */
 export async function conformance(
   url: string,
   revision: string,
@@ -43,7 +43,7 @@ export async function scenarioChecks(url: string, name: string, revision: string
   }
 }
 
-/** Every scenario for servers that the runner has, with the revisions it is for; `extension` is for none. */
+/** Server scenarios of the runner with their revisions; `extension` means no revision requires it. */
 export async function serverScenarios(): Promise<Map<string, string[]>> {
   const { output } = await run(['list', '--server']);
   return new Map(
@@ -65,7 +65,7 @@ function run(args: string[]): Promise<{ exitCode: number; output: string }> {
   });
 }
 
-/** The summary's lines; the runner itself says which do not count. */
+/** Parses the summary. The runner marks the scenarios that it does not score. */
 function scenariosIn(output: string): { scored: Scenario[]; unscored: Scenario[] } {
   const notCounted = new Set(Array.from(output.matchAll(/^ {2}[✓✗] (\S+) \(/gm), ([, name]) => name));
   const all = Array.from(

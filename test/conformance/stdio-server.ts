@@ -17,7 +17,7 @@ interface Waiting {
   response: ServerResponse;
 }
 
-/** One process, and the HTTP responses that wait for what it says. */
+/** One process, and the HTTP responses that wait for its messages. */
 export class StdioServer {
   private readonly child: ChildProcess;
   private readonly inSession: boolean;
@@ -43,13 +43,13 @@ export class StdioServer {
       return;
     }
     this.waiting.set(frame.id, { frame, response });
-    // Without a session, to hang up takes a request back; to the process that has to be said.
+    // Without a session, closing the response cancels the request; the process needs a message for that.
     response.once('close', () => {
-      if (this.waiting.delete(frame.id) && !this.inSession) this.takeBack(frame.id);
+      if (this.waiting.delete(frame.id) && !this.inSession) this.cancel(frame.id);
     });
   }
 
-  /** Takes what belongs to no request. */
+  /** Sends messages that belong to no request to this response. */
   listen(response: ServerResponse): void {
     this.listener = response;
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -84,7 +84,7 @@ export class StdioServer {
     return all.length === 1 ? all[0] : undefined;
   }
 
-  private takeBack(requestId: Id): void {
+  private cancel(requestId: Id): void {
     const frame = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } };
     this.child.stdin!.write(`${JSON.stringify(frame)}\n`);
   }
@@ -94,7 +94,7 @@ export class StdioServer {
     else response.writeHead(this.statusOf(error), { 'content-type': 'application/json' }).end(line);
   }
 
-  /** As the revision without sessions wants it said over HTTP. */
+  /** HTTP status of an error; legacy sessions always use 200. */
   private statusOf(error: Frame['error']): number {
     if (!error || this.inSession) return 200;
     return error.code === NO_SUCH_METHOD ? 404 : 400;

@@ -1,4 +1,4 @@
-/** What of the official suite is about a server with one tool on standard input and output, by revision. */
+/** Scenarios of the official suite that apply to a stdio server with one tool, by revision. */
 export const SUBAGENT_SCENARIOS: Record<string, string[]> = {
   '2025-11-25': [
     'server-initialize',
@@ -18,22 +18,22 @@ export const SUBAGENT_SCENARIOS: Record<string, string[]> = {
   ],
 };
 
-/** The tool that a scenario calls, where it calls one without arguments and wants no more than that it cannot be done so. */
+/** Tools that a scenario calls without arguments only to get an error. */
 export const TOOL_OF: Record<string, string> = {
   'tools-call-error': 'test_error_handling',
   'server-stateless': 'test_logging_tool',
 };
 
-/** What is not, by reason. A scenario in neither list fails the test until somebody has looked at it. */
-export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
-  'about HTTP, where a subagent is not served': [
+/** Scenarios that do not apply, by reason. A scenario in neither list fails the test until it is added to one. */
+export const UNSUPPORTED_SCENARIOS: Record<string, string[]> = {
+  'HTTP: subagents are served over stdio only': [
     'server-session-lifecycle',
     'server-sse-polling',
     'dns-rebinding-protection',
     'http-header-validation',
     'http-custom-header-server-validation',
   ],
-  'about resources, which a subagent has none of and declares none': [
+  'resources: subagents have none': [
     'resources-list',
     'resources-read-text',
     'resources-read-binary',
@@ -42,7 +42,7 @@ export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
     'resources-unsubscribe',
     'sep-2164-resource-not-found',
   ],
-  'about prompts and completion, which a subagent has none of and declares none': [
+  'prompts and completion: subagents have none': [
     'prompts-list',
     'prompts-get-simple',
     'prompts-get-with-args',
@@ -51,7 +51,7 @@ export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
     'completion-complete',
     'input-required-result-non-tool-request',
   ],
-  'calls a tool of the reference server that does something without a prompt, which no subagent does': [
+  'needs a tool of the reference server that works without a prompt': [
     'tools-call-simple-text',
     'tools-call-image',
     'tools-call-audio',
@@ -60,8 +60,8 @@ export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
     'tools-call-with-logging',
     'tools-call-with-progress',
   ],
-  'wants a tool with an input schema of the reference server': ['json-schema-2020-12'],
-  'wants a tool that asks its client in the middle of a call, which no subagent does': [
+  'needs an input schema of the reference server': ['json-schema-2020-12'],
+  'needs a tool that asks its client during a call': [
     'tools-call-sampling',
     'tools-call-elicitation',
     'elicitation-sep1034-defaults',
@@ -79,7 +79,7 @@ export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
     'input-required-result-ignore-extra-params',
     'input-required-result-validate-input',
   ],
-  'about an extension that a subagent does not declare': [
+  'an extension that subagents do not support': [
     'sep-2640-skills-directory',
     'sep-2640-skills-enumeration',
     'sep-2640-skills-manifest',
@@ -96,12 +96,12 @@ export const NOT_OF_A_SUBAGENT: Record<string, string[]> = {
   ],
 };
 
-/** Checks within a scenario that is about a subagent, of the same kinds. */
-export const CHECKS_NOT_OF_A_SUBAGENT: Record<string, Record<string, string>> = {
+/** Checks of the scenarios above that do not apply, each with the reason. */
+export const UNSUPPORTED_CHECKS: Record<string, Record<string, string>> = {
   'server-stateless': {
-    'sep-2575-http-server-header-mismatch-400': 'headers of HTTP',
-    'sep-2575-server-rejects-undeclared-capability': 'a tool that needs something of its client',
-    'sep-2575-missing-capability-http-400': 'a tool that needs something of its client',
+    'sep-2575-http-server-header-mismatch-400': 'HTTP headers',
+    'sep-2575-server-rejects-undeclared-capability': 'a tool that needs a capability of its client',
+    'sep-2575-missing-capability-http-400': 'a tool that needs a capability of its client',
     'sep-2575-http-server-no-independent-requests-on-stream': 'a tool that asks its client',
     'sep-2575-server-sends-prompts-list-changed-on-subscription': 'prompts',
     'sep-2575-server-sends-tools-list-changed-on-subscription': 'a list of tools that changes',

@@ -25,7 +25,7 @@ interface Job {
   timer?: NodeJS.Timeout;
 }
 
-/** The tools the official runner expects to go on as tasks, and the tasks they became. */
+/** Tools that the official runner expects to continue as tasks, and these tasks. */
 export function taskTools(): { tools: Record<string, FixtureTool>; tasks: NonNullable<Face['tasks']> } {
   const jobs = new Map<string, Job>();
 

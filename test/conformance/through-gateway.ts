@@ -8,7 +8,7 @@ import { withOwnNames } from './own-names.ts';
 
 const SERVER = 'r';
 
-/** Our HTTP endpoint for one run that has nothing but one other server, all of it. */
+/** HTTP endpoint for one run that has full access to one other server and to nothing else. */
 export async function serveThroughGateway(block: object): Promise<Listening> {
   const fixture = realGateway({ servers: { [SERVER]: block }, shared: [SERVER] });
   const { gateway } = fixture;

@@ -18,7 +18,7 @@ interface Beginning {
   roles?: Record<string, string>;
   /** Everything below the user's home, as with real users, and not in the temp folder, where Codex lets its agents write. */
   inHome?: boolean;
-  /** What the user did before. */
+  /** Setup of the user before the first run. */
   prepare?: (squad: TestSquad, home: string) => Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export class EngineSquad implements AsyncDisposable {
     });
   }
 
-  /** What the CLI has written in its first turn so far. */
+  /** Output of the CLI in its first turn so far. */
   output(spawn_id: string): string {
     return readFileSync(join(this.squad.home, 'runs', spawn_id, 'turn-1', 'stdout'), 'utf8');
   }

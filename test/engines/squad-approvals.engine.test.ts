@@ -1,4 +1,4 @@
-/** What a CLI may not do, asked of the user where it can ask and refused where it cannot. */
+/** Actions without permission: the user is asked if the CLI supports that, else they are denied. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const ROLES = {
   silent: '---\npermission: read\n---\nYou only look.\n',
 };
 
-/** Those that can put what they may not do to somebody while they run by themselves. */
+/** CLIs that can ask for permission in a run without a terminal. */
 const ASKING: CliName[] = ['claude'];
 const asking = chosenClis().filter(name => ASKING.includes(name));
 const others = chosenClis().filter(name => !ASKING.includes(name));

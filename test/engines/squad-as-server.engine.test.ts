@@ -13,7 +13,7 @@ import { setUpClis } from './user-setup.ts';
 
 interface Client {
   install: string;
-  /** What this test needs beside: no repository here, a server that may be slow to start, a folder nobody trusted. */
+  /** Extra arguments for this test: no repository, a server that starts slowly, an untrusted folder. */
   more?: string;
   /** Of those that need nothing to call a tool in a script. */
   command?: string;

@@ -23,7 +23,7 @@ const roles = (name: CliName) => ({
 });
 /** The others say that the API failed, not how long they wait. */
 const TELLS_WAIT: CliName[] = ['claude', 'gemini'];
-/** What a CLI gets over by itself, and says in a message. */
+/** Failures from which a CLI recovers by itself, with the text that it reports. */
 const NOT_WHOLE: Partial<Record<CliName, Record<string, string>>> = {
   claude: { full: 'output limit', filtered: 'content filter' },
   codex: { filtered: 'content filter' },

@@ -1,4 +1,4 @@
-/** What a role, a task or a reply says is for the model: no CLI takes it for a command of its own. */
+/** Roles, tasks and replies are text for the model: no CLI interprets them as its own commands. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What a person sees who takes a run over: the real CLI at a terminal, on the chat that its agent was in. */
+/** Taking over a run opens the real CLI at a terminal, on the chat of its agent. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What real CLIs use is counted once, also when a turn is cut short, and budgets are held while they work. */
+/** Usage of real CLIs is counted once, also when a turn is cut short, and budgets are enforced while they run. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -21,7 +21,7 @@ describe.each(chosenClis())('%s', name => {
     expect(result).toMatchObject({ status: 'completed', success: true, ...expected });
   };
   const inWorkspace = (path: string) => join(it.squad.workspace, path);
-  /** What the model counted, as a result says it. */
+  /** Usage that the model server counted, in the form of a result. */
   const counted = (tag: string) => {
     const { input, output, cached } = it.server.usage({ tag });
     return { input, output, cached };

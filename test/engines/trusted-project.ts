@@ -9,7 +9,7 @@ interface TrustedProject {
   trust(home: string, repository: string): void;
 }
 
-/** Those that Squad refuses without such a word. */
+/** CLIs that Squad refuses to start in a repository with such settings unless the user trusts it. */
 const PROJECTS: Partial<Record<CliName, TrustedProject>> = {
   claude: {
     settings: '.claude/settings.json',

@@ -26,7 +26,7 @@ export function setUpClis(names: CliName[], home: string, url: string): Record<s
   return { ...env, PATH: `${join(home, 'bin')}:${env.PATH}` };
 }
 
-/** What users have on their PATH. Copilot's is a launcher, which Squad has to see through. */
+/** Program on the PATH of a user. The one of Copilot is a launcher, and Squad has to find the program behind it. */
 const onPath = (name: CliName) => (name === 'copilot' ? cliAt(name).launcher : cliAt(name).program);
 
 const SET_UPS: Record<CliName, (url: string) => SetUp> = {

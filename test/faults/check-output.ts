@@ -60,7 +60,7 @@ function checkEventLines(facts: RunFacts): string[] {
   return problems;
 }
 
-/** What a caller is given. A long output loses its middle, never its last words. */
+/** Checks the result that a caller gets. A long output is cut in the middle and keeps its end. */
 function checkAnswer({ member, result }: RunFacts): string[] {
   const whole = member.answer ?? member.stdout.map(line => `${line}\n`).join('');
   const given = result.result ?? '';

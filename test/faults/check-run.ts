@@ -8,7 +8,7 @@ const SIGNALLED = [137, 143];
 
 type Ended = Extract<Event['body'], { type: 'run.ended' }>;
 
-/** What is not true or not whole about one run. Empty when all is well. */
+/** Problems of one run: facts that are false or missing. Empty when there are none. */
 export function checkRun(facts: RunFacts): string[] {
   return [
     ...checkEnd(facts),
@@ -110,7 +110,7 @@ function checkEvents(facts: RunFacts): string[] {
     );
   if (events.at(-1)?.body.type !== 'run.ended')
     problems.push(`after its end came ${events.at(-1)?.body.type}`);
-  // What goes down with an agent that is being stopped was not left behind.
+  // A process that dies together with a stopped agent is not a leftover.
   const leaves = facts.member.leavesChild && hasEnded(facts) && reasonOf(facts) === null;
   if (leaves && !facts.wasOverlooked && ended?.leftovers.length === 0)
     problems.push('the process it left behind is not reported');

@@ -18,7 +18,7 @@ export interface RunFacts {
   side: string[];
   /** The lines its create-chat command wrote. */
   chatSide: string[];
-  /** What the scripted engine remembers of the chat: one prompt a turn. */
+  /** Prompts that the scripted engine stored for the chat, one for each turn. */
   chatPrompts: string[] | null;
   /** The environment, with whatever secrets it holds, is still in the run's folder. */
   hasEnvironment: boolean;
@@ -39,11 +39,11 @@ export interface RoundFacts {
   squads: SquadFacts[];
   /** Every event since the round began, in the order of the log. */
   events: Event[];
-  /** What a follower was shown before the hub was killed. */
+  /** Events that a follower received before the hub was killed. */
   seenBefore: Event[];
   /** Side files of agents that belong to no known run. */
   strangers: string[];
-  /** What still carries the mark of a run of this round. */
+  /** Processes that still carry the tag of a run of this round. */
   processes: string[];
   hubs: number;
   concurrency: number;

@@ -16,7 +16,7 @@ export interface Member {
   timeoutMs: number | null;
   /** How it ends when it is left alone. */
   exitCode: number;
-  /** What it says when it is left alone. */
+  /** Its output if nothing stops it. */
   stdout: Said;
   stderr: Said;
   /** Lines of the scripted engine's own flood. */

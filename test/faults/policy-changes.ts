@@ -6,7 +6,7 @@ import { changeMcpConfig } from '../../src/workspace/gateway/change-mcp-config.t
 import { mcpConfigPath } from '../../src/workspace/gateway/mcp-config-file.ts';
 import { trust, untrust } from '../../src/workspace/settings/trust.ts';
 
-/** What a change of the disk meets: an error, an error after half of the bytes, or a long wait. */
+/** Injected fault of a disk write: an error, an error after half of the bytes, or a long wait. */
 export type Fate = 'ENOSPC' | 'EIO' | 'EROFS' | 'short' | 'slow';
 
 /** Changes of the disk that fail: one, or all from that one on. */

@@ -23,13 +23,13 @@ export function listProcesses(): Seen[] {
   });
 }
 
-/** What carries the mark of one of these runs: agents, wrappers, watchdogs and whatever they started. */
+/** Processes with the tag of one of these runs: agents, wrappers, watchdogs and all their children. */
 export const processesOfRuns = (ids: ReadonlySet<string>): Seen[] =>
   listProcesses().filter(({ environment }) =>
     environment.some(entry => entry.startsWith('SQUAD_RUN_ID=') && ids.has(entry.slice(13))),
   );
 
-/** What names this folder in its command line or environment. */
+/** Processes that have this folder in their command line or environment. */
 export const processesAbout = (folder: string): Seen[] =>
   listProcesses().filter(({ command, environment }) =>
     [command, ...environment].some(text => text.includes(folder)),

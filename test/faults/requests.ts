@@ -12,7 +12,7 @@ export interface Clients {
   mcp: McpLine | null;
 }
 
-/** What came of asking for a squad: the ids, or none; and what is wrong with the answer itself. */
+/** Answer to a request for a squad: the ids of its runs or null, and a problem of the answer itself. */
 export interface Answer {
   promised: string[] | null;
   problem?: string;

@@ -18,7 +18,7 @@ export interface RoundReport {
   /** How many runs of each kind ended how. */
   ends: Map<string, number>;
   kills: number;
-  /** What the killed hub knew: runs it had written down, started and ended. */
+  /** State that the killed hub had stored: numbers of recorded, started and ended runs. */
   moment: string;
   ms: number;
 }

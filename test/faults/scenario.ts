@@ -73,7 +73,7 @@ export async function eventsOf(home: FaultHome, runId?: string): Promise<Event[]
   return events;
 }
 
-/** What an agent wrote to its own file. */
+/** Lines that an agent wrote to its own file. */
 export function sideOf(home: FaultHome, name: string): string[] {
   const file = join(home.side, name);
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];

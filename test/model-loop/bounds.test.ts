@@ -8,7 +8,7 @@ import { TalkingAgent, WIRES } from './talking-agent.ts';
 import { said, startToolEndpoint } from './tool-endpoint.ts';
 
 const MIB = 1024 * 1024;
-/** What is on its way when a connection is closed. */
+/** Bytes that may still be in transit when a connection is closed. */
 const UNDER_WAY = 16 * MIB;
 const EVENTS = { 'content-type': 'text/event-stream' };
 const begin = (response: ServerResponse, status: number, headers: Record<string, string>, text = '') => {

@@ -98,7 +98,7 @@ test('stopped while a tool runs, the agent aborts the call and ends', async () =
   expect(end).toMatchObject({ ok: false, error: 'Stopped by SIGINT' });
   expect(exit).toBe(143);
   await expect.poll(() => endpoint.dropped).toEqual(['slow']);
-  // What is on disk can be continued: no call without its answer.
+  // The stored chat can be continued: it has no call without a result.
   expect(agent.chat().messages).toHaveLength(1);
 });
 
@@ -146,7 +146,7 @@ test("a key in the model's text, calls or answer is redacted", async () => {
   expect(JSON.stringify(end!.structured)).toContain('[secret TEST_KEY]');
   expect(stdout).not.toContain(KEY.slice(0, 12));
   expect(stdout).not.toContain(Buffer.from(KEY).toString('base64').slice(4, 24));
-  // What is called is called as the model wants it.
+  // The call itself contains the key, as the model requested.
   expect(JSON.stringify(endpoint.calls)).toContain(KEY);
 });
 

@@ -163,7 +163,7 @@ test('a run cancelled in the middle of a turn leaves no process', async () => {
     .map(Number);
   await squad.run(['cancel', spawn_id]);
   expect(await end(spawn_id)).toMatchObject({ status: 'cancelled' });
-  // Who kept its record ends right after it.
+  // The wrapper writes the exit record and ends a moment later.
   await until('no process is left', () => [wrapper, ...agents].every(pid => !isAlive(pid)));
 });
 

@@ -7,7 +7,7 @@ import { type Squad, startAndWait, strictCall, wholeStream } from '../support/to
 const squad = new TestSquad();
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** What a client inside a vendor's session has about it; none of it is an agent's. */
+/** Variables of a client that runs inside a session of an agent CLI. Agents must get none of them. */
 const LEFT_OUT = {
   CLAUDECODE: '1',
   CLAUDE_CODE_ENTRYPOINT: 'cli',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TestSquad } from '../support/squad.ts';
 
-/** What every client pays for in its context, in tokens: bytes of names, descriptions and schemas, by four. */
+/** Context that the tool list may take, in tokens: bytes of names, descriptions and schemas, divided by four. */
 const MAX_TOKENS = 2500;
 const MAX_INSTRUCTION_BYTES = 2048;
 

@@ -8,7 +8,7 @@ import { TestSquad } from '../support/squad.ts';
 const GUIDES = join(import.meta.dirname, '..', '..', 'docs', 'guides', 'gateway', 'recipes');
 const AS_AGENT = join(import.meta.dirname, '..', 'support', 'as-agent.ts');
 
-/** What `npx -y PACKAGE` starts in a test: the same package as it is installed here. */
+/** Local programs that the tests start for `npx -y PACKAGE`: the same packages, as they are installed here. */
 const PACKAGES: Record<string, string> = {
   'mcp-postgres-server@0.3.1': import.meta.resolve('mcp-postgres-server/build/index.js'),
   '@modelcontextprotocol/server-slack@2025.4.25': import.meta.resolve(
@@ -32,7 +32,7 @@ export class Recipe implements AsyncDisposable {
   readonly squad: TestSquad;
   /** Role → what the guide's table says it sees. */
   readonly promised: Map<string, string[]>;
-  /** What the guide says to do beforehand, if it does, with this instead of every password. */
+  /** SQL statements that the guide tells the user to run first, with this password in place of every password. */
   readonly sql: (password: string) => string;
   private asked = 0;
 

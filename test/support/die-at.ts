@@ -16,7 +16,7 @@ export async function dyingHub(squad: TestSquad, point: string): Promise<{ died:
   return { died };
 }
 
-/** What was neither carried out nor taken back. */
+/** Intents in the database that were neither finished nor undone. */
 export function intentsOf(squad: TestSquad): unknown[] {
   const database = new Database(join(squad.home, 'squad.db'), { readonly: true });
   try {

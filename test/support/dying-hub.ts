@@ -18,7 +18,7 @@ const hub = await runHub({
     if (name === wanted) process.kill(process.pid, 'SIGKILL');
   },
 });
-// What dies at once has no other time for it.
+// The process will be killed, so write the compile cache now.
 flushCompileCache();
 process.stdout.write(hub ? 'ready\n' : 'taken\n');
 if (!hub) process.exit(1);

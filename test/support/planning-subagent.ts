@@ -14,7 +14,7 @@ export async function planChange(squad: TestSquad, { url }: ModelServer): Promis
     files: ownServer('files'),
     explore: nested(explore),
   });
-  // What the model is to say is in files that come with the prompt: of those a conversation has only the names.
+  // The script of the model is in files that the prompt attaches: a conversation stores only their names.
   squad.write('reports/slow-server.txt', `Uploads of 40 MB stop after 30 s.\n${mock(PLANNED)}\n`);
   squad.write('reports/question.txt', `See src/upload.ts.\n${mock(EXPLORED)}\n`);
   const client = await RawMcp.legacy(squad, { args: ['serve', '--config', plan] });

@@ -68,7 +68,7 @@ export class RawMcp {
     return this.messages.filter(message => message.method === method);
   }
 
-  /** What a tool said. */
+  /** Structured content of the result of a tool. */
   async told<T = Record<string, unknown>>(id: number): Promise<T> {
     const { result, error } = await this.answer(id);
     if (!result?.structuredContent) throw new Error(`No result: ${JSON.stringify(error ?? result)}`);
@@ -94,7 +94,7 @@ export const HANDSHAKE = {
   clientInfo: { name: 'by hand', version: '1' },
 };
 
-/** What every request of the current revision carries. */
+/** `_meta` fields of every request of the current revision. */
 export const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'by hand', version: '1' },

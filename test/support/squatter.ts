@@ -9,7 +9,7 @@ export type SquatterKind = 'answers' | 'resets' | 'hangs';
 export class Squatter {
   /** Everything the browser said: one line for each request, and each body. */
   readonly heard: string[] = [];
-  /** What its scripts found: addresses with their fragment, and storage. */
+  /** Data that its scripts stole: URLs with their fragment, and storage. */
   readonly loot: string[] = [];
   readonly #servers: Server[] = [];
   readonly #kind: SquatterKind;

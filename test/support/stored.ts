@@ -41,7 +41,7 @@ export function footprint(squad: TestSquad): { squads: number; runs: number; fol
 export const lastSeq = (squad: TestSquad): number =>
   query<{ seq: number | null }>(squad, 'select max(seq) as seq from events')[0]?.seq ?? 0;
 
-/** What is kept of a run's token. */
+/** Hash of the token of a run, as the database stores it. */
 export const tokenHashOf = (squad: TestSquad, runId: string): string | null | undefined =>
   query<{ token_hash: string | null }>(squad, 'select token_hash from runs where id = ?', runId)[0]
     ?.token_hash;

@@ -11,7 +11,7 @@ export interface SubagentGiven {
   schema?: object;
   timeout?: string;
   maxTurns?: number;
-  /** What is in its file beside the rest, or instead of it. */
+  /** Fields of its file that are added or replaced. */
   more?: object;
   servers?: Record<string, object>;
 }
@@ -99,7 +99,7 @@ export const nested = (file: string) => ({
   args: [BIN, 'mcp', 'serve', '--config', file],
 });
 
-/** What a call answered: its one text block, and whether it is an error. */
+/** Result of a call: its one text block, and whether it is an error. */
 export async function said(
   client: RawMcp,
   id: number,

@@ -3,7 +3,7 @@ import { askHub } from './ask-hub.ts';
 import { GitSquad, script, scriptOf } from './git-squad.ts';
 import { until } from './squad.ts';
 
-/** Who is there to be looked at: one of each kind of thing that the page shows. */
+/** Ids of the sample data: one of each kind of thing that the web UI shows. */
 export interface Team {
   squadId: string;
   lead: string;
@@ -80,7 +80,7 @@ const call = (tool: string, input: object) => `call ${tool} ${JSON.stringify(inp
 const review = (message: string, ...lines: string[]) =>
   call('request_review', { completion_message: message, reviewer_prompt: script(...lines) });
 
-/** What comes too soon after something else is only counted. */
+/** Output that follows other output too quickly is only counted, not shown. */
 const LATER = ['sleep 300ms'];
 /** Runs for minutes, with some output now and then. */
 const working = (words: string) => Array.from({ length: 15 }, () => ['sleep 20s', `say ${words}`]).flat();

@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { callTool, until } from './squad.ts';
 
-/** What every result of ours must stay within, in characters. */
+/** Maximum size of every result, in characters. */
 export const RESULT_LIMIT = 12_000;
 
 const validators = new AjvJsonSchemaValidator();

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let run: string;
 
 beforeAll(async () => {
@@ -13,10 +13,10 @@ beforeAll(async () => {
 
 describe('a page', () => {
   test('without a token shows nothing but how to open it', async () => {
-    const page = await pages.blank();
+    const page = await webUi.blank();
     const asked: string[] = [];
     page.on('request', request => asked.push(new URL(request.url()).pathname));
-    await page.goto(`${pages.origin}/r/${run}`);
+    await page.goto(`${webUi.origin}/r/${run}`);
     await page.getByText('This tab is not signed in to the hub.').waitFor();
     await page.getByRole('button').getByText('squad open', { exact: true }).waitFor();
     expect(await page.locator('body').textContent()).not.toContain('Say hello');
@@ -24,17 +24,17 @@ describe('a page', () => {
   });
 
   test('with a wrong key is locked, and keeps nothing', async () => {
-    pages.expectErrors(/401/);
-    const page = await pages.blank();
-    await page.goto(`${pages.origin}/#key=${'x'.repeat(43)}`);
+    webUi.expectErrors(/401/);
+    const page = await webUi.blank();
+    await page.goto(`${webUi.origin}/#key=${'x'.repeat(43)}`);
     await page.getByText('This tab is not signed in to the hub.').waitFor();
     expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
   });
 
   test('gets a token for the key in its address, keeps it over a reload, and puts it nowhere else', async () => {
-    const page = await pages.open(`/r/${run}`);
+    const page = await webUi.open(`/r/${run}`);
     await page.getByRole('heading', { name: 'Say hello' }).waitFor();
-    expect(page.url()).toBe(`${pages.origin}/r/${run}`);
+    expect(page.url()).toBe(`${webUi.origin}/r/${run}`);
     await page.reload();
     await page.getByRole('heading', { name: 'Say hello' }).waitFor();
     const token = await page.evaluate(() => Object.values(sessionStorage).join());
@@ -47,20 +47,20 @@ describe('a page', () => {
   });
 
   test('is let in once for an address that `squad open` prints', async () => {
-    const address = await pages.address();
-    const page = await pages.blank();
+    const address = await webUi.address();
+    const page = await webUi.blank();
     await page.goto(address);
     await page.locator('.board li').first().waitFor();
     expect(page.url()).toBe(address.replace(/#.*/, ''));
-    pages.expectErrors(/401/);
-    const other = await pages.blank();
+    webUi.expectErrors(/401/);
+    const other = await webUi.blank();
     await other.goto(address);
     await other.getByText('This tab is not signed in to the hub.').waitFor();
   });
 
   test('with a token that the hub does not know is locked, and forgets it', async () => {
-    pages.expectErrors(/401/);
-    const page = await pages.open(`/r/${run}`);
+    webUi.expectErrors(/401/);
+    const page = await webUi.open(`/r/${run}`);
     await page.evaluate(() => {
       for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, 'x'.repeat(43));
     });
@@ -70,25 +70,25 @@ describe('a page', () => {
   });
 
   test('gives the token to a tab beside it, and to no other browser', async () => {
-    const first = await pages.open('/');
-    const second = await pages.blank({ beside: first });
-    await second.goto(`${pages.origin}/r/${run}`);
+    const first = await webUi.open('/');
+    const second = await webUi.blank({ beside: first });
+    await second.goto(`${webUi.origin}/r/${run}`);
     await second.getByRole('heading', { name: 'Say hello' }).waitFor();
-    const other = await pages.blank();
-    await other.goto(`${pages.origin}/r/${run}`);
+    const other = await webUi.blank();
+    await other.goto(`${webUi.origin}/r/${run}`);
     await other.getByText('This tab is not signed in to the hub.').waitFor();
   });
 
   test('that somebody else puts in a frame is not shown', async () => {
-    pages.expectErrors(/frame|CSP/);
-    const page = await pages.blank();
-    await page.goto(`${pages.origin}/`);
+    webUi.expectErrors(/frame|CSP/);
+    const page = await webUi.blank();
+    await page.goto(`${webUi.origin}/`);
     await page.evaluate(origin => {
       const frame = document.createElement('iframe');
       frame.src = origin;
       document.body.append(frame);
       return new Promise(loaded => frame.addEventListener('load', loaded));
-    }, pages.origin);
+    }, webUi.origin);
     const inner = page.frames()[1]!;
     expect(await inner.locator('main').count()).toBe(0);
   });
@@ -96,10 +96,10 @@ describe('a page', () => {
 
 describe('an address', () => {
   test('of a run that is not there names those that come near', async () => {
-    pages.expectErrors(/404/);
+    webUi.expectErrors(/404/);
     const near = `${run.slice(0, -1)}${run.endsWith('x') ? 'y' : 'x'}`;
-    const page = await pages.open(`/r/${run}`);
-    await page.goto(`${pages.origin}/r/${near}`);
+    const page = await webUi.open(`/r/${run}`);
+    await page.goto(`${webUi.origin}/r/${near}`);
     const problem = page.locator('.problem');
     await problem.getByText('RUN_UNKNOWN').waitFor();
     await problem.getByRole('link', { name: run }).click();
@@ -107,16 +107,16 @@ describe('an address', () => {
   });
 
   test('of nothing says so, and leads back', async () => {
-    pages.expectErrors(/404/);
-    const page = await pages.open('/no/such/place');
+    webUi.expectErrors(/404/);
+    const page = await webUi.open('/no/such/place');
     await page.getByText('Page not found').waitFor();
     await page.getByRole('link', { name: 'All runs', exact: true }).click();
     await page.locator('.board li').waitFor();
-    expect(page.url()).toBe(`${pages.origin}/`);
+    expect(page.url()).toBe(`${webUi.origin}/`);
   });
 
   test('of a run by the beginning of its id is the run', async () => {
-    const page = await pages.open(`/r/${run.slice(0, 10)}/details`);
+    const page = await webUi.open(`/r/${run.slice(0, 10)}/details`);
     await page.getByRole('heading', { name: 'IDs and versions' }).waitFor();
     await page.locator('.details').getByText(run, { exact: true }).first().waitFor();
   });

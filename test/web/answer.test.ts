@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/inbox/inbox.ts';
 import { askHub } from '../support/ask-hub.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { RunningAgent } from '../support/running-agent.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const SERVER = join(import.meta.dirname, '..', 'servers', 'asking.ts');
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ test('a question is answered in the list of runs; the agent continues with the a
   tags: ['F4'],
 }, async () => {
   const run = await startRun(squad, 'Choose', ['ask "Which database?" sqlite postgres']);
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const row = page.locator(`[data-run=${run}]`);
   await row.getByText('needs you').waitFor();
   await row.getByText('Which database?').waitFor();
@@ -58,7 +58,7 @@ test('a question is declined, with choices or without, and the agent reads that'
     'ask "What name?"',
     'say done',
   ]);
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   for (const question of ['Which colour?', 'What name?'])
     await page.locator('.ask', { hasText: question }).getByRole('button', { name: 'decline' }).click();
   expect(await answerOf(run)).toContain('(declined)\nThe answer is: (declined)');
@@ -75,7 +75,7 @@ test('one agent that asks twice is one that needs somebody, in every place that 
     const { items } = await askHub<{ items: ShownItem[] }>(squad, 'list_inbox', { run: agent.id });
     return items.length === 2 && items;
   });
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.chips').getByRole('link', { name: 'needs you 1', exact: true }).waitFor();
   await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Inbox 1' }).waitFor();
   await expect.poll(() => page.title()).toBe('(1) Runs · Squad');
@@ -86,7 +86,7 @@ test('one agent that asks twice is one that needs somebody, in every place that 
 
 test('text between backticks is shown as code', async () => {
   const run = await startRun(squad, 'Check it', ['ask How is it checked?']);
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   const item = page.locator('.ask', { hasText: 'How is it checked?' });
   await item.getByLabel('Your answer').fill('with `npm test`');
   await item.getByRole('button', { name: 'send' }).click();
@@ -96,8 +96,8 @@ test('text between backticks is shown as code', async () => {
   expect(await answerOf(run)).toContain('with `npm test`');
 });
 
-test('a question that comes while the page is open is there by itself, and is answered in words', async () => {
-  const page = await pages.open('/inbox');
+test('a question that arrives while the web UI is open appears by itself and can be answered with text', async () => {
+  const page = await webUi.open('/inbox');
   await page.getByText('Nothing is waiting for you').waitFor();
   const run = await startRun(squad, 'Name it', ['ask What is its name?']);
   const item = page.locator('.ask', { hasText: 'What is its name?' });
@@ -114,7 +114,7 @@ test('an approval is given and denied by a key', async () => {
     await startRun(squad, 'Deny', [approval('Delete the database?')]),
   ];
   await Promise.all([asked(yes), asked(no)]);
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   for (const [run, question, key] of [
     [yes, 'Delete the cache?', 'y'],
     [no, 'Delete the database?', 'n'],
@@ -140,7 +140,7 @@ test('a form of a server is filled in, and the server has its values typed', asy
     (await client.listTools()).tools.some(({ name }) => name === 'desk__register'),
   );
   const answer = client.callTool({ name: 'desk__register', arguments: {} }, { timeout: 60_000 });
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   const form = page.locator('.ask', { hasText: 'Who is it for?' });
   await form.getByText('via desk').waitFor();
   await form.getByRole('button', { name: 'send' }).click();
@@ -162,11 +162,11 @@ test('a form of a server is filled in, and the server has its values typed', asy
 test('the second to answer sees what was answered', async () => {
   const run = await startRun(squad, 'Twice', ['ask "Left or right?" left right']);
   await asked(run);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   const choice = page.locator('.open-question').getByRole('button', { name: 'left' });
   await choice.waitFor();
-  pages.expectErrors(/409|ERR_FAILED/);
-  // The page does not hear of it before it sends its own answer.
+  webUi.expectErrors(/409|ERR_FAILED/);
+  // The web UI learns of it only after it has sent its own answer.
   await page.route('**/api/**', async route => {
     if (route.request().method() === 'POST')
       await askHub(squad, 'answer_question', { item: (await asked(run)).id, answer: 'right' });

@@ -5,15 +5,15 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { LiveMessage } from '../../src/schema/live.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, userGit } from '../support/git-squad.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
   reviewer: `---\ntype: review\n---\nYou review.${script('say looking at it', 'hang')}`,
   plain: 'You work.',
 });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const ask = `call request_review ${JSON.stringify({ completion_message: 'It is there.' })}`;
 const focusedRun = (page: Page) =>
   page.evaluate(() => document.activeElement?.closest<HTMLElement>('[data-run]')?.dataset.run ?? null);
@@ -24,7 +24,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
     `run while [ ! -e '${start}' ]; do sleep 0.1; done`,
     ...['write retry.ts', '| export const times = 1;', ask],
   ]);
-  const page = await pages.blank();
+  const page = await webUi.blank();
   // A run that starts at once may never be reported as queued.
   await page.routeWebSocket(/api\/live/, line => {
     const hub = line.connectToServer();
@@ -34,7 +34,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
       line.send(JSON.stringify(message));
     });
   });
-  await pages.enter(page, `/r/${run}`);
+  await webUi.enter(page, `/r/${run}`);
   await page.locator('.run-kin', { hasText: 'squad' }).waitFor();
   // Only what comes by itself: the answers so far are without it.
   await page.waitForLoadState('networkidle');
@@ -50,7 +50,7 @@ test('an open run shows a reviewer as soon as there is one, and words to send it
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(await (await open()).inputValue()).toBe('Three times, ple');
   await page.keyboard.press('Escape');
-  await page.goto(`${pages.origin}/reviews`);
+  await page.goto(`${webUi.origin}/reviews`);
   await expect.poll(() => page.title()).toBe('Reviews · Squad');
   await page.getByRole('button', { name: 'Send back' }).click();
   const box = page.getByRole('dialog').getByLabel('Requested changes');
@@ -63,7 +63,7 @@ test('esc leads from a run back to its row, and each view has its title', async 
     await startRun(squad, 'Second of two', ['report done'], { role: 'plain' }),
   ];
   await squad.run(['wait', first, second]);
-  const page = await pages.open('/?q=of two');
+  const page = await webUi.open('/?q=of two');
   await page.locator(`[data-run=${first}]`).waitFor();
   expect(await page.title()).toBe('Runs · Squad');
   await page.keyboard.press('j');
@@ -80,13 +80,13 @@ test('esc leads from a run back to its row, and each view has its title', async 
   await page.keyboard.press('k');
   expect(await focusedRun(page)).toBe(second);
   const { squadId } = (await askHub<{ run: { squadId: string } }>(squad, 'show_run', { run: first })).run;
-  await page.goto(`${pages.origin}/s/${squadId}`);
+  await page.goto(`${webUi.origin}/s/${squadId}`);
   await expect.poll(() => page.title()).toBe('First of two · Squad');
 });
 
 test('a task and an answer that are not sent are there again after a reload, and gone once they are sent', async () => {
   const run = await startRun(squad, 'Name it', ['ask What is its name?'], { role: 'plain' });
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   const answer = page.locator('.ask', { hasText: 'What is its name?' }).getByLabel('Your answer');
   await answer.fill('Ada');
   await page.getByRole('link', { name: 'Cost' }).first().click();
@@ -99,13 +99,13 @@ test('a task and an answer that are not sent are there again after a reload, and
   await page.keyboard.press('N');
   expect(await task.inputValue()).toBe('Half a ta');
   await page.keyboard.press('Escape');
-  await page.goto(`${pages.origin}/inbox`);
+  await page.goto(`${webUi.origin}/inbox`);
   expect(await answer.inputValue()).toBe('Ada');
-  await page.goto(pages.origin);
+  await page.goto(webUi.origin);
   const row = page.locator(`[data-run=${run}]`);
   const inRow = row.getByLabel('Answer: What is its name?');
   expect(await inRow.inputValue()).toBe('Ada');
-  // What has just come takes no answer yet.
+  // A new question cannot be answered for a moment.
   await row.locator('button:not([aria-disabled])', { hasText: 'send' }).waitFor();
   await inRow.press('Enter');
   await squad.run(['wait', run]);
@@ -120,13 +120,13 @@ describe('one of several workspaces', () => {
     userGit(fresh, squad.env, 'init', '-q', '-b', 'main');
   });
 
-  test('a repository that has never seen Squad is what the page is opened at, and where a run is started', async () => {
+  test('the web UI opens at a repository without Squad files, and a run can be started there', async () => {
     for (const cwd of [fresh, join(fresh, 'deep')]) {
       const { stdout } = await squad.run(['open', '--no-browser'], { cwd });
       expect(new URL(stdout.trim()).searchParams.get('w')).toBe(fresh);
     }
     const { stdout } = await squad.run(['open', '--no-browser'], { cwd: fresh });
-    const page = await pages.blank();
+    const page = await webUi.blank();
     await page.goto(stdout.trim());
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
     await page.keyboard.press('N');
@@ -143,7 +143,7 @@ describe('one of several workspaces', () => {
         ({ runId }) => runId === asks,
       ),
     );
-    const page = await pages.open(`/cost?${new URLSearchParams({ w: fresh })}`);
+    const page = await webUi.open(`/cost?${new URLSearchParams({ w: fresh })}`);
     const chips = page.locator('.chips');
     await chips.getByRole('link', { name: 'needs you 0', exact: true }).waitFor();
     await chips.getByRole('link', { name: 'needs you elsewhere 1' }).waitFor();

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const text = () => readFileSync(join(squad.workspace, '.squad/backlog.md'), 'utf8');
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 test('an item is added, marked and moved; what will happen is said first', async () => {
-  const page = await pages.open('/backlog');
+  const page = await webUi.open('/backlog');
   await page.getByRole('button', { name: 'Add an item' }).click();
   const dialog = page.locator('dialog[open]');
   await dialog.getByText('Adds one line to .squad/backlog.md').waitFor();
@@ -35,9 +35,9 @@ test('an item is added, marked and moved; what will happen is said first', async
   );
 });
 
-test('a folder that is not there is said to be, in words for somebody at a page', async () => {
-  pages.expectErrors(/4\d\d/);
-  const page = await pages.open('/backlog?w=/nope');
+test('a missing folder is reported in terms of the web UI, not of HTTP headers', async () => {
+  webUi.expectErrors(/4\d\d/);
+  const page = await webUi.open('/backlog?w=/nope');
   const problem = page.getByRole('alert');
   await problem.getByText('Folder /nope does not exist.').waitFor();
   await problem.getByText('Choose another folder.').waitFor();
@@ -47,8 +47,8 @@ test('a folder that is not there is said to be, in words for somebody at a page'
 });
 
 test('a file that was changed meanwhile is not written, and shown as it is now', async () => {
-  pages.expectErrors(/409/);
-  const page = await pages.open('/backlog');
+  webUi.expectErrors(/409/);
+  const page = await webUi.open('/backlog');
   const button = page.getByRole('button', { name: /: Icons$/ }).first();
   await button.waitFor();
   squad.write('.squad/backlog.md', `- [ ] By hand\n${text()}`);

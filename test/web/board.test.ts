@@ -5,8 +5,8 @@ import { beforeAll, expect, test } from 'vitest';
 import { finishedRun } from '../../bench/sample-runs.ts';
 import { openStore } from '../../src/store/open.ts';
 import { askHub } from '../support/ask-hub.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const OLD_RUNS = 120;
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
@@ -20,7 +20,7 @@ beforeAll(async () => {
       await store.commit(change);
   await store.close();
 });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const runs: Record<'asks' | 'failed' | 'works' | 'waits', string> = {
   ...{ asks: '', failed: '', works: '', waits: '' },
 };
@@ -49,7 +49,7 @@ const ids = (page: Page) =>
 test('runs are in the order of who needs somebody, then who failed, works, waits and is done', {
   tags: ['D9'],
 }, async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.board > li').nth(49).waitFor();
   expect((await ids(page)).slice(0, 4)).toEqual([runs.asks, runs.failed, runs.works, runs.waits]);
   const chips = page.getByRole('navigation', { name: 'Runs by need' });
@@ -66,7 +66,7 @@ test('runs are in the order of who needs somebody, then who failed, works, waits
 });
 
 test('more than fifty are leafed through, and none is shown twice', async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   for (const many of [50, 100, OLD_RUNS + 4]) {
     await expect.poll(async () => new Set(await ids(page)).size).toBe(many);
     expect((await ids(page)).length).toBe(many);
@@ -76,7 +76,7 @@ test('more than fifty are leafed through, and none is shown twice', async () => 
 });
 
 test('a filter is in the address, and an address is a filter', async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.getByRole('link', { name: /^failed/ }).click();
   await expect.poll(() => ids(page)).toEqual([runs.failed]);
   expect(new URL(page.url()).search).toBe('?need=failed');
@@ -85,14 +85,14 @@ test('a filter is in the address, and an address is a filter', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('database');
   await expect.poll(() => ids(page)).toEqual([runs.asks]);
-  const other = await pages.open('/?q=something&need=failed');
+  const other = await webUi.open('/?q=something&need=failed');
   await expect.poll(() => ids(other)).toEqual([runs.failed]);
-  await other.goto(`${pages.origin}/?q=nosuchword`);
+  await other.goto(`${webUi.origin}/?q=nosuchword`);
   await other.getByText('No runs match “nosuchword”').waitFor();
 });
 
 test('a run that changes goes to its new place, but not while somebody is in the list', async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.board > li').nth(49).waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -110,6 +110,6 @@ test('a run that changes goes to its new place, but not while somebody is in the
 });
 
 test('of a folder where nothing ran, that is said', async () => {
-  const page = await pages.open('/?w=%2Fno%2Fsuch%2Ffolder');
+  const page = await webUi.open('/?w=%2Fno%2Fsuch%2Ffolder');
   await page.getByText('No runs match this filter').waitFor();
 });

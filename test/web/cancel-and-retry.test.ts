@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 const runOf = async (run: string) =>
   (await askHub<{ run: { status: string; lineageId: string; task: string } }>(squad, 'show_run', { run }))
@@ -14,7 +14,7 @@ test('cancelling says its effect and its command first, and does nothing when it
   tags: ['D9'],
 }, async () => {
   const run = await startRun(squad, 'Work on', ['say at it', 'hang']);
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const row = page.locator(`[data-run=${run}]`);
   await row.getByText('running', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Cancel Work on' }).click();
@@ -34,7 +34,7 @@ test('cancelling says its effect and its command first, and does nothing when it
 test('a failed run says what failed, how it ended, its last words, and is started anew', async () => {
   const run = await startRun(squad, 'Break', ['stderr error: the disk <b>is</b> full', 'fail no room left']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   const failure = page.locator('.failure');
   for (const words of ['no room left', 'exit 1', 'error: the disk <b>is</b> full', `squad retry ${run}`])
     await failure.getByText(words).first().waitFor();
@@ -57,7 +57,7 @@ test('a failed run says what failed, how it ended, its last words, and is starte
 test('a run that is open hears at once that it was retried elsewhere, and how that goes on', async () => {
   const run = await startRun(squad, 'Enough', ['say done']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.locator('.run-facts', { hasText: 'done' }).waitFor();
   const { runIds } = await squad.json<{ runIds: string[] }>(['retry', '-d', run]);
   const since = page.getByRole('list', { name: 'Later attempts' });
@@ -65,9 +65,9 @@ test('a run that is open hears at once that it was retried elsewhere, and how th
   await since.getByText('done').waitFor();
 });
 
-test('of two pages, the one that did not cancel shows it as well', async () => {
+test('a run cancelled in one tab is shown as cancelled in another', async () => {
   const run = await startRun(squad, 'Seen by two', ['hang']);
-  const [first, second] = [await pages.open(`/r/${run}`), await pages.open('/')];
+  const [first, second] = [await webUi.open(`/r/${run}`), await webUi.open('/')];
   await second.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
   await first.getByRole('button', { name: /^Cancel/ }).click();
   await first.getByRole('button', { name: 'Cancel the run' }).click();
@@ -75,11 +75,11 @@ test('of two pages, the one that did not cancel shows it as well', async () => {
   await first.locator('.run-facts', { hasText: 'cancelled' }).waitFor();
 });
 
-test('a run is started from the page', async () => {
-  // The page has no environment that could choose an engine.
+test('a run can be started from the web UI', async () => {
+  // The web UI has no environment that could select an engine.
   squad.write('.squad/agents/host.md', '---\nengine: scripted\n---\nYou say hello.');
   await squad.run(['trust', '-y', '.squad/agents/host.md']);
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page
     .getByRole('button', { name: /^start a run/i })
     .first()
@@ -99,10 +99,10 @@ test('a run that is removed while it is looked at says so, and offers nothing an
   await squad.run(['trust', '-y', '.squad/agents/coder.md']);
   const run = await startRun(squad, 'Soon gone', ['say something', 'report done']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}/output`);
+  const page = await webUi.open(`/r/${run}/output`);
   await page.getByRole('button', { name: /^Retry/ }).waitFor();
-  // What was removed is asked for once more, and the browser complains of the answer.
-  pages.expectErrors(/404/);
+  // The web UI requests the removed run once more, and the browser logs the 404.
+  webUi.expectErrors(/404/);
   await squad.run(['prune', '--days', '0']);
   await page.getByText('This run was removed').waitFor();
   await page.getByRole('heading', { name: 'Soon gone' }).waitFor();

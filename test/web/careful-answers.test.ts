@@ -2,12 +2,12 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ShownItem } from '../../src/operations/inbox/inbox.ts';
 import { askHub } from '../support/ask-hub.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { RunningAgent } from '../support/running-agent.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 const items = async (state: 'open' | 'all' = 'open') =>
   (await askHub<{ items: ShownItem[] }>(squad, 'list_inbox', { state })).items;
@@ -40,7 +40,7 @@ test('an approval with details is not given before they were visible: its key op
     ask({ question: 'May I go on?', kind: 'approval', details: 'drop database prod;' }),
   ]);
   const { id } = await asked('May I go on?');
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const row = await focusRow(page, run);
   await row.getByRole('link', { name: /^Open/ }).waitFor();
   expect(await row.getByRole('button').count()).toBe(0);
@@ -57,7 +57,7 @@ test('an approval with details is not given before they were visible: its key op
   await page.keyboard.press('y');
   const item = page.locator(`#${id}`);
   await item.getByText('drop database prod;').waitFor();
-  expect(page.url()).toBe(`${pages.origin}/inbox#${id}`);
+  expect(page.url()).toBe(`${webUi.origin}/inbox#${id}`);
   expect(await stateOf(id)).toBe('open');
   await answer(id, 'no');
 });
@@ -68,7 +68,7 @@ test('an approval is given where all of it was visible; before that, its key mov
   for (const place of ['run page', 'inbox']) {
     const run = await startRun(squad, 'Tidy', [ask(given)]);
     const { id } = await asked(given.question);
-    const page = await pages.open(place === 'inbox' ? `/inbox#${id}` : `/r/${run}`);
+    const page = await webUi.open(place === 'inbox' ? `/inbox#${id}` : `/r/${run}`);
     const item = page.locator(`[data-item=${id}]`);
     await item.getByText('Scroll to the end to allow it').waitFor();
     const allow = item.getByRole('button', { name: 'allow' });
@@ -91,12 +91,12 @@ test('a colour in a question is a picture wherever it is asked, and stays one', 
   ]);
   const { id } = await asked('Now \u001b[31m?');
   for (const path of ['/inbox', `/r/${run}`]) {
-    const item = (await pages.open(path)).locator(`[data-item=${id}]`);
+    const item = (await webUi.open(path)).locator(`[data-item=${id}]`);
     await item.getByText('Now ␛[31m?').waitFor();
     await item.getByText('run ␛[8mhidden').waitFor();
   }
   await answer(id, 'no');
-  const after = await pages.open(`/r/${run}`);
+  const after = await webUi.open(`/r/${run}`);
   await after.locator('main').getByText('Now ␛[31m?').first().waitFor();
 });
 
@@ -106,7 +106,7 @@ test('a key that is held down answers once; of several questions only the one in
     agent,
     ...['First?', 'Second?', 'Third?'].map(question => ({ question, kind: 'approval' })),
   );
-  const page = await pages.open(`/r/${agent.id}`);
+  const page = await webUi.open(`/r/${agent.id}`);
   const box = (item: ShownItem) => page.locator(`.open-question[data-item=${item.id}]`);
   // Playwright waits until it can be pressed.
   await box(two!).getByRole('button', { name: 'allow' }).click({ trial: true });
@@ -127,7 +127,7 @@ test('a key that is held down answers once; of several questions only the one in
 test('what was typed for one question is not an answer to the next', async () => {
   const run = await startRun(squad, 'Two questions', ['ask What is the first?', 'ask What is the second?']);
   const first = await asked('What is the first?');
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const row = page.locator(`[data-run=${run}]`);
   const box = row.getByRole('textbox');
   await box.fill('for the first');
@@ -149,7 +149,7 @@ test('what was typed for one question is not an answer to the next', async () =>
 });
 
 test('what nobody answered has no check, and takes no answer any more', async () => {
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   const run = await startRun(squad, 'Goes away', [ask({ question: 'Still there?', kind: 'approval' })]);
   const { id } = await asked('Still there?');
   const item = page.locator(`#${id}`);
@@ -165,7 +165,7 @@ test('what nobody answered has no check, and takes no answer any more', async ()
 test('an answer goes out once, however often it is pressed', async () => {
   await startRun(squad, 'Once', ['ask "Left or right?" left right']);
   const { id } = await asked('Left or right?');
-  const page = await pages.open('/inbox');
+  const page = await webUi.open('/inbox');
   let sent = 0;
   let letGo = () => {};
   const isHeld = new Promise<void>(resolve => {
@@ -192,8 +192,8 @@ test('an answer goes out once, however often it is pressed', async () => {
 test('a dialog stays with what was typed until the hub has taken it', async () => {
   const run = await startRun(squad, 'Talk', ['report done']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
-  pages.expectErrors(/409/);
+  const page = await webUi.open(`/r/${run}`);
+  webUi.expectErrors(/409/);
   let isRefused = true;
   await page.route('**/reply', route =>
     isRefused
@@ -218,13 +218,13 @@ test('a dialog stays with what was typed until the hub has taken it', async () =
 test('the inbox says how many wait beyond those it shows', async () => {
   await startRun(squad, 'One of many', ['ask Among many?']);
   const { id } = await asked('Among many?');
-  const page = await pages.blank();
+  const page = await webUi.blank();
   await page.route(/\/api\/inbox\?.*state=open/, async route => {
-    const response = await pages.fetched(route);
+    const response = await webUi.fetched(route);
     const answered = (await response.json()) as { items: unknown[] };
     await route.fulfill({ response, json: { ...answered, total: 140 + answered.items.length } });
   });
-  await pages.enter(page, '/inbox');
+  await webUi.enter(page, '/inbox');
   await page.locator(`#${id}`).waitFor();
   await page.getByText('140 more, with later deadlines').waitFor();
   await answer(id, 'yes');
@@ -233,7 +233,7 @@ test('the inbox says how many wait beyond those it shows', async () => {
 test('a question that has just come in the place of another takes no answer yet', async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const [first] = await asksAll(agent, { question: 'This one?', kind: 'approval' } as { question: string });
-  const page = await pages.open(`/r/${agent.id}`);
+  const page = await webUi.open(`/r/${agent.id}`);
   const allow = page.getByRole('button', { name: 'allow' });
   await allow.click({ trial: true });
   await page.evaluate(known => {
@@ -259,7 +259,7 @@ test('a question that has just come in the place of another takes no answer yet'
 
 test('keys that are held down move, and do nothing else', async () => {
   for (const task of ['One', 'Two', 'Three']) await startRun(squad, task, ['report done']);
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.board > li').nth(2).waitFor();
   for (let times = 0; times < 3; times++) await page.keyboard.down('j');
   await page.keyboard.up('j');

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad } from '../support/git-squad.ts';
-import { startRun, usePages } from '../support/page.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const LINES = 100_000;
 const squad = new GitSquad({ coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let small: string;
 let large: string;
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 test('comments on lines of an ended run go back to its agent, once', { tags: ['D9'] }, async () => {
-  const page = await pages.open(`/r/${small}/changes`);
+  const page = await webUi.open(`/r/${small}/changes`);
   await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
   await page.locator('.diff-row', { hasText: 'zwei' }).focus();
   await page.keyboard.press('m');
@@ -43,13 +43,13 @@ test('comments on lines of an ended run go back to its agent, once', { tags: ['D
   const { run } = await askHub<{ run: { task: string } }>(squad, 'show_run', { run: next });
   for (const part of ['In English, please.', 'src/old.ts:2', 'zwei', "Say 'two' again"])
     expect(run.task).toContain(part);
-  await page.goto(`${pages.origin}/r/${small}/changes`);
+  await page.goto(`${webUi.origin}/r/${small}/changes`);
   await page.locator('.diff-row').first().waitFor();
   expect(await page.locator('.send-bar').count()).toBe(0);
 });
 
 test('by keys alone: a change is gone to and commented on, and the line after it too', async () => {
-  const page = await pages.open(`/r/${small}/changes`);
+  const page = await webUi.open(`/r/${small}/changes`);
   const focused = page.locator('.diff-row:focus');
   await page.locator('.diff-row', { hasText: 'zwei' }).waitFor();
   await page.keyboard.press('?');
@@ -85,12 +85,12 @@ test('by keys alone: a change is gone to and commented on, and the line after it
 });
 
 test('they open at the line of the address', async () => {
-  const page = await pages.open(`/r/${small}/changes#src/new.ts:R2`);
+  const page = await webUi.open(`/r/${small}/changes#src/new.ts:R2`);
   await page.locator('.diff-row.is-target', { hasText: 'second' }).waitFor();
 });
 
 test('5 MB of them open, answer, and are not drawn all at once', async () => {
-  const page = await pages.open(`/r/${large}/changes`);
+  const page = await webUi.open(`/r/${large}/changes`);
   await page.getByText('generated.txt').first().waitFor();
   const file = page.locator('.diff-file');
   if ((await file.locator('.diff-row').count()) === 0) await file.locator('.diff-fold').click();
@@ -104,7 +104,7 @@ test('5 MB of them open, answer, and are not drawn all at once', async () => {
 });
 
 test('what its agent was started with is in its details, and in a terminal', async () => {
-  const page = await pages.open(`/r/${small}/details`);
+  const page = await webUi.open(`/r/${small}/details`);
   await page
     .locator('.details')
     .getByText(/scripted-agent/)

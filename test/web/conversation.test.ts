@@ -4,21 +4,21 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { mock } from '../engines/model-server/script.ts';
-import { Pages, seriousFindings } from '../support/page.ts';
 import { nested, ownServer, Subagents, said } from '../support/subagents.ts';
+import { seriousFindings, WebUi } from '../support/web-ui.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)> \u001b[31mred\u001b[0m \u202egnp.exe';
 const LONG = 9_000;
 const HAS_SANDBOX = process.platform === 'linux' && existsSync('/usr/bin/bwrap');
 
 let subagents: Subagents;
-let pages: Pages;
+let webUi: WebUi;
 let run: string;
 let child: string;
 beforeAll(async () => {
   subagents = await Subagents.start();
-  pages = new Pages(subagents.squad);
-  await pages.start();
+  webUi = new WebUi(subagents.squad);
+  await webUi.start();
   subagents.write('asker');
   subagents.write('outer', {
     more: { system_prompt: 'You are careful.' },
@@ -36,13 +36,13 @@ beforeAll(async () => {
   run = runs.find(({ options }) => options.subagent === 'outer')!.id;
   child = runs.find(({ options }) => options.subagent === 'asker')!.id;
 });
-afterEach(() => pages.closeAll());
+afterEach(() => webUi.closeAll());
 afterAll(async () => {
-  await pages.browser?.close();
+  await webUi.browser?.close();
   await subagents[Symbol.asyncDispose]();
 });
 
-const open = (of: string, width?: number) => pages.open(`/r/${of}/conversation`, { width });
+const open = (of: string, width?: number) => webUi.open(`/r/${of}/conversation`, { width });
 const rows = (page: Page) =>
   page.locator('.said-name').evaluateAll(all => all.map(each => each.firstChild!.textContent));
 
@@ -152,7 +152,7 @@ test('is headed by the subagent and its task, which is shown once', async () => 
 });
 
 test('is one of the views of the run, by key, and only of runs that have one', async () => {
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.getByRole('link', { name: 'Conversation' }).waitFor();
   await page.keyboard.press('2');
   await page.locator('.talk').waitFor();
@@ -160,7 +160,7 @@ test('is one of the views of the run, by key, and only of runs that have one', a
   await page.waitForURL(`**/r/${run}/output`);
   const started = ['run', '-d', '--engine', 'scripted', 'coder', 'Say hello'];
   const { runIds } = await subagents.squad.json<{ runIds: string[] }>(started);
-  await pages.enter(page, `/r/${runIds[0]}`);
+  await webUi.enter(page, `/r/${runIds[0]}`);
   await page.getByRole('link', { name: 'Output' }).waitFor();
   expect(await page.getByRole('link', { name: 'Conversation' }).count()).toBe(0);
 });
@@ -189,7 +189,7 @@ test('a run in which nothing was said yet says so', async () => {
 
 test('is in the saved page, whole', async () => {
   const { stdout } = await subagents.squad.run(['export', run]);
-  const context = await pages.browser.newContext({ offline: true });
+  const context = await webUi.browser.newContext({ offline: true });
   const page = await context.newPage();
   await page.goto(`${pathToFileURL(stdout.trim()).href}#/r/${run}/conversation`);
   await page.getByText('All done.', { exact: true }).waitFor();

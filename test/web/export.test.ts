@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { launchChromium } from '../support/chromium.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
-import { seriousFindings } from '../support/page.ts';
+import { seriousFindings } from '../support/web-ui.ts';
 
 const HOSTILE = '</script><script>document.title="taken"</script><img src=x onerror=alert(1)>';
 
@@ -113,7 +113,7 @@ test('a small dark screen shows it as well', async () => {
   expect(wide).toBe(0);
 });
 
-test('it opens with the run; links, keys, the way back and a reload work as on the page of a hub', async () => {
+test('it opens with the run; links, keys, going back and reloading work as in the web UI', async () => {
   const page = await open();
   const tab = (name: string) => page.getByRole('link', { name, exact: true });
   await page.getByRole('heading', { name: 'Answer' }).waitFor();

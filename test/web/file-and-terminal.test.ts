@@ -2,8 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
 const bin = join(squad.root, 'bin');
@@ -27,12 +27,12 @@ const withScreen = {
 /** Pages that are opened from now on have the screen of this terminal, or none. */
 const openFrom = (env: Record<string, string>) => void Object.assign(squad.env, env);
 
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 test('a run is saved as one file, after its effect was said', async () => {
   const run = await startRun(squad, 'Save me', ['report All of it.']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Save as a file/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Save as a file' });
   await dialog.getByText(/one HTML file/).waitFor();
@@ -53,8 +53,8 @@ test('a run is saved as one file, after its effect was said', async () => {
 test('a run that is gone by then is said in the dialog, which stays', async () => {
   const run = await startRun(squad, 'Goes away', ['report x']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
-  pages.expectErrors(/404/);
+  const page = await webUi.open(`/r/${run}`);
+  webUi.expectErrors(/404/);
   await page.route('**/api/ticket', route =>
     route.request().postData()?.includes('export')
       ? route.continue({ postData: JSON.stringify({ purpose: 'export', run: 'run_nosuchrun0' }) })
@@ -73,7 +73,7 @@ test('a run that is gone by then is said in the dialog, which stays', async () =
 test('a running run is opened in a terminal window, which is no part of the run', async () => {
   openFrom(withScreen);
   const run = await startRun(squad, 'Look at me', ['say words in the window', 'hang']);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByText(/^Opens a window of xterm on your screen, which shows it running/).waitFor();
@@ -98,8 +98,8 @@ test('a terminal that fails at once is reported in the dialog, with the command 
   layTerminal('broken', 'exit 1');
   openFrom({ ...withScreen, TERMINAL: 'broken' });
   const run = await startRun(squad, 'No window', ['hang']);
-  const page = await pages.open(`/r/${run}`);
-  pages.expectErrors(/502/);
+  const page = await webUi.open(`/r/${run}`);
+  webUi.expectErrors(/502/);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByRole('button', { name: 'Open terminal' }).click();
@@ -110,7 +110,7 @@ test('a terminal that fails at once is reported in the dialog, with the command 
 test('without a screen there is the command to copy, and why', async () => {
   openFrom({ ...withScreen, DISPLAY: '', WAYLAND_DISPLAY: '' });
   const run = await startRun(squad, 'No screen', ['hang']);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.getByRole('button', { name: /^Open in a terminal/ }).click();
   const dialog = page.getByRole('dialog', { name: 'Open in a terminal' });
   await dialog.getByText(/has no screen \(neither DISPLAY nor WAYLAND_DISPLAY is set\)/).waitFor();

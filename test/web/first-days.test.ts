@@ -2,15 +2,15 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { GitSquad, script, userGit } from '../support/git-squad.ts';
-import { seriousFindings, startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { seriousFindings, startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
-test('a view that could not be loaded says so and is tried again; without a hub it waits, and the next hub is another page', async () => {
-  pages.expectErrors(/ERR_|Failed to load resource|WebSocket connection|request to/);
-  const page = await pages.open('/');
+test('a view that fails to load offers a retry; without a hub it waits, and the next hub has another origin', async () => {
+  webUi.expectErrors(/ERR_|Failed to load resource|WebSocket connection|request to/);
+  const page = await webUi.open('/');
   await page.route(/cost-page/, route => route.abort());
   await page.getByRole('link', { name: 'Cost' }).first().click();
   const problem = page.locator('main .problem');
@@ -27,14 +27,14 @@ test('a view that could not be loaded says so and is tried again; without a hub 
   // Nothing ever ran: there is no cost to be unknown.
   expect(await page.locator('.today').count()).toBe(0);
 
-  const other = await pages.open('/');
+  const other = await webUi.open('/');
   await other.route(/cost-page/, route => route.abort());
   await squad.run(['hub', 'stop']);
   await other.locator('.banner', { hasText: 'The hub was stopped' }).getByText('squad open').waitFor();
   await other.getByRole('link', { name: 'Cost' }).first().click();
   await other.locator('main .problem', { hasText: 'the hub does not answer' }).waitFor();
   await other.getByRole('button', { name: 'Try again' }).click();
-  // What is said in passing stands above what stays, and covers none of it.
+  // The toast is above the banner and covers no part of it.
   const isAbove = () =>
     other.evaluate(() => {
       const [toast, banner] = ['.toast', '.banner'].map(name =>
@@ -44,16 +44,16 @@ test('a view that could not be loaded says so and is tried again; without a hub 
     });
   await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
   await other.unroute(/cost-page/);
-  await pages.restart();
+  await webUi.restart();
   await other.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
-  await pages.enter(other, '/cost');
+  await webUi.enter(other, '/cost');
   await other.getByRole('heading', { name: 'Cost' }).waitFor();
 });
 
 test.each(['/r/%', '/r/%E0%A4%A', '/s/%'])('an address that cannot be read says so: %s', async path => {
-  const page = await pages.blank();
-  await pages.enter(page, '/');
-  await page.goto(`${pages.origin}${path}`);
+  const page = await webUi.blank();
+  await webUi.enter(page, '/');
+  await page.goto(`${webUi.origin}${path}`);
   await page.getByText('Invalid address').waitFor();
   await page.locator('main').getByRole('link', { name: 'All runs' }).click();
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
@@ -63,18 +63,18 @@ test('a filter may be called status, and a word that is no need is named', async
   const failed = await startRun(squad, 'Look at auth', ['exit 1']);
   const other = await startRun(squad, 'Look at auth too', ['report fine']);
   await squad.run(['wait', failed, other]);
-  const page = await pages.open('/?status=failed&q=auth');
+  const page = await webUi.open('/?status=failed&q=auth');
   await page.locator(`[data-run=${failed}]`).waitFor();
   expect(await page.locator('[data-run]').count()).toBe(1);
   await page.locator('.chips [aria-current]', { hasText: 'failed' }).waitFor();
-  await page.goto(`${pages.origin}/?status=nonsense`);
+  await page.goto(`${webUi.origin}/?status=nonsense`);
   await page.getByText('Unknown filter nonsense').waitFor();
   await page.locator(`[data-run=${other}]`).waitFor();
 });
 
-test('a project is what the page is opened at, where it is one', async () => {
-  const page = await pages.blank();
-  await page.goto(await pages.address());
+test('the web UI opens at the project, if the folder is one', async () => {
+  const page = await webUi.blank();
+  await page.goto(await webUi.address());
   await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
   expect(new URL(page.url()).searchParams.get('w')).toBe(squad.workspace);
   const elsewhere = join(squad.root, 'elsewhere');
@@ -84,8 +84,8 @@ test('a project is what the page is opened at, where it is one', async () => {
 });
 
 test('a run is started with what was chosen, and the fields say what is wrong with them', async () => {
-  pages.expectErrors(/400.*api\/roles/);
-  const page = await pages.open('/');
+  webUi.expectErrors(/400.*api\/roles/);
+  const page = await webUi.open('/');
   await page.keyboard.press('N');
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
   const folder = dialog.getByLabel('Folder');
@@ -119,7 +119,7 @@ test('keys lead to what failed and back to the list as it was', async () => {
   const fine = await startRun(squad, 'Work', ['report fine']);
   const broken = await startRun(squad, 'Break second', ['exit 1']);
   await squad.run(['wait', failed, fine, broken]);
-  const page = await pages.open('/?q=Break');
+  const page = await webUi.open('/?q=Break');
   await page.locator(`[data-run=${failed}]`).waitFor();
   const focused = () =>
     page.evaluate(() => document.activeElement?.closest<HTMLElement>('[data-run]')?.dataset.run);
@@ -140,24 +140,24 @@ test('colours of a terminal in what an agent says are shown, not obeyed', async 
     'report \u001b[1mdone\u001b[0m \u0007',
   ]);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}`);
+  const page = await webUi.open(`/r/${run}`);
   await page.locator('h1', { hasText: 'Make ␛[31mit␛[0m red' }).waitFor();
-  await page.goto(pages.origin);
+  await page.goto(webUi.origin);
   await page.locator(`[data-run=${run}]`, { hasText: 'Make ␛[31mit␛[0m red' }).waitFor();
 });
 
 test('a line that is not there is said not to be', async () => {
   const run = await startRun(squad, 'Say little', ['say one', 'report two']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}/output?raw=1#L5000`);
+  const page = await webUi.open(`/r/${run}/output?raw=1#L5000`);
   await page.getByText('Line 5,000 does not exist. This is the last line.').waitFor();
 });
 
 test('without git there is nothing to compare with, which is no error', async () => {
-  pages.expectErrors(/502/);
+  webUi.expectErrors(/502/);
   const run = await startRun(squad, 'Write', ['report written']);
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}/changes`);
+  const page = await webUi.open(`/r/${run}/changes`);
   await page.getByText('The folder is not in a git repository').waitFor();
   await page.locator('.empty .copy', { hasText: 'git init' }).waitFor();
   expect(await page.locator('main .problem').count()).toBe(0);
@@ -168,16 +168,16 @@ test.each([{ width: 360 }, { width: 1280 }])(
   async ({ width }) => {
     const run = await startRun(squad, 'Have it reviewed', ['report done']);
     await squad.run(['wait', run]);
-    const page = await pages.blank({ width });
+    const page = await webUi.blank({ width });
     await page.route(/\/api\/squads\/squad_/, async route => {
-      const response = await pages.fetched(route);
+      const response = await webUi.fetched(route);
       const answer = await response.json();
       const [first] = answer.runs;
       for (let at = 0; at < 11; at++)
         answer.runs.push({ ...first, id: `run_reviewer0${at}`, reviewOf: run, parentId: null });
       await route.fulfill({ response, json: answer });
     });
-    await pages.enter(page, `/r/${run}`);
+    await webUi.enter(page, `/r/${run}`);
     await page.locator('.run-kin', { hasText: 'squad of 12' }).waitFor();
     expect(await page.locator('.run-children li').count()).toBe(3);
     await page.getByRole('button', { name: 'and 8 more' }).click();
@@ -188,7 +188,7 @@ test.each([{ width: 360 }, { width: 1280 }])(
 
 describe('in a repository', () => {
   const git = new GitSquad({ coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.' });
-  const own = usePages(git);
+  const own = useWebUi(git);
   let run: string;
 
   beforeAll(async () => {
@@ -219,7 +219,7 @@ describe('in a repository', () => {
   test('comments have a key, and merging looks on a run as it does on its squad', async () => {
     own.expectErrors(/ERR_FAILED/);
     const page = await own.blank();
-    // What it looks like must not be borrowed from another view.
+    // The view must not depend on the styles of another view.
     await page.route(/squad-page/, route => route.abort());
     await own.enter(page, `/r/${run}`);
     await page.getByRole('button', { name: /^Comment/ }).waitFor();

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { echoBlock } from '../servers/start.ts';
-import { seriousFindings, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { seriousFindings, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 beforeAll(async () => {
   const config = {
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 const opened = (theme: 'light' | 'dark') =>
-  pages.open(`/gateway?${new URLSearchParams({ w: squad.workspace })}`, { theme });
+  webUi.open(`/gateway?${new URLSearchParams({ w: squad.workspace })}`, { theme });
 const entry = (page: Page, name: string) => page.locator('article.pending', { hasText: name });
 
 test.each(['light', 'dark'] as const)(

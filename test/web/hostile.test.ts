@@ -9,8 +9,8 @@ import { figure } from '../faults/figures.ts';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { asciiJson, HIDDEN_CASES, hiddenLines, shownLines } from '../support/hidden-characters.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 /** Markup, a script, terminal escapes that set a title, a turned reading direction, all in one line. */
 const MARKUP = '<img src=x onerror=alert(1)><script>document.title="taken"</script><b class=hostile>';
@@ -29,7 +29,7 @@ const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\nmcp: [squad/squad_decision_record]\n---\nYou code.',
   reviewer: '---\ntype: review\n---\nYou review.',
 });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const runs: Record<'coder' | 'failed' | 'asks', string> = { coder: '', failed: '', asks: '' };
 let squadId: string;
 
@@ -103,7 +103,7 @@ beforeAll(async () => {
   squadId = run.squadId;
 });
 
-/** What was made of the text: elements of it, and characters that do something instead of being seen. */
+/** Elements that the text created, and characters that act instead of being shown. */
 const madeOf = (page: Page) =>
   page.evaluate(mark => {
     const active = /(?![\n\t])[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u;
@@ -118,7 +118,7 @@ const madeOf = (page: Page) =>
       for (const { name: attribute, value } of element.attributes)
         if (/^on/i.test(attribute) || /^\s*(javascript|data|vbscript):/i.test(value))
           found.push(`${name}[${attribute}]`);
-      // `data-` is for the page itself, nobody sees it.
+      // `data-` attributes are for the web UI itself and are not shown.
       for (const attribute of element.attributes)
         if (!attribute.name.startsWith('data-')) look(attribute.value, `${name}[${attribute.name}]`);
       for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) look(node.nodeValue, name);
@@ -161,7 +161,7 @@ test.each(PLACES)(
   'in %s, no words of an agent are more than words',
   { tags: ['html-and-markdown-injection'] },
   async (_, path, ready) => {
-    const page = await pages.open(path());
+    const page = await webUi.open(path());
     await page.locator(ready).first().waitFor();
     await expectHarmless(page);
   },
@@ -180,7 +180,7 @@ test.each(WHOLE)(
   'in %s, nothing hidden in a text is left out',
   { tags: ['terminal-escapes'] },
   async (_, path, place) => {
-    const page = await pages.open(path());
+    const page = await webUi.open(path());
     await page.locator(place).first().waitFor();
     const missing = async () => {
       const shown = await page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));
@@ -211,7 +211,7 @@ test('those were more than a hundred and fifty texts that would be scripts, in e
 test('in dialogs, in what is said, in the palette and in pickers neither', {
   tags: ['html-and-markdown-injection'],
 }, async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const row = page.locator(`[data-run=${runs.failed}]`);
   await row.waitFor();
   await row.getByRole('button', { name: /^Retry/ }).click();
@@ -227,7 +227,7 @@ test('in dialogs, in what is said, in the palette and in pickers neither', {
   await page.locator('dialog [role=option]', { hasText: 'Build' }).first().waitFor();
   await expectHarmless(page);
   await page.keyboard.press('Escape');
-  await page.goto(`${pages.origin}/inbox`);
+  await page.goto(`${webUi.origin}/inbox`);
   await page.locator('.ask-answers button').first().click();
   await page.locator('.settled li').first().waitFor();
   await page.locator('.toast').first().waitFor();

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { GitSquad } from '../support/git-squad.ts';
-import { startRun, usePages } from '../support/page.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new GitSquad({ coder: 'You code.' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let works: string;
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 /** Everything but a pointer. */
 async function open(path: string): Promise<Page> {
-  const page = await pages.open(path);
+  const page = await webUi.open(path);
   await page.addInitScript(() => {
     for (const type of ['pointerdown', 'mousedown', 'click'])
       addEventListener(
@@ -127,7 +127,7 @@ test('two keys in a row go to each view', async () => {
   ] as const) {
     await page.keyboard.press('g');
     await page.keyboard.press(key);
-    await page.waitForURL(`${pages.origin}${path}`);
+    await page.waitForURL(`${webUi.origin}${path}`);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor({ state: 'attached' });
   }
 });

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 interface Shown {
   title: string;
@@ -22,7 +22,7 @@ declare global {
 
 /** A browser without a head has nowhere to show one: what it is given is kept, and whether it is in front is said by the test. */
 async function opened(path: string, answer: NotificationPermission = 'granted'): Promise<Page> {
-  const page = await pages.blank();
+  const page = await webUi.blank();
   await page.addInitScript(requested => {
     window.shown = [];
     window.asked = 0;
@@ -52,7 +52,7 @@ async function opened(path: string, answer: NotificationPermission = 'granted'):
       get: () => (window.isInFront ? 'visible' : 'hidden'),
     });
   }, answer);
-  await pages.enter(page, path);
+  await webUi.enter(page, path);
   return page;
 }
 
@@ -64,7 +64,7 @@ const lookElsewhere = (page: Page) =>
     window.isInFront = false;
   });
 
-/** Navigates by the page's own links, because a reload would reset the browser's permission. */
+/** Navigates by links of the web UI, because a reload would reset the browser's permission. */
 async function turnOn(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('button', { name: 'Turn notifications on' }).click();
@@ -103,9 +103,9 @@ test('a question and a failure notify a user whose page is in the background; a 
   const click = (tag: string) =>
     page.evaluate(wanted => window.shown.find(one => one.tag === wanted)?.onclick(), tag);
   await click(fails);
-  await page.waitForURL(`${pages.origin}/r/${fails}**`);
+  await page.waitForURL(`${webUi.origin}/r/${fails}**`);
   await click(told.find(({ tag }) => tag !== fails)!.tag);
-  await page.waitForURL(`${pages.origin}/inbox#ask_*`);
+  await page.waitForURL(`${webUi.origin}/inbox#ask_*`);
   await expect
     .poll(() => page.evaluate(() => document.activeElement?.textContent ?? ''))
     .toContain('Red or blue?');

@@ -2,12 +2,12 @@ import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const MAX_LINES = 5_000;
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let log: string;
 let giant: string;
 
@@ -34,7 +34,7 @@ test('what an agent writes is there as it writes it, followed until somebody scr
   const run = await startRun(squad, 'Live', [
     ...[...lines(1, 100), 'await go-1', ...lines(101, 20), 'await go-2', ...lines(121, 1)],
   ]);
-  const page = await pages.open(`/r/${run}/output`);
+  const page = await webUi.open(`/r/${run}/output`);
   const out = page.locator('.out');
   await out.getByText('step 100 of it').waitFor();
   await expect.poll(() => below(page)).toBeLessThan(2);
@@ -60,7 +60,7 @@ test('lines that wrap are followed to their very end, and open there when the ru
       (_, at) => `say row ${from + at}${at % 3 ? '' : ' and many more words'.repeat(30)}`,
     );
   const run = await startRun(squad, 'Long', [...lines(1), 'await go-long', ...lines(91), 'await go-end']);
-  const live = await pages.open(`/r/${run}/output`);
+  const live = await webUi.open(`/r/${run}/output`);
   await live.getByText('row 90', { exact: true }).waitFor();
   await expect.poll(() => below(live)).toBeLessThan(2);
   squad.write('go-long', '');
@@ -76,7 +76,7 @@ test('lines that wrap are followed to their very end, and open there when the ru
     ['output', 360],
     ['output?raw=1', 1280],
   ] as const) {
-    const page = await pages.open(`/r/${run}/${path}`, { width });
+    const page = await webUi.open(`/r/${run}/${path}`, { width });
     await page.locator('.out-line').last().waitFor();
     await expect.poll(() => below(page)).toBeLessThan(2);
     await twoFrames(page);
@@ -96,7 +96,7 @@ test('a word is gone to in the words of an engine too, where all that follows it
     Array.from({ length: 1_500 }, (_, at) => `say word${at} ${'x '.repeat(at % 7 ? 1 : 200)}`),
   );
   await squad.run(['wait', run]);
-  const page = await pages.open(`/r/${run}/output`);
+  const page = await webUi.open(`/r/${run}/output`);
   await page.getByText('word1499').waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('word1300');
@@ -110,7 +110,7 @@ test('a word is gone to in the words of an engine too, where all that follows it
 });
 
 test('long lines stay as they were turned, also after a reload', async () => {
-  const page = await pages.open(`/r/${log}/output?raw=1`);
+  const page = await webUi.open(`/r/${log}/output?raw=1`);
   await page.locator('.out.is-wrapped').waitFor();
   await page.keyboard.press('w');
   await page.locator('.out:not(.is-wrapped)').waitFor();
@@ -120,7 +120,7 @@ test('long lines stay as they were turned, also after a reload', async () => {
 });
 
 test('on a narrow screen the bar of views shows the one that is open', async () => {
-  const page = await pages.open(`/r/${log}/details`, { width: 250 });
+  const page = await webUi.open(`/r/${log}/details`, { width: 250 });
   const isShown = () =>
     page.locator('.tabs').evaluate(bar => {
       const box = bar.getBoundingClientRect();
@@ -143,7 +143,7 @@ test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is a
   const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'Flood'], {
     env: { ENGINE_COMMAND: '', RUN_TEMPLATE: flood },
   });
-  const page = await pages.open(`/r/${runIds[0]}/output`);
+  const page = await webUi.open(`/r/${runIds[0]}/output`);
   await page.locator('.out-line', { hasText: /^flood line 50000$/ }).waitFor();
   expect(await page.locator('.out-line').count()).toBeLessThanOrEqual(MAX_LINES);
   await page.getByRole('link', { name: 'Details', exact: true }).click();
@@ -154,7 +154,7 @@ test('a flood of 50,000 lines leaves the tab with 5,000 and able to do what is a
 });
 
 test('50,000 lines open at their end and are walked through, never more than 5,000 of them at a time', async () => {
-  const page = await pages.open(`/r/${log}/output?raw=1`);
+  const page = await webUi.open(`/r/${log}/output?raw=1`);
   await page.locator('.out-line', { hasText: 'line 50000 of' }).waitFor();
   for (let round = 0; round < 5; round++) {
     const first = await firstLine(page);
@@ -169,7 +169,7 @@ test('50,000 lines open at their end and are walked through, never more than 5,0
 });
 
 test('it opens at the line of the address, and goes where the address goes', async () => {
-  const page = await pages.open(`/r/${log}/output#L120`);
+  const page = await webUi.open(`/r/${log}/output#L120`);
   const target = page.locator('.out-line.is-target');
   await expect.poll(() => target.textContent()).toBe('line 120 of the log <b>120</b>');
   await expect.poll(() => target.evaluate(isVisible)).toBe(true);
@@ -181,7 +181,7 @@ test('it opens at the line of the address, and goes where the address goes', asy
 });
 
 test('it is searched by keys, forth and back, as words and as a pattern', async () => {
-  const page = await pages.open(`/r/${log}/output?raw=1`);
+  const page = await webUi.open(`/r/${log}/output?raw=1`);
   await page.locator('.out-line').first().waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('LINE 4999');
@@ -203,7 +203,7 @@ test('it is searched by keys, forth and back, as words and as a pattern', async 
 });
 
 test('a GiB opens, has its numbers, and is searched to its end', async () => {
-  const page = await pages.open(`/r/${giant}/output?raw=1`);
+  const page = await webUi.open(`/r/${giant}/output?raw=1`);
   await page.locator('.out-line', { hasText: 'last' }).waitFor();
   await page.locator('.has-numbers').waitFor();
   await page.keyboard.press('/');
@@ -215,7 +215,7 @@ test('a GiB opens, has its numbers, and is searched to its end', async () => {
 const below = (page: Page) =>
   page.locator('.out').evaluate(box => box.scrollHeight - box.scrollTop - box.clientHeight);
 
-/** What a first drawing brings about is done. */
+/** Waits until effects of the first rendering have run. */
 const twoFrames = (page: Page) =>
   page.evaluate(
     () => new Promise<void>(done => requestAnimationFrame(() => requestAnimationFrame(() => done()))),

@@ -2,18 +2,18 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WebSocketRoute } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { isAlive, TestSquad, until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const say = (from: number, count: number) =>
   Array.from({ length: count }, (_, at) => `say line-${from + at} of it`);
 
-test('a hub that is killed leaves its page readable; the page of the next one has everything, once', {
+test('the web UI stays readable when its hub is killed; with the next hub it shows everything once', {
   tags: ['D9'],
 }, async () => {
-  pages.expectErrors(
+  webUi.expectErrors(
     /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|403|request to/,
   );
   const run = await startRun(squad, 'Work through it', [
@@ -21,9 +21,9 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
     ...['await hub-is-dead', ...say(21, 20), 'run touch said-it', 'await hub-is-back', ...say(41, 20)],
     'ask "Go on?" yes no',
   ]);
-  const board = await pages.open('/');
+  const board = await webUi.open('/');
   await board.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
-  const page = await pages.open(`/r/${run}/output`);
+  const page = await webUi.open(`/r/${run}/output`);
   await page.getByText('line-20 of it').waitFor();
 
   const pid = await squad.hubPid();
@@ -47,14 +47,14 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
   await until('it was said meanwhile', () => existsSync(join(squad.workspace, 'said-it')));
 
   // A session ends with its hub: the tabs say what to type, and can still be read.
-  await pages.restart();
+  await webUi.restart();
   for (const one of [page, board]) {
     const banner = one.locator('.banner', { hasText: 'The hub that served this page has stopped' });
     await banner.getByText('squad open').waitFor();
   }
   await page.getByText('line-20 of it').waitFor();
-  await pages.enter(board, '/');
-  await pages.enter(page, `/r/${run}/output`);
+  await webUi.enter(board, '/');
+  await webUi.enter(page, `/r/${run}/output`);
   for (const one of [page, board]) await one.locator('.connection.live').waitFor();
   await page.getByText('line-40 of it').waitFor();
   writeFileSync(join(squad.workspace, 'hub-is-back'), '');
@@ -70,13 +70,13 @@ test('a hub that is killed leaves its page readable; the page of the next one ha
 
 test('a line that breaks while the hub stays is opened again, and the tab stays let in', async () => {
   const run = await startRun(squad, 'Wait for it', ['await go-on', 'report hello']);
-  const page = await pages.blank();
+  const page = await webUi.blank();
   const lines: WebSocketRoute[] = [];
   await page.routeWebSocket(/\/api\/live/, line => {
     line.connectToServer();
     lines.push(line);
   });
-  await pages.enter(page, '/');
+  await webUi.enter(page, '/');
   const kept = () => page.evaluate(() => Object.values(sessionStorage).join());
   await page.locator(`[data-run=${run}]`).getByText('running', { exact: true }).waitFor();
   await page.locator('.connection.live').waitFor();

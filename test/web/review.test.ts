@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
-import { startRun, usePages } from '../support/page.ts';
 import { until } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new GitSquad({
   coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
   reviewer: `---\ntype: review\n---\nYou review.${script('say looking at it', 'hang')}`,
 });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 
 const ask = (message: string) => `call request_review ${JSON.stringify({ completion_message: message })}`;
 const reviewsOf = async (run: string) =>
@@ -35,7 +35,7 @@ test('a round is sent back, another approved; the coder continues after each, an
   tags: ['D9'],
 }, async () => {
   const run = await start();
-  const page = await pages.open('/reviews');
+  const page = await webUi.open('/reviews');
   const open = page.locator('.open-review', { hasText: 'Add a retry' });
   await open.getByText('A retry is there.').waitFor();
   await open.getByRole('button', { name: 'Send back' }).click();
@@ -74,7 +74,7 @@ test('a squad says whom a reviewer reviews, and on a small screen nothing of its
   const run = await start();
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
   const { squadId } = (await askHub<{ run: { squadId: string } }>(squad, 'show_run', { run })).run;
-  const page = await pages.open(`/s/${squadId}`, { width: 360 });
+  const page = await webUi.open(`/s/${squadId}`, { width: 360 });
   const row = page.locator('.agent-row', { hasText: 'Review: Add a retry' });
   const first = row.locator('.agent-first');
   await first.waitFor();
@@ -100,7 +100,7 @@ test('a squad says whom a reviewer reviews, and on a small screen nothing of its
 test('comments on lines of an open review go back to the coder with the lines they are about', async () => {
   const run = await start();
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
-  const page = await pages.open(`/r/${run}/changes`);
+  const page = await webUi.open(`/r/${run}/changes`);
   await page.locator('.diff-row', { hasText: 'times = 1' }).waitFor();
   for (const [key, words] of [
     ['n', 'Three times'],
@@ -140,7 +140,7 @@ test('comments on lines of an open review go back to the coder with the lines th
 test('unsent comments are mentioned before the round is approved, and go along when it is sent back', async () => {
   const run = await start();
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
-  const page = await pages.open(`/r/${run}/changes`);
+  const page = await webUi.open(`/r/${run}/changes`);
   await page.locator('.diff-row', { hasText: 'times = 1' }).waitFor();
   await page.keyboard.press('n');
   await page.keyboard.press('m');
@@ -160,7 +160,7 @@ test('unsent comments are mentioned before the round is approved, and go along w
     .click();
   await dialog.getByText(/approving does not send it/).waitFor();
   await page.keyboard.press('Escape');
-  await page.goto(`${pages.origin}/r/${run}/changes`);
+  await page.goto(`${webUi.origin}/r/${run}/changes`);
   await page.getByRole('button', { name: /^Send back/ }).click();
   await dialog.getByLabel('Include 1 comment not sent yet').waitFor();
   await dialog.getByText(`squad comment ${run} src/retry.ts:1 'Three times'`).waitFor();
@@ -177,7 +177,7 @@ test('unsent comments are mentioned before the round is approved, and go along w
 test('the palette finds a review by what is to be done with it', async () => {
   const run = await start();
   await until('it is being reviewed', async () => (await reviewsOf(run)).length === 1);
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.keyboard.press('Control+k');
   const typed = page.getByRole('combobox', { name: 'Search commands, views and runs' });
   const first = page.locator('.palette-entry').first();
@@ -207,7 +207,7 @@ test('a coder whose reviews ran out needs the user in the list, on its page and 
     await squad.run(['review', run, '--feedback', 'Not yet.', '--type', 'needs_work']);
     await squad.run(['wait', run]);
     const { squadId } = (await askHub<{ run: { squadId: string } }>(squad, 'show_run', { run })).run;
-    const page = await pages.open('/');
+    const page = await webUi.open('/');
     const row = page.locator(`.run[data-run="${run}"]`);
     await row.locator('.status.tone-ask', { hasText: 'needs you' }).waitFor();
     await row.getByText(`squad review ${run} --abandon`).waitFor();

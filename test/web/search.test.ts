@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { startRun, usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
+import { startRun, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const HOSTILE = '<img src=x onerror="document.title=1">';
 let talks: string;
 let named: string;
@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 
 test('words typed into the palette are searched for everywhere, and lead to each place', async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.keyboard.press('Control+k');
   await page.locator('dialog[open] [role=combobox]').fill('redis');
   await page.getByRole('option', { name: 'Search everything for redis' }).click();
-  await page.waitForURL(`${pages.origin}/search?q=redis`);
+  await page.waitForURL(`${webUi.origin}/search?q=redis`);
   await page.getByText('1 run · 1 decision · output of 1 run').waitFor();
   await page.getByText('Searched the output of the newest 2 runs').waitFor();
   expect(await page.locator('mark').allInnerTexts()).toEqual(expect.arrayContaining(['Redis', 'redis']));
@@ -39,7 +39,7 @@ test('words typed into the palette are searched for everywhere, and lead to each
 });
 
 test('the box searches as the user types; an empty result says so, and what was searched', async () => {
-  const page = await pages.open('/search');
+  const page = await webUi.open('/search');
   await page.getByText('Search everything').waitFor();
   await page.getByLabel('Search tasks, decisions and output').fill('zebra crossing');
   await page.getByText('No matches.').waitFor();

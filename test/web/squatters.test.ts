@@ -1,11 +1,11 @@
 import { request } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
 import { Squatter, type SquatterKind } from '../support/squatter.ts';
+import { useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let squatter: Squatter | null = null;
 
 afterEach(async () => {
@@ -16,12 +16,12 @@ afterEach(async () => {
 test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
   'a squatter that %s gets nothing from a tab of the hub before that the next hub accepts',
   async kind => {
-    pages.expectErrors(/./);
-    const page = await pages.open('/');
+    webUi.expectErrors(/./);
+    const page = await webUi.open('/');
     await page.locator('.connection.live').waitFor();
     // A tab that was frozen or discarded could not clean up: all that it stored counts.
     const kept = await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }));
-    const { origin } = pages;
+    const { origin } = webUi;
     await squad.run(['hub', 'stop']);
     squatter = await Squatter.take(Number(new URL(origin).port), kind);
     await page.locator('.banner').waitFor();
@@ -32,8 +32,8 @@ test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
     await squatter.leave();
     squatter = null;
 
-    await pages.restart();
-    const hosts = [origin, pages.origin].map(each => new URL(each).host);
+    await webUi.restart();
+    const hosts = [origin, webUi.origin].map(each => new URL(each).host);
     expect(await accepted([kept, ...loot, ...heard], hosts)).toEqual([]);
     // While it was not certain who answers, storage held nothing that could be a secret.
     expect(secretsIn(loot)).toEqual([]);
@@ -41,25 +41,25 @@ test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
 );
 
 test('a worker that a squatter left in the browser does not get the key of the next `squad open`', async () => {
-  pages.expectErrors(/./);
-  const { port } = new URL(pages.origin);
-  const before = await pages.open('/');
+  webUi.expectErrors(/./);
+  const { port } = new URL(webUi.origin);
+  const before = await webUi.open('/');
   await before.locator('.connection.live').waitFor();
   await squad.run(['hub', 'stop']);
   squatter = await Squatter.take(Number(port), 'answers');
   // The two places that it can know of: the address of the port, and the name that the open tab asks for.
-  for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`, pages.origin]) {
-    const trap = await pages.blank({ beside: before });
+  for (const origin of [`http://127.0.0.1:${port}`, `http://localhost:${port}`, webUi.origin]) {
+    const trap = await webUi.blank({ beside: before });
     await trap.goto(origin);
     await trap.locator('[data-worker=ready]').waitFor();
   }
   await squatter.leave();
   squatter = null;
 
-  await pages.restart();
-  const address = await pages.address();
+  await webUi.restart();
+  const address = await webUi.address();
   expect(new URL(address).port).toBe(port);
-  const page = await pages.blank({ beside: before });
+  const page = await webUi.blank({ beside: before });
   await page.goto(address);
   await page.locator('.connection.live').waitFor();
   expect(await page.locator('[data-took]').count()).toBe(0);
@@ -68,17 +68,17 @@ test('a worker that a squatter left in the browser does not get the key of the n
 test('a worker left at the address of the port is gone once the browser has asked the hub there', {
   tags: ['D9'],
 }, async () => {
-  pages.expectErrors(/./);
-  const { port } = new URL(pages.origin);
+  webUi.expectErrors(/./);
+  const { port } = new URL(webUi.origin);
   await squad.run(['hub', 'stop']);
   squatter = await Squatter.take(Number(port), 'answers');
-  const page = await pages.blank();
+  const page = await webUi.blank();
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.locator('[data-worker=ready]').waitFor();
   await squatter.leave();
   squatter = null;
 
-  await pages.restart();
+  await webUi.restart();
   // The worker answers this one, but asking for it makes the browser ask the hub whether the worker has changed.
   await page.goto(`http://127.0.0.1:${port}/`);
   await page.waitForFunction(async () => (await navigator.serviceWorker.getRegistrations()).length === 0);
@@ -96,7 +96,7 @@ const secretsIn = (texts: string[]): string[] => [
 
 /** Everything in there that the hub takes for a token, at the address of its port or at these hosts. */
 async function accepted(texts: string[], hosts: string[]): Promise<string[]> {
-  const { port } = new URL(pages.origin);
+  const { port } = new URL(webUi.origin);
   const found: string[] = [];
   for (const secret of secretsIn(texts))
     for (const host of [`127.0.0.1:${port}`, ...hosts]) {

@@ -5,25 +5,25 @@ import { DatabaseSync } from 'node:sqlite';
 import { chromium } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { chromiumOptions } from '../support/chromium.ts';
-import { usePages } from '../support/page.ts';
 import { TestSquad } from '../support/squad.ts';
 import { Squatter } from '../support/squatter.ts';
 import { webKey } from '../support/web-key.ts';
+import { useWebUi } from '../support/web-ui.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 const tokenOf = () => readFileSync(join(squad.home, 'token'), 'utf8').trim();
 
 test('a program that takes the port of a stopped hub gets proof requests only, and no token', {
   tags: ['D9'],
 }, async () => {
-  pages.expectErrors(/ERR_|WebSocket|403|404|preload|dynamically imported|request to/);
+  webUi.expectErrors(/ERR_|WebSocket|403|404|preload|dynamically imported|request to/);
   const kept = () => page.evaluate(() => Object.values(sessionStorage).join());
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.connection.live').waitFor();
   const token = await kept();
   expect(token).not.toBe('');
-  const { origin } = pages;
+  const { origin } = webUi;
   await squad.run(['hub', 'stop']);
   const squatter = await Squatter.take(Number(new URL(origin).port), 'answers');
   await page.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
@@ -39,7 +39,7 @@ test('a program that takes the port of a stopped hub gets proof requests only, a
   expect(heard).toHaveLength(proofs());
 
   // To the browser, a tab of the squatter's is a tab of ours.
-  const beside = await pages.blank({ beside: page });
+  const beside = await webUi.blank({ beside: page });
   await beside.goto(origin);
   await beside.evaluate(() => {
     const channel = new BroadcastChannel('squad-token');
@@ -53,15 +53,15 @@ test('a program that takes the port of a stopped hub gets proof requests only, a
 
   // The next hub is another one too: only `squad open` can lead there.
   await squatter.leave();
-  await pages.restart();
-  expect(pages.origin).not.toBe(origin);
-  expect(new URL(pages.origin).port).toBe(new URL(origin).port);
+  await webUi.restart();
+  expect(webUi.origin).not.toBe(origin);
+  expect(new URL(webUi.origin).port).toBe(new URL(origin).port);
   await page.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();
-  const later = await pages.blank();
+  const later = await webUi.blank();
   await later.goto(origin);
   await later.getByText('This address belongs to a hub that has ended.').waitFor();
   await later.getByText('squad open').waitFor();
-  await pages.enter(page, '/cost');
+  await webUi.enter(page, '/cost');
   await page.locator('.connection.live').waitFor();
 });
 
@@ -69,7 +69,7 @@ test('the history of the browser holds no token, and its key opens nothing any m
   const profile = mkdtempSync(join(tmpdir(), 'squad-profile-'));
   const context = await chromium.launchPersistentContext(profile, chromiumOptions());
   const page = await context.newPage();
-  await page.goto(`${pages.origin}/inbox${await webKey(squad)}`);
+  await page.goto(`${webUi.origin}/inbox${await webKey(squad)}`);
   await page.locator('.connection.live').waitFor();
   await context.close();
   const history = new DatabaseSync(join(profile, 'Default', 'History'), { readOnly: true });
@@ -82,8 +82,8 @@ test('the history of the browser holds no token, and its key opens nothing any m
   const visited = urls.find(url => url.includes('#key='));
   expect(visited).toBeDefined();
   expect(urls.join()).not.toContain(tokenOf());
-  pages.expectErrors(/401/);
-  const again = await pages.blank();
+  webUi.expectErrors(/401/);
+  const again = await webUi.blank();
   await again.goto(visited!);
   await again.getByText('This tab is not signed in to the hub.').waitFor();
 });

@@ -2,15 +2,15 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { askHub } from '../support/ask-hub.ts';
 import { GitSquad, script } from '../support/git-squad.ts';
-import { usePages } from '../support/page.ts';
 import { until } from '../support/squad.ts';
+import { useWebUi } from '../support/web-ui.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>\u202e';
 const squad = new GitSquad({
   coder: '---\nisolation: worktree\n---\nYou code.',
   lead: '---\nspawn: true\n---\nYou lead.',
 });
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let squadId = '';
 let merging = '';
 let checked = '';
@@ -45,7 +45,7 @@ describe('a squad', () => {
   test('is a tree that the arrow keys walk, with what each cost alone and with what is below it', {
     tags: ['D9'],
   }, async () => {
-    const page = await pages.open(`/s/${squadId}`);
+    const page = await webUi.open(`/s/${squadId}`);
     const rows = page.locator('[role=treeitem]');
     await shows(page, '[role=treeitem]', 'Below');
     const levels = await rows.evaluateAll(all => all.map(row => row.getAttribute('aria-level')));
@@ -64,7 +64,7 @@ describe('a squad', () => {
   });
 
   test('has a timeline whose bars say their times, zoom and open their run', async () => {
-    const page = await pages.open(`/s/${squadId}`);
+    const page = await webUi.open(`/s/${squadId}`);
     await shows(page, '[role=treeitem]', 'Below');
     await page.locator('.timeline a[tabindex="0"]').focus();
     await page.keyboard.press('End');
@@ -84,7 +84,7 @@ describe('a squad', () => {
   });
 
   test('is merged as it was shown, and not before its effect was said', async () => {
-    const page = await pages.open(`/s/${merging}`);
+    const page = await webUi.open(`/s/${merging}`);
     await shows(page, '[role=treeitem]', 'Writes');
     await page.keyboard.press('i');
     await shows(page, '.checklist', 'no conflicts');
@@ -101,7 +101,7 @@ describe('a squad', () => {
   });
 
   test('is merged into another branch, with a check that was typed, only as it was looked at', async () => {
-    const page = await pages.open(`/s/${checked}`);
+    const page = await webUi.open(`/s/${checked}`);
     await shows(page, '[role=treeitem]', 'Writes b');
     await page.keyboard.press('i');
     await shows(page, '.checklist', 'no conflicts');
@@ -110,7 +110,7 @@ describe('a squad', () => {
     await merge.getByLabel('Into branch').fill('nowhere');
     await shows(page, '.merge-why', 'Update the plan first');
     expect(await button(/^Merge 1 branch/).getAttribute('aria-disabled')).toBe('true');
-    pages.expectErrors(/40\d/);
+    webUi.expectErrors(/40\d/);
     await page.keyboard.press('Enter');
     await shows(page, '.merge .problem', 'nowhere');
     await merge.getByLabel('Into branch').fill('next');
@@ -124,7 +124,7 @@ describe('a squad', () => {
     await dialog.getByRole('button', { name: 'Run it' }).click();
     await shows(page, '.merge', 'looks right');
     const [main, next] = [squad.git('rev-parse', 'main'), squad.git('rev-parse', 'next')];
-    // Whose second half falls beside the dialog.
+    // The second click lands outside the dialog that the first click opens, and must not close it.
     await button('Merge 1 branch into next').dblclick();
     await shows(page, 'dialog[open]', 'Moves next from');
     expect(await dialog.innerText()).toContain(
@@ -140,7 +140,7 @@ describe('a squad', () => {
 
 describe('other views', () => {
   test('what decisions can be looked for by is to be read whole on a phone', async () => {
-    const page = await pages.open('/decisions', { width: 360 });
+    const page = await webUi.open('/decisions', { width: 360 });
     const box = page.getByLabel('Search decisions');
     await box.waitFor();
     const room = await box.evaluate((input: HTMLInputElement) => {
@@ -154,7 +154,7 @@ describe('other views', () => {
   });
 
   test('decisions are found by words, which are marked and stay text', async () => {
-    const page = await pages.open('/decisions');
+    const page = await webUi.open('/decisions');
     await shows(page, '.decision', 'Use Postgres');
     await page.keyboard.press('/');
     await page.keyboard.type('postgres');
@@ -164,8 +164,8 @@ describe('other views', () => {
   });
 
   test('a refused setting keeps what was typed, an accepted one counts at once', async () => {
-    pages.expectErrors(/400/);
-    const page = await pages.open('/settings');
+    webUi.expectErrors(/400/);
+    const page = await webUi.open('/settings');
     await shows(page, 'td', 'limits.concurrency');
     await page.keyboard.press('e');
     const box = page.locator('dialog input');
@@ -179,7 +179,7 @@ describe('other views', () => {
   });
 
   test('events are filtered by the address and come as they happen', async () => {
-    const page = await pages.open('/events?type=setting.changed,run.ended');
+    const page = await webUi.open('/events?type=setting.changed,run.ended');
     await shows(page, '.event', 'run.ended');
     const types = await page.locator('.event b').allTextContents();
     expect([...new Set(types)].sort()).toEqual(['run.ended', 'setting.changed']);

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { seriousFindings, usePages } from '../support/page.ts';
 import { type Team, TeamSquad } from '../support/team.ts';
+import { seriousFindings, useWebUi } from '../support/web-ui.ts';
 
 const squad = new TeamSquad();
-const pages = usePages(squad);
+const webUi = useWebUi(squad);
 let team: Team;
 beforeAll(async () => {
   team = await squad.work();
@@ -32,7 +32,7 @@ const VIEWS: [string, () => string, string][] = [
 
 describe.each(VIEWS)('%s', (_, path, ready) => {
   test('can be used by everybody, in light and in dark, and is as wide as a phone', async () => {
-    const page = await pages.open(path());
+    const page = await webUi.open(path());
     await page.locator(ready).first().waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -45,7 +45,7 @@ describe.each(VIEWS)('%s', (_, path, ready) => {
 });
 
 test('what lies over a view can be used by everybody, too', async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   await page.locator('.board > li').first().waitFor();
   for (const key of ['?', 'Control+k', 'N']) {
     await page.keyboard.press(key);
@@ -63,14 +63,14 @@ test('what lies over a view can be used by everybody, too', async () => {
 });
 
 test('light and dark are two looks', { tags: ['B7'] }, async () => {
-  const page = await pages.open('/');
+  const page = await webUi.open('/');
   const look = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await look();
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await look()).not.toBe(light);
 });
 
-/** What makes the whole page scroll sideways, if anything does. */
+/** Elements that make the whole page scroll sideways. */
 function beyondTheEdge(): string[] {
   if (document.documentElement.scrollWidth <= innerWidth) return [];
   return [...document.querySelectorAll('body *')]

@@ -34,7 +34,7 @@ function OneSquad() {
   return <SquadPage key={useRoute().params.squad} />;
 }
 
-/** Whose file it is, from when, and what is not in it. */
+/** Name of the saved run, when it was saved, and what was left out. */
 function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: SavedRun }) {
   return (
     <header class="saved-head">

@@ -4,7 +4,7 @@ type Output = SavedRun['outputs'][number];
 
 const NEWLINE = 0x0a;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-/** What does not start a character. */
+/** Whether a byte continues a UTF-8 character. */
 const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80;
 
 export interface Range {
@@ -16,7 +16,7 @@ export interface Range {
   isReadable: boolean;
 }
 
-/** One output that was saved, read as the hub reads the file it was: by bytes and by lines. What is left out is not counted. */
+/** A saved output. Reads by bytes and by lines, as the hub reads the original file. Parts that were left out are not counted. */
 export class SavedOutput {
   readonly #bytes: Uint8Array;
   /** Where each line starts. */
@@ -62,7 +62,7 @@ export class SavedOutput {
     };
   }
 
-  /** Each line from a byte on: its number, its start and what is to be read in it. */
+  /** Lines after a byte, each with its number, its start and its text. */
   *lines(
     after: number,
     isReadable: boolean,
@@ -82,7 +82,7 @@ export class SavedOutput {
     while (isInside(this.#bytes[start])) start++;
     let end = Math.min(start + limit, this.#bytes.length);
     while (end > start && isInside(this.#bytes[end])) end--;
-    // A character that is more than the limit: so that whoever reads on comes to the end.
+    // A character may be longer than the limit: read it whole, or the reader would never reach the end.
     if (end === start) while (++end < this.#bytes.length && isInside(this.#bytes[end]));
     return [start, Math.min(end, this.#bytes.length)];
   }
@@ -104,7 +104,7 @@ export class SavedOutput {
     return shown.join('');
   }
 
-  /** Of the line a byte is in. */
+  /** Index of the line that contains this byte. */
   #indexAt(offset: number): number {
     let [low, high] = [0, this.#starts.length - 1];
     while (low < high) {

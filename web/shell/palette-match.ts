@@ -10,8 +10,8 @@ export interface Entry {
 }
 
 /**
- * Those that have every word. What begins with the words comes first: in its group, and its group before the others, so that
- * the first of all is what was typed.
+ * Entries that contain every typed word. An entry that starts with the typed text comes first in its group, and its group
+ * before the others, so that the best match is always the first entry.
  */
 export function matching(entries: readonly Entry[], typed: string, mostOfGroup: number): Entry[] {
   const words = searchTerms(typed);

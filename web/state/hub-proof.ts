@@ -19,8 +19,8 @@ export const isProved: ReadonlySignal<boolean> = proved;
 export const wasHub = (): boolean => wasProved;
 
 /**
- * Asked before the token is shown: when a hub has gone, whoever takes its port is sent what was meant for it. A proof holds until
- * there is a sign that the hub may have gone; one that failed is not kept.
+ * Checks who answers on our port before the token is sent: after a hub has exited, another program may have taken its port.
+ * A success is kept until there is a sign that the hub may have exited; a failure is not kept.
  */
 export function whoAnswers(token: string): Promise<Answering> {
   const asked = proving ?? ask(token);

@@ -16,7 +16,7 @@ export interface Notice {
 
 const state = signal<NotificationState>(currentState());
 
-/** The same for all tabs of this browser. */
+/** Notification permission, shared by all tabs of this browser. */
 export const notificationState: ReadonlySignal<NotificationState> = state;
 
 addEventListener('storage', () => {

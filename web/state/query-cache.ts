@@ -10,7 +10,7 @@ export interface Query<T, E> {
   state: Signal<QueryState<T, E>>;
   /** Queries again; if a query is in progress, once more after it. */
   reload(): void;
-  /** The same, but not more often than once per pause. */
+  /** Queries again, but at most once per pause. */
   reloadSoon(): void;
 }
 

@@ -5,7 +5,7 @@ declare const SQUAD_ROUTES: Readonly<Record<RoutedName, string>>;
 
 export interface Request {
   method: string;
-  /** With its query, below `/api`. */
+  /** Path below `/api`, with its query. */
   path: string;
   body: string | null;
 }

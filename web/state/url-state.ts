@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso';
 
-/** The same address with these fields of its query set, or without those that are null. */
+/** URL with these query fields set, and without those that are null. */
 export function withQuery(url: string, fields: Record<string, string | null>): string {
   const [path, query = ''] = url.split('?', 2) as [string, string?];
   const params = new URLSearchParams(query);

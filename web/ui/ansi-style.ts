@@ -38,7 +38,7 @@ const ON: Record<number, Partial<AnsiStyle>> = {
   49: { bg: null },
 };
 
-/** The style after `CSI … m`. What is not known changes nothing. */
+/** The style after `CSI … m`. Unknown codes change nothing. */
 export function restyled(before: AnsiStyle, parameters: string): AnsiStyle {
   const codes = parameters.split(';').map(part => part.split(':').map(Number));
   let style = before;

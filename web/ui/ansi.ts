@@ -4,7 +4,7 @@ import { type AnsiStyle, PLAIN_STYLE, restyled } from './ansi-style.ts';
 export interface AnsiSpan {
   text: string;
   style: AnsiStyle;
-  /** Of http or https only. */
+  /** URL of a link, http or https only. */
   href: string | null;
 }
 export type AnsiLine = AnsiSpan[];
@@ -44,12 +44,12 @@ export class AnsiParser {
     });
   }
 
-  /** The one that has no end yet; empty: there is none. */
+  /** The unfinished last line; empty if there is none. */
   get open(): AnsiLine {
     return spansOf(this.#raw, this.#look).line;
   }
 
-  /** What comes next is a line of its own, without a newline before it. */
+  /** Starts a new line without a newline in the text. */
   breakLine(): void {
     this.#finish();
     this.#raw = '';
@@ -79,7 +79,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
     write(shown, look);
     if (look.href !== null) linked += shown;
   };
-  /** A text can name another address than the one it leads to. */
+  /** The text of a link can show another URL than its target. */
   const endLink = () => {
     const { href } = look;
     if (href !== null && linked !== '' && linked !== href && `${linked}/` !== href)
@@ -105,7 +105,7 @@ function spansOf(raw: string, before: Look): { line: AnsiLine; look: Look } {
   return { line, look };
 }
 
-/** Of the web, and plain: a host may have quotes in it, and no honest one has. */
+/** Accepts only plain http and https links: a host may contain quotes, but no honest one does. */
 function safeLink(address: string): string | null {
   const href = URL.canParse(address) ? new URL(address).href : '';
   return /^https?:\/\/[^\s"'<>`\\]*$/.test(href) ? href : null;

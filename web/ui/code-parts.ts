@@ -1,4 +1,4 @@
-/** A sentence of ours in its parts: words, and what is between backticks. A backtick alone is one. */
+/** Splits a sentence into plain text and code between backticks. A single backtick stays text. */
 export function codeParts(text: string): { text: string; isCode: boolean }[] {
   return text
     .split(/`([^`\n]+)`/)

@@ -37,7 +37,7 @@ export interface ConfirmProps {
   title: string;
   /** Effect of the action. */
   effect: string;
-  /** The same in a terminal. */
+  /** Terminal command that does the same. */
   command: string | null;
   /** Label of the button. */
   yes: string;

@@ -42,7 +42,7 @@ export function shownMoney(usd: number): string {
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : nouns}`;
 
-/** For texts that have figures in them. */
+/** Formatters for texts that contain durations or amounts. */
 export const FIGURES = { duration: shownDuration, money: shownMoney };
 
 const two = (value: number) => String(value).padStart(2, '0');

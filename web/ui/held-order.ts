@@ -3,12 +3,12 @@ import { noteMove } from './calm.ts';
 
 /** Delay after the pointer or the focus has left. */
 const REST_MS = 1_000;
-/** A pointer that lies there for so long is not about to click, and who left the desk wants to come back to the truth. */
+/** A pointer that rests this long is not about to click, so the list may be sorted again. */
 const IDLE_MS = 10_000;
 
 /**
- * The order that is shown: the wanted one, unless somebody points at the list or is in it. A row must not be somewhere else when
- * the click comes.
+ * Keeps the order of the rows while the pointer or the focus is in the list, so that no row moves away before a click.
+ * Otherwise it is the wanted order.
  */
 export function useHeldOrder<L extends HTMLElement>(wanted: string, filter: string) {
   const [shown, setShown] = useState({ wanted, filter });

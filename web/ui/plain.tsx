@@ -5,7 +5,7 @@ export function Plain({ text }: { text: string }) {
   return <div class="plain">{visibleText(text)}</div>;
 }
 
-/** The same inside a line. */
+/** Foreign text inside a line. */
 export function PlainLine({ text }: { text: string }) {
   return <span class="plain-line">{visibleText(text)}</span>;
 }

@@ -37,7 +37,7 @@ export type ShownCard = Pick<RunCard, 'need' | 'status' | 'error' | 'isStopping'
 /** The most important fact about a run: it needs the user, then stopping or stalled, then its status. */
 export function cardStyle(card: ShownCard): StatusStyle {
   if (card.need === 'needs_you') return OF_STATUS.needs_you;
-  // The task was continued, but this run is still not simply done.
+  // A run that ended at its review limit is not shown as done, even if its task was continued.
   if (isAtReviewLimit(card)) return { word: 'review limit', icon: 'warn', tone: 'ask' };
   if (card.isStopping) return { word: 'stopping', icon: 'stop', tone: 'off' };
   if (card.quiet && card.status === 'running')

@@ -1,6 +1,6 @@
 import { toast } from '../ui/toast.tsx';
 
-/** Says what came of something that was asked for in a dialog, which tells itself why not. */
+/** Shows the result of an action that was confirmed in a dialog. The dialog itself shows errors. */
 export async function notifyResult<T>(answer: Promise<T>, words: (answer: T) => string): Promise<void> {
   toast(words(await answer));
 }

@@ -7,7 +7,7 @@ import { Problem } from '../ui/problem.tsx';
 import { Ago } from '../ui/time.tsx';
 
 interface OfWorkspaceProps {
-  /** What is shown of it: `The backlog`. */
+  /** Name of the data that is shown for the workspace, for example `The backlog`. */
   what: string;
   children(path: string): ComponentChildren;
 }

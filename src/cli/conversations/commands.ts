@@ -7,8 +7,7 @@ import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { statusText } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
-import { type ExportOptions, exportConversation } from './export.ts';
-import { printConversation } from './print.ts';
+import { type ExportOptions, exportConversation, printConversation } from './conversation.ts';
 
 type Listed = Output<'list_conversations'>;
 

@@ -1,10 +1,9 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { diffFiles } from '../../schema/diff-files.ts';
-import { type CliContext, printNotes, printResult } from '../context.ts';
+import { type CliContext, hiddenWarningLines, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { createStyle, type Style } from '../terminal/style.ts';
 
 /** A pipe gets the unchanged diff, so that it can be applied; a terminal shows every character. Warnings go to standard error. */

@@ -2,11 +2,10 @@ import { visibleLine } from '../../base/text.ts';
 import type { AuditRecord, AuditVerdict } from '../../schema/audit.ts';
 import { runName } from '../../schema/run-text.ts';
 import { wholeNumber } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export interface AuditOptions {
@@ -23,12 +22,11 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
     deniedOnly: denied === true,
     limit: most,
   });
-  if (context.json) printJson(context.out, page);
-  else if (page.entries.length === 0)
-    print(context, [
-      run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.',
-    ]);
-  else print(context, table(page.entries, context));
+  printResult(context, page, () =>
+    page.entries.length > 0
+      ? table(page.entries, context)
+      : [run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.'],
+  );
   if (!context.json && page.unreadable > 0)
     context.err.write(`${page.unreadable} lines cannot be read: squad audit verify\n`);
   return EXIT.done;
@@ -37,9 +35,8 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
 /** `squad audit verify`: whether the log is complete and unchanged. */
 export async function verifyAudit(context: CliContext): Promise<number> {
   const verdict = await HubClient.ask({ workspace: context.workspace }, 'verify_audit');
-  if (context.json) printJson(context.out, verdict);
-  else print(context, verdictLines(verdict, context));
-  return verdict.problem ? EXIT.failed : EXIT.done;
+  const code = verdict.problem ? EXIT.failed : EXIT.done;
+  return printResult(context, verdict, () => verdictLines(verdict, context), code);
 }
 
 function table(entries: AuditRecord[], { out, style }: CliContext): string[] {

@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
 import { SquadError } from '../../schema/error.ts';
 import type { CommandMaker } from '../arguments.ts';
-import { mcpAdd } from './mcp-add.ts';
 import { mcpApprove } from './mcp-approve.ts';
 import { mcpImport } from './mcp-import.ts';
 import { mcpLint } from './mcp-lint.ts';
-import { mcpRemove } from './mcp-remove.ts';
-import { mcpStatus } from './mcp-status.ts';
-import { mcpTools, mcpToolsOfFile } from './mcp-tools.ts';
+import { mcpAdd, mcpRemove } from './mcp-servers.ts';
+import { mcpStatus, mcpTools, mcpToolsOfFile } from './mcp-status.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
@@ -15,25 +13,29 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
   const mcp = program
     .command('mcp')
     .description(
-      'Squad as an MCP server, started by clients (see `squad install`); subcommands manage other servers for agents',
+      'Run Squad as an MCP server for clients (see `squad install`), or manage MCP servers for agents',
     )
     .exitOverride();
-  // This is the relay too; it is here for the help only.
+  // The relay handles this command too; it is registered here only for the help.
   mcp
     .command('serve')
-    .description('serve one tool, the subagent that a file defines; started by MCP clients')
-    .requiredOption('--config <file>', 'file of the subagent')
+    .description('Run a subagent file as an MCP server with one tool, for clients')
+    .requiredOption('--config <file>', 'Subagent file')
     .exitOverride();
-  command(mcp, 'add <name> [command...]', 'add an MCP server for agents: squad mcp add NAME -- COMMAND')
+  command(mcp, 'add <name> [command...]', 'Add an MCP server for agents')
     .usage('[options] NAME (--url URL | -- COMMAND [ARGUMENTS])')
-    .option('--role <id>', 'give it to this role; repeatable', collected)
-    .option('--shared', 'give it to every run')
-    .option('--tools <list>', 'comma-separated list of its tools, by its own names (default: all)')
-    .option('--env <pair>', `NAME=VALUE for the command; '\${NAME}' in a value is a variable`, collected)
+    .option('--role <id>', 'Give the server to this role (repeatable)', collected)
+    .option('--shared', 'Give the server to every run')
+    .option('--tools <list>', 'Only these tools of the server, separated by commas (default: all)')
+    .option(
+      '--env <pair>',
+      `Environment variable NAME=VALUE for the command; '\${NAME}' in VALUE is expanded (repeatable)`,
+      collected,
+    )
     .option('--url <url>', 'URL of a remote server, instead of a command')
-    .option('--sse', 'use the older SSE transport for the URL')
-    .option('--header <pair>', 'NAME=VALUE for the URL', collected)
-    .option('--force', 'replace an existing server of that name')
+    .option('--sse', 'Use the older SSE transport for the URL')
+    .option('--header <pair>', 'HTTP header NAME=VALUE for the URL (repeatable)', collected)
+    .option('--force', 'Replace an existing server of that name')
     .action(
       does((context, name: string, program: string[], options: object) =>
         mcpAdd(name, program, options, context),
@@ -42,23 +44,27 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
   command(
     mcp,
     'remove <name>',
-    'remove a server and all references to it from .squad/mcp-config.json',
+    'Remove a server and all references to it from .squad/mcp-config.json',
   ).action(does((context, name: string) => mcpRemove(name, context)));
-  command(mcp, 'import [file]', 'import servers from .mcp.json, .cursor/mcp.json and .vscode/mcp.json')
-    .option('--role <id>', 'give them to this role; repeatable', collected)
-    .option('--shared', 'give them to every run')
-    .option('-y, --yes', 'do not ask for confirmation')
+  command(
+    mcp,
+    'import [file]',
+    'Import servers from FILE (default: .mcp.json, .cursor/mcp.json and .vscode/mcp.json)',
+  )
+    .option('--role <id>', 'Give the servers to this role (repeatable)', collected)
+    .option('--shared', 'Give the servers to every run')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .action(does((context, file: string | undefined, options: object) => mcpImport(file, options, context)));
-  command(mcp, 'lint [file]', 'check .squad/mcp-config.json for mistakes').action(
+  command(mcp, 'lint [file]', 'Check .squad/mcp-config.json for errors').action(
     does((context, file: string | undefined) => mcpLint(file, context)),
   );
-  command(mcp, 'status', 'show the state of the other servers').action(does(context => mcpStatus(context)));
+  command(mcp, 'status', 'Show the status of each server').action(does(context => mcpStatus(context)));
   command(
     mcp,
     'tools [file]',
-    "list the tools that a role gets from other servers, or those of a subagent's file",
+    'List the tools that a role gets from its servers, or the tools of a subagent file',
   )
-    .option('--role <id>', 'role (default: a run without a role)')
+    .option('--role <id>', 'Role to list tools for (default: a run without a role)')
     .action(
       does((context, file: string | undefined, options: { role?: string }) => {
         if (file === undefined) return mcpTools(options, context);
@@ -68,8 +74,8 @@ export function addMcpCommands(program: Command, { command, does }: CommandMaker
         });
       }),
     );
-  command(mcp, 'approve [what]', 'approve tools that were added or changed later: SERVER or SERVER/TOOL')
-    .option('-y, --yes', 'do not ask for confirmation')
+  command(mcp, 'approve [what]', 'Approve tools that a server added or changed: SERVER or SERVER/TOOL')
+    .option('-y, --yes', 'Do not ask for confirmation')
     .action(does((context, what: string | undefined, options: object) => mcpApprove(what, options, context)));
 }
 

@@ -1,12 +1,10 @@
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { confirmWithUser } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime } from '../terminal/duration.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
-import { printJson } from '../terminal/json.ts';
 import type { Style } from '../terminal/style.ts';
 import { type Gateway, inspectedGateway } from './mcp-status.ts';
 
@@ -31,9 +29,7 @@ export async function mcpApprove(
     // Fails if there is no such server or tool.
     if (given !== undefined) await approve({ ...what, hashes: [] }, context);
     const where = given === undefined ? '' : ` of ${visibleLine(given)}`;
-    if (context.json) printJson(context.out, { approved: [], unseen: [] });
-    else print(context, [`Nothing${where} is pending.`]);
-    return EXIT.done;
+    return printResult(context, { approved: [], unseen: [] }, () => [`Nothing${where} is pending.`]);
   }
   if (!context.json)
     print(
@@ -49,13 +45,11 @@ export async function mcpApprove(
   }
   const hashes = waiting.map(({ hash }) => hash);
   const { approved, unseen } = await approve({ ...what, hashes }, context);
-  if (context.json) printJson(context.out, { approved, unseen });
-  else
-    print(context, [
-      ...approved.map(change => `approved  ${nameOf(change)}`),
-      ...unseen.map(change => context.style.yellow(`changed meanwhile, still pending  ${nameOf(change)}`)),
-    ]);
-  return unseen.length > 0 ? EXIT.failed : EXIT.done;
+  const lines = () => [
+    ...approved.map(change => `approved  ${nameOf(change)}`),
+    ...unseen.map(change => context.style.yellow(`changed meanwhile, still pending  ${nameOf(change)}`)),
+  ];
+  return printResult(context, { approved, unseen }, lines, unseen.length > 0 ? EXIT.failed : EXIT.done);
 }
 
 function questionOn(waiting: readonly Pending[]): string {

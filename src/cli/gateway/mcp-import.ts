@@ -16,13 +16,12 @@ import {
 } from '../../workspace/gateway/import-servers.ts';
 import { startLines } from '../../workspace/gateway/mcp-config-file.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { writeMcpSchema } from '../package-files.ts';
 import { inspect } from '../settings/inspect.ts';
-import { writeMcpSchema } from '../setup/starter-file.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { printJson } from '../terminal/json.ts';
-import { howItIsGiven, trustLines, withGiven, withServers } from './mcp-add.ts';
+import { howItIsGiven, trustLines, withGiven, withServers } from './mcp-servers.ts';
 
 export interface ImportOptions {
   role?: string[];

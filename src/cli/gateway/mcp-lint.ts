@@ -11,14 +11,12 @@ import {
   readMcpConfig,
 } from '../../workspace/gateway/mcp-config-file.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printJson } from '../terminal/json.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
 /** `squad mcp lint [FILE]`: all errors and warnings, with their places. Exit code 2 if there are errors. */
 export async function mcpLint(given: string | undefined, context: CliContext): Promise<number> {
-  const { out, style } = context;
   const { root } = await workspaceRoot({
     flag: context.workspace,
     env: process.env,
@@ -30,9 +28,10 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
   if ('fault' in read) throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`);
   if ('missing' in read) {
     if (given !== undefined) throw new SquadError('INVALID_INPUT', `There is no file ${file}`);
-    if (context.json) printJson(out, { file, errors: 0, warnings: 0, remarks: [] });
-    else print(context, [`There is no ${file}.`, 'Add a server: squad mcp add NAME -- COMMAND']);
-    return EXIT.done;
+    return printResult(context, { file, errors: 0, warnings: 0, remarks: [] }, () => [
+      `There is no ${file}.`,
+      'Add a server: squad mcp add NAME -- COMMAND',
+    ]);
   }
   // Another file may be meant for other roles.
   const known = given === undefined ? await knownHere(context) : { roles: null };
@@ -43,19 +42,18 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
   ];
   const errors = remarks.filter(({ level }) => level === 'error').length;
   const warnings = remarks.length - errors;
-  if (context.json) printJson(out, { file, errors, warnings, remarks });
-  else
-    print(context, [
-      ...remarks.flatMap(remark => lines(remark, context)),
-      remarks.length === 0
-        ? style.green(`${file} is in order.`)
-        : `${count(errors, 'error')}, ${count(warnings, 'warning')}`,
-      ...(checked.config === null && given === undefined
-        ? ['The file is invalid and has no effect: the previous version stays in force.']
-        : []),
-      ...disabledLine(checked.config),
-    ]);
-  return errors > 0 ? EXIT.usage : EXIT.done;
+  const report = () => [
+    ...remarks.flatMap(remark => lines(remark, context)),
+    remarks.length === 0
+      ? context.style.green(`${file} is in order.`)
+      : `${count(errors, 'error')}, ${count(warnings, 'warning')}`,
+    ...(checked.config === null && given === undefined
+      ? ['The file is invalid and has no effect: the previous version stays in force.']
+      : []),
+    ...disabledLine(checked.config),
+  ];
+  const code = errors > 0 ? EXIT.usage : EXIT.done;
+  return printResult(context, { file, errors, warnings, remarks }, report, code);
 }
 
 function disabledLine(config: CheckedConfig['config']): string[] {

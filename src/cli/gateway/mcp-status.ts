@@ -1,10 +1,10 @@
+import { resolve } from 'node:path';
 import { visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { printJson } from '../terminal/json.ts';
 import type { Style } from '../terminal/style.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
@@ -46,26 +46,22 @@ export type Gateway = Output<'inspect_gateway'>;
 /** `squad mcp status`: the state of the workspace's other MCP servers. */
 export async function mcpStatus(context: CliContext): Promise<number> {
   const gateway = await inspectedGateway(context);
-  const { out } = context;
-  if (context.json) printJson(out, gateway);
-  else
-    print(context, [
-      ...table(gateway, context),
-      ...warningLines([...gateway.warnings, ...refusals(gateway)], context),
-      ...next(gateway),
-    ]);
-  return EXIT.done;
+  return printResult(context, gateway, () => [
+    ...table(gateway, context),
+    ...warningLines([...gateway.warnings, ...refusals(gateway)], context),
+    ...next(gateway),
+  ]);
 }
 
 export async function inspectedGateway({ workspace }: CliContext): Promise<Gateway> {
   return HubClient.ask({ workspace }, 'inspect_gateway');
 }
 
-export const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
+const warningLines = (warnings: string[], { out, style }: CliContext): string[] =>
   warnings.flatMap(warning => wrap(visibleLine(warning), out.columns).map(style.yellow));
 
 /** Why there is nothing to show. */
-export function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
+function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string }): string[] {
   if (state === 'untrusted' || state === 'invalid') return ['No server is in force.'];
   return [
     state === 'none' || !file ? 'No servers yet.' : `No servers in ${file} yet.`,
@@ -105,4 +101,82 @@ const refusals = ({ servers }: Gateway): string[] =>
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
   return ['', `${pending.length} pending: squad mcp approve`];
+}
+
+type FoundTools = Output<'inspect_subagent_tools'>;
+
+/** Visible tools, hidden tools, and servers that could not be asked. */
+function toolLines({ tools, faults }: FoundTools, who: string, { out, style }: CliContext): string[] {
+  const seen = tools.filter(({ isVisible }) => isVisible);
+  const hidden = tools.filter(({ isVisible }) => !isVisible);
+  const starting = faults
+    .filter(({ isStarting }) => isStarting)
+    .map(({ server }) => style.yellow(`${server} is still starting; run this again in a moment`));
+  const broken = faults
+    .filter(({ isStarting }) => !isStarting)
+    .map(({ server, fault }) => style.red(`${server}: ${visibleLine(fault)}`));
+  if (tools.length === 0)
+    return [...(starting.length > 0 ? starting : [`${who} has no tools of other servers.`]), ...broken];
+  return [
+    `${who} sees ${seen.length} of ${tools.length} tools.`,
+    '',
+    ...formatTable(
+      [{ title: 'tool' }, { title: 'visible' }, { title: 'description, or why hidden', shrinkTo: 0 }],
+      [
+        ...seen.map(({ name, description }) => [
+          visibleLine(name),
+          style.green('yes'),
+          visibleLine(description),
+        ]),
+        ...hidden.map(({ name, reason }) => [visibleLine(name), style.dim('no'), visibleLine(reason ?? '')]),
+      ],
+      out.columns,
+      style,
+    ),
+    ...(faults.length > 0 ? ['', ...starting, ...broken] : []),
+  ];
+}
+
+type RoleTools = Output<'inspect_role_tools'>;
+
+/** `squad mcp tools [--role X]`: the tools of other servers that the role sees, and why it does not see the rest. */
+export async function mcpTools({ role }: { role?: string }, context: CliContext): Promise<number> {
+  const found = await HubClient.ask(
+    { workspace: context.workspace },
+    'inspect_role_tools',
+    role === undefined ? {} : { role },
+  );
+  return printResult(context, found, () => [
+    ...lines(found, context),
+    ...warningLines(found.warnings, context),
+  ]);
+}
+
+function lines(found: RoleTools, context: CliContext): string[] {
+  const { role, tools, state } = found;
+  if (tools.length === 0 && state !== 'trusted') return emptyLines({ state });
+  const who = role === null ? 'A run without a role' : `The role ${visibleLine(role)}`;
+  return [...toolLines(found, who, context), ...(role === null ? ['', ROLE_HINT] : [])];
+}
+
+const ROLE_HINT = 'For a role: squad mcp tools --role ROLE';
+
+/** `squad mcp tools FILE`: the subagent's own tool, and the tools of its servers. */
+export async function mcpToolsOfFile(given: string, context: CliContext): Promise<number> {
+  const { readSubagentToInspect } = await import('../../workspace/subagents/subagent-file.ts');
+  const env = { ...process.env } as Record<string, string>;
+  const { name, description, servers, codeMode } = await readSubagentToInspect(given, env);
+  const found: Output<'inspect_subagent_tools'> = servers
+    ? await HubClient.ask({ workspace: context.workspace }, 'inspect_subagent_tools', { servers })
+    : { tools: [], faults: [] };
+  return printResult(
+    context,
+    { file: resolve(given), name, description, codeMode: codeMode !== null, ...found },
+    () => [
+      `${context.style.bold(name)}: ${visibleLine(description)}`,
+      '',
+      ...toolLines(found, 'The subagent', context),
+    ],
+    found.faults.length > 0 ? EXIT.failed : EXIT.done,
+  );
 }

@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { VIEWS } from '../../schema/web-ui.ts';
 import { type CommandMaker, wholeNumber } from '../arguments.ts';
 import { showAudit, verifyAudit } from '../gateway/audit.ts';
-import { hubLog, hubStart, hubStatus, hubStop, upCommand } from './hub.ts';
+import { hubLog, hubStart, hubStatus, hubStop, type PruneOptions, pruneCommand, upCommand } from './hub.ts';
 import { openCommand } from './open.ts';
-import { type PruneOptions, pruneCommand } from './prune.ts';
 
 /** Commands for the web UI, the hub and its audit log. */
 export function addHubCommands(program: Command, { command, does }: CommandMaker): void {

@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { visibleText } from '../../base/text.ts';
+import { formatBytes, visibleLine, visibleText } from '../../base/text.ts';
 import { homeFolder } from '../../link/home.ts';
 import { hubPid, isRunning } from '../../link/hub-record.ts';
 import type { Output } from '../../operations/operations.ts';
-import { asSquadError } from '../../schema/error.ts';
+import { asSquadError, SquadError } from '../../schema/error.ts';
 import { refuseAgents, workspaceRoot } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient, ReconnectLimit } from '../hub-client.ts';
 import { formatDuration } from '../terminal/duration.ts';
-import { webAddress, withProject } from './web-address.ts';
+import { webAddress, withProject } from './open.ts';
 
 /** A hub of an earlier version, which has not handed over yet, has no warnings. */
 type Status = Omit<Output<'hub_status'>, 'warnings'> & Partial<Pick<Output<'hub_status'>, 'warnings'>>;
@@ -173,4 +173,32 @@ function showAddress(url: string, context: CliContext): void {
   printResult(context, { url }, () => [url]);
   context.err.write('The address works in one browser, for 10 minutes; `squad open` opens another.\n');
   context.err.write('The hub keeps running while this command does. Ctrl-C exits; agents keep running.\n');
+}
+
+export interface PruneOptions {
+  days?: string;
+  dryRun?: boolean;
+}
+
+/** `squad prune`: deletes old runs and their output. */
+export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliContext): Promise<number> {
+  if (days !== undefined && !(Number(days) >= 0))
+    throw new SquadError('INVALID_INPUT', `--days cannot be ${JSON.stringify(days)}`, {
+      suggestions: ['Use a number: squad prune --days 7'],
+    });
+  const pruned = await HubClient.ask({}, 'prune', {
+    ...(days !== undefined && { days: Number(days) }),
+    dryRun: dryRun === true,
+  });
+  const { runs, days: age, bytes, kept, saved } = pruned;
+  return printResult(context, pruned, () =>
+    dryRun
+      ? [`${runs} runs ended more than ${age} days ago and would be deleted.`]
+      : [
+          `Deleted ${runs} runs that ended more than ${age} days ago, ${formatBytes(bytes ?? 0)}.`,
+          ...(kept > 0 ? [`Kept ${kept} runs because of their work trees: squad worktrees --all`] : []),
+          ...(saved.length > 0 ? ['Uncommitted changes of their work trees are saved as:'] : []),
+          ...saved.map(({ repository, ref }) => `  ${visibleLine(ref)} in ${visibleLine(repository)}`),
+        ],
+  );
 }

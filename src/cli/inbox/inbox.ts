@@ -5,10 +5,9 @@ import type { Output } from '../../operations/operations.ts';
 import { SquadError } from '../../schema/error.ts';
 import { DECLINE, type InboxField } from '../../schema/inbox.ts';
 import { readInput } from '../arguments.ts';
-import { type CliContext, print, printResult } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatDateTime, formatDuration } from '../terminal/duration.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import { wrap } from '../terminal/width.ts';
 import { answerHint, closedItemText } from './ask-text.ts';
 

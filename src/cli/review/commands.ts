@@ -33,7 +33,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     .option('--dry-run', 'Show what would be removed')
     .option(
       '--save-large',
-      'Save more than 256 MiB of uncommitted files into .git (default: keep such a work tree)',
+      'Also remove work trees with more than 256 MiB of uncommitted files, and save the files in .git',
     )
     .action(does((context, runs: string[], options: object) => pruneWorktrees(runs, options, context)));
   command(program, 'review [run]', 'List reviews, or show and steer the reviews of one run')

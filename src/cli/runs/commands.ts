@@ -30,7 +30,9 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
       'Engine to use: an agent CLI, "native" (a model by API key) or "scripted" (dry run without a model)',
     )
     .option('--model <name>', "Model to use, by the engine's name for it")
-    .addOption(new Option('--permission <level>', 'What each agent may do').choices(['read', 'edit', 'full']))
+    .addOption(
+      new Option('--permission <level>', 'Permission of each agent').choices(['read', 'edit', 'full']),
+    )
     .option('--worktree', 'Give each agent its own git work tree and branch')
     .option('--no-worktree', 'Work in the folder itself, even if the role asks for a work tree')
     .option('--budget <usd>', 'Stop an agent once it has cost this many US dollars', text =>

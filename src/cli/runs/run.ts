@@ -8,7 +8,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { readInput } from '../arguments.ts';
 import { type CliContext, print, printNotes, printResult } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
-import { webOrigin } from '../hub/web-address.ts';
+import { webOrigin } from '../hub/open.ts';
 import { HubClient } from '../hub-client.ts';
 import { follow } from './follow.ts';
 import { type ReportOptions, RunReporter } from './run-reporter.ts';

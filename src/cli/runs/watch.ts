@@ -6,7 +6,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
-import { webOrigin } from '../hub/web-address.ts';
+import { webOrigin } from '../hub/open.ts';
 import { HubClient } from '../hub-client.ts';
 import { formatClock } from '../terminal/duration.ts';
 import { plainLine } from '../terminal/json.ts';

@@ -2,10 +2,9 @@ import { visibleLine } from '../../base/text.ts';
 import { userFilePath } from '../../workspace/settings/config-files.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { ownEngineLines } from '../setup/engine-lines.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
-import { inspect, settingOf } from './inspect.ts';
+import { inspect, ownEngineLines, settingOf } from './inspect.ts';
 
 const INDENT = 10;
 

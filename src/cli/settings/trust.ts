@@ -13,10 +13,8 @@ import {
 } from '../../workspace/gateway/mcp-config-file.ts';
 import { isTrusted, trust, untrust } from '../../workspace/settings/trust.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, print } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
-import { printJson } from '../terminal/json.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
 
@@ -58,9 +56,7 @@ export async function trustCommand(
   const fault = inspected && (await faultOfMcpConfig(inspected.root));
   if (files.length === 0) {
     if (fault !== null) throw fault;
-    if (context.json) printJson(context.out, { files: [] });
-    else print(context, ['Nothing in this workspace needs your trust.']);
-    return EXIT.done;
+    return printResult(context, { files: [] }, () => ['Nothing in this workspace needs your trust.']);
   }
   const results: { file: string; trusted: boolean }[] = [];
   for (const file of files) {
@@ -96,12 +92,9 @@ export async function trustCommand(
       results.push({ file, trusted: yes });
     }
   }
-  if (context.json) printJson(context.out, { files: results });
-  else
-    print(
-      context,
-      results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${visibleLine(file)}`),
-    );
+  printResult(context, { files: results }, () =>
+    results.map(({ file, trusted }) => `${trusted ? 'trusted' : 'not trusted'}  ${visibleLine(file)}`),
+  );
   if (fault !== null) throw fault;
   return EXIT.done;
 }

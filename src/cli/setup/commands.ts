@@ -13,7 +13,7 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
     does(context => demoCommand(context)),
   );
   command(program, 'install <client>', 'Add Squad to the configuration of an MCP client')
-    .option('--project', "Write the project's file instead of the user's")
+    .option('--project', 'Change the configuration file of the project instead of the user')
     .option('--undo', 'Undo the last install')
     .option('--dry-run', 'Show the change without writing it')
     .option('-y, --yes', 'Do not ask for confirmation')

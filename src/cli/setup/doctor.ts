@@ -12,10 +12,17 @@ import { hookFault } from '../../workspace/settings/config-files.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
-import { type Inspected, inspect, settingOf } from '../settings/inspect.ts';
+import {
+  engineLines,
+  engineReports,
+  type Inspected,
+  inspect,
+  ownEngineLines,
+  settingOf,
+  whyThisEngine,
+} from '../settings/inspect.ts';
 import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
-import { engineLines, engineReports, ownEngineLines, whyThisEngine } from './engine-lines.ts';
 
 interface Check {
   name: string;

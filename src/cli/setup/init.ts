@@ -9,9 +9,8 @@ import { MCP_CONFIG_NAME } from '../../workspace/gateway/mcp-config-file.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { trust } from '../../workspace/settings/trust.ts';
 import { type CliContext, printResult } from '../context.ts';
-import { shippedRoles } from '../package-files.ts';
+import { shippedRoles, writeMcpSchema, writeStarterFile } from '../package-files.ts';
 import { initSubagent } from '../subagents/init-subagent.ts';
-import { writeMcpSchema, writeStarterFile } from './starter-file.ts';
 
 interface StarterMember {
   id: string;

@@ -7,13 +7,11 @@ import { SquadError } from '../../schema/error.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, print, printResult } from '../context.ts';
+import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
 import { squadProgram } from '../package-files.ts';
-import { hiddenWarningLines } from '../terminal/hidden-warning.ts';
 import type { Style } from '../terminal/style.ts';
-import { apply, undo, undoEnvironment } from './install/apply.ts';
 import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
-import { plan } from './install/plan.ts';
+import { apply, plan, undo, undoEnvironment } from './install/plan.ts';
 
 export interface InstallOptions {
   project?: boolean;

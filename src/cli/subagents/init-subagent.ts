@@ -4,9 +4,8 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from '../../schema/subagent-names.ts';
 import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
-import { squadProgram } from '../package-files.ts';
+import { squadProgram, writeStarterFile, writeSubagentSchema } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
-import { writeStarterFile, writeSubagentSchema } from '../setup/starter-file.ts';
 
 /** Starter files of a subagent, which work unchanged. */
 export function subagentStarters(

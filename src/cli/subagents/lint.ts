@@ -38,7 +38,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   return errors > 0 ? EXIT.usage : EXIT.done;
 }
 
-/** Each file once; true if a search of a folder found it. */
+/** Paths of files; the value is true if a search of a folder found the file. */
 type Files = ReadonlyMap<string, boolean>;
 
 async function namedFiles(given: string[]): Promise<Files> {

@@ -10,7 +10,7 @@ export function eventLine({ seq, at, runId, squadId, body }: Event): string {
   return plainLine({ type, seq, at, runId, squadId, ...facts });
 }
 
-/** The same for something that is not an event of the hub. */
+/** A line of JSON for something that is not an event of the hub. */
 export const plainLine = (facts: { type: string } & Record<string, unknown>): string =>
   `${escapeHidden(JSON.stringify({ v: VERSION, ...facts }))}\n`;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { displayWidth, padEnd, padStart, truncate } from './width.ts';
+import { displayWidth, padEnd, padStart, truncate, wrap } from './width.ts';
 
 const RED = '\u001b[31m';
 const OFF = '\u001b[39m';
@@ -46,4 +46,17 @@ test('padding counts columns, not characters', () => {
   expect(padEnd('日本', 6)).toBe('日本  ');
   expect(padStart(`${RED}1${OFF}`, 3)).toBe(`  ${RED}1${OFF}`);
   expect(padEnd('long', 2)).toBe('long');
+});
+
+test('breaks between words, keeps line breaks, and lets a long word stand alone', () => {
+  expect(wrap('one two three\n\nfour', 8)).toEqual(['one two', 'three', '', 'four']);
+  expect(wrap('a incomprehensibilities b', 8)).toEqual(['a', 'incomprehensibilities', 'b']);
+});
+
+test('wide characters count as two columns', () => {
+  expect(wrap('日本 語', 5)).toEqual(['日本', '語']);
+});
+
+test('does nothing without a limit', () => {
+  expect(wrap('one two three', Number.POSITIVE_INFINITY)).toEqual(['one two three']);
 });

@@ -76,7 +76,7 @@ export class TakenOver {
     return { bubblewrap: program!, command: () => [program!, ...rest] };
   }
 
-  /** What it finds, having all of Node: the value given to `done`. */
+  /** Runs code in the sandbox with all of Node, and returns the value that the code gives to `done`. */
   async finds<T>(body: string, options: { permissions?: boolean } = {}): Promise<T> {
     const result = await run('', { sandbox: await this.sandbox(body, options) });
     if (!result.ok) throw new Error(result.error ?? 'no reason');

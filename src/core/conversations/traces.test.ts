@@ -48,7 +48,7 @@ async function conversing({ busyRetryMs = 50, around = store => store }: Setting
     return traces;
   };
   const written: TraceMessage[] = [];
-  /** What its agent writes. */
+  /** Writes a message as the agent of this run. */
   const writes = (text = 'hello'): [TraceMessage, { position: number; bytes: number }] => {
     const message: TraceMessage = {
       id: `msg_${written.length}`,

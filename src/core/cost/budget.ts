@@ -76,7 +76,7 @@ export interface RemainingBudgetPorts {
 }
 
 /**
- * What is left of the budgets of a run and its ancestors, after what they and all their descendants have spent or may still
+ * Money left in the budgets of a run and its ancestors, after all that they and their descendants have spent or may still
  * spend. Null: none of them has an enforced budget.
  */
 export async function remainingBudget(

@@ -161,7 +161,7 @@ export interface EvidencePorts {
   files: RunFiles;
   store: Store;
   workTree: FolderChanges;
-  /** Those that have not ended. */
+  /** Runs that have not ended. */
   liveRuns(): Run[];
 }
 

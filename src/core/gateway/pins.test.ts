@@ -106,7 +106,7 @@ describe('approval', () => {
       ['drop', 'approved', 'As it was.', 200],
     ]);
     expect(usable(pins)).toEqual(new Set(['read', 'write', 'drop']));
-    // What was approved before is a change now.
+    // The definition that was approved before counts as a change now.
     expect(usable(comparePins(pins, FIRST, 300))).toEqual(new Set(['write', 'drop']));
   });
 

@@ -162,7 +162,7 @@ test('what was settled and never heard is the answer to the same question, once'
   await inbox.markResumed(child.id);
   expect(await store.inboxItem(id)).toMatchObject({ heardAt: expect.any(Number) });
   expect(await inbox.ask(ask)).toMatchObject({ state: 'open', answer: null });
-  // What a server asks is asked for one call: another call is another question.
+  // A question of a server belongs to one call: the same question in another call is a new item.
   const ofServer = { ...ask, source: 'desk' };
   const [one, other] = [await inbox.ask(ofServer), await inbox.ask(ofServer)];
   expect(one.id).not.toBe(other.id);

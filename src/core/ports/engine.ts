@@ -140,7 +140,7 @@ export interface Engine {
   chatMark?(chat: { chatId: string; env: Record<string, string> }): Promise<string | null>;
   /** Null: the output is plain text, and only the exit code tells how the turn ended. */
   reader: (() => EngineReader) | null;
-  /** Who enforces each limit that these options set. */
+  /** Lists for each limit in these options who enforces it. */
   policy(options: RunOptions): PolicyRule[];
   /** Project files that the engine reads by itself, so that Squad does not send them too. */
   loadsItself: readonly string[];

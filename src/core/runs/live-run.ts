@@ -119,7 +119,7 @@ export class LiveRun {
   }
 
   private get loaded(): RunEngine {
-    if (this.built === null) throw new Error(`The engine of ${this.run.id} was not read yet`);
+    if (this.built === null) throw new Error(`The engine of ${this.run.id} is not loaded yet`);
     return this.built;
   }
 

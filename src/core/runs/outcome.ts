@@ -137,7 +137,7 @@ function exitText(code: number): string {
 const WANTED: readonly Outcome['step'][] = ['cancel', 'abandon', 'terminate'];
 
 /**
- * What the end of a turn means for a run that takes part in a review. A coder that waits keeps waiting, however its turn ended,
+ * Outcome of a turn for a run that takes part in a review. A coder that waits keeps waiting, however its turn ended,
  * unless the review ended with a pull request or the run has reached a limit. A reviewer that has delivered its feedback is
  * done, whatever happened afterwards.
  */

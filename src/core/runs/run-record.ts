@@ -193,7 +193,7 @@ export async function storedRun(
   const { files } = ports;
   const { engine, prompt } = await storedParts(run, ports);
   const env = await files.environment(run.id).catch(unreadable);
-  // Every run is stored with one: an agent without PATH and HOME would fail for a reason that nobody could guess.
+  // Every run has a stored environment. Without PATH and HOME an agent would fail with a misleading error.
   if (Object.keys(env).length === 0)
     throw lost('Its folder is damaged: environment.json is missing or empty.');
   const promptFile = files.path({ runId: run.id, number: run.turn }, PROMPT_FILE);

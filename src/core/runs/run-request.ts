@@ -56,7 +56,7 @@ export interface SquadRequest {
 export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
   const budgetUsd = own(request.budgetUsd, meta.budget);
   if (budgetUsd !== null && !(budgetUsd > 0))
-    throw new SquadError('INVALID_INPUT', `A budget of ${budgetUsd} USD is not more than 0`, {
+    throw new SquadError('INVALID_INPUT', `The budget must be more than 0 USD, got ${budgetUsd}`, {
       suggestions: ['Give a budget of more than 0, or leave it out for no limit.'],
     });
   return {

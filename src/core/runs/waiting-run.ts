@@ -61,7 +61,10 @@ export async function queueNextTurn(
   ledger: RunLedger,
 ): Promise<boolean> {
   if (entry?.run.status !== 'waiting_review')
-    throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and waits for nothing`);
+    throw new SquadError(
+      'REVIEW_OVER',
+      `Run ${id} does not wait for a review (status: ${entry?.run.status ?? 'ended'})`,
+    );
   if (!entry.isPaused || entry.changing || entry.stop !== null) return false;
   return changing(entry, async () => {
     const { run } = entry;

@@ -1,4 +1,4 @@
-/** What the tests of every engine share: turns to build commands for, and the options to build them with. */
+/** Shared by the tests of all engines: turns to build commands for, and options to build them with. */
 import type { RunEndpoint, TurnFiles, TurnInput } from '../../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../../core/testing/plain-options.ts';
 import { newRunId } from '../../schema/ids.ts';
@@ -35,7 +35,7 @@ export const ALL_OPTIONS: RunOptions[] = (['read', 'edit', 'full'] as const).fla
 
 export interface Rehearsal {
   input: TurnInput;
-  /** What would have been written, by name. */
+  /** Contents of the files that the turn would write, by name. */
   written: Map<string, string>;
 }
 

@@ -1,4 +1,4 @@
-/** What the real CLIs wrote when the test server played its script to them, and how a reader reads it. */
+/** Recorded output of the real CLIs with the scripted model server, and a function that reads it with a reader. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { EngineEnd, EngineEvent, EngineReader } from '../../core/ports/engine.ts';
@@ -8,7 +8,7 @@ import { cliProfile, cliProfiles } from '../cli-profiles.ts';
 export interface Recorded {
   code: number | null;
   signal: string | null;
-  /** What the model server counted. */
+  /** Usage that the model server counted. */
   input: number;
   output: number;
   cached: number;

@@ -9,7 +9,7 @@ const FOLDER = join(import.meta.dirname, '../../../test/fixtures/transcripts');
 interface Recorded {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** What the model's API counted. */
+  /** Usage that the API of the model counted. */
   input: number;
   output: number;
   cached: number;
@@ -35,7 +35,7 @@ export function recordOf(cli: string, name: string): Recorded {
   return found;
 }
 
-/** What a reader makes of a recorded turn, its exit code and what it left on stderr. */
+/** Reads a recorded turn, with its exit code and its stderr, with a reader. */
 export function readTranscript(
   reader: EngineReader,
   cli: string,

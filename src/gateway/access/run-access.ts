@@ -360,7 +360,7 @@ export class RunAccess implements GatewayView {
       this.note(unmatchedNote(entry, known, this.run.roleId));
   }
 
-  // What the agent reads about a server that is down
+  // Text for the agent about a server that is unavailable
 
   #unavailable(server: string, fault: string, pooled: PooledServer | null = null): UnavailableServer {
     const retryAt = pooled?.upstream.retryAt ?? null;

@@ -18,7 +18,7 @@ export class MemoryServer {
   templates: Json[] = [];
   prompts: Json[] = [];
   capabilities: Json = { tools: {}, resources: {}, prompts: {}, completions: {} };
-  /** What opening it fails with. */
+  /** Error of the next attempt to connect. */
   fault: UpstreamFault | null = null;
   /** Opening waits for this. */
   gate: Promise<void> = Promise.resolve();
@@ -42,7 +42,7 @@ export class MemoryServer {
     return link;
   }
 
-  /** What the process behind every connection does when it dies. */
+  /** Ends every connection, as if the process of the server had died. */
   die(message = 'The process ended with code 1.'): void {
     for (const link of [...this.live]) link.end(new UpstreamFault('exit', message));
   }

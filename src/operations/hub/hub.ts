@@ -47,7 +47,7 @@ export const stopHub = operation({
  * runs that are started in the web UI get that of the terminal that opened it last, so that they find the same programs and
  * keys.
  */
-export const openPage = operation({
+export const openWebUi = operation({
   name: 'open_page',
   // it is for the terminal that opens the web UI, whose environment it lends
   route: null,
@@ -63,6 +63,6 @@ export const openPage = operation({
   async run({ services, caller }, { ip }) {
     services.hub.lendEnvironment(caller.env);
     const { warnings } = services.hub.status();
-    return { opened: await services.hub.openPage(ip), warnings };
+    return { opened: await services.hub.openWebUi(ip), warnings };
   },
 });

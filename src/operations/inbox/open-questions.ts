@@ -36,7 +36,7 @@ export function openQuestionsOf(
   return { asks: firstThatFit(shown, MAX_TOTAL_LENGTH) };
 }
 
-/** Tells a model how to answer them. */
+/** Text that tells a model how to answer the open questions of these runs. */
 export function askNotes(services: Pick<Services, 'inbox'>, runs: readonly Run[]): string[] {
   const [first, ...more] = services.inbox.openFor(runs.map(({ id }) => id));
   if (!first) return [];

@@ -168,7 +168,7 @@ export const exportRun = operation({
     /** Newest first. */
     events: z.array(Event),
     outputs: z.array(SavedOutput),
-    /** What did not fit. */
+    /** Names of the parts that did not fit. */
     leftOut: z.array(z.string()),
   }),
   async run(call, { run: given }) {

@@ -60,7 +60,7 @@ function ofRow(run: Run) {
   };
 }
 
-/** What is not in its row, or not yet. */
+/** Fields of a card that come from the running hub, not from the row in the database. */
 function ofNow(
   services: CardServices,
   run: Run,

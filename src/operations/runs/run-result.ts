@@ -215,7 +215,7 @@ const pagesFrom =
 /** Paths and commit subjects can be long, and results have a size limit. In characters of JSON. */
 const MAX_EVIDENCE_CHARS = { files: 1_200, commits: 600, note: 300 };
 
-/** What Squad saw of a run. Null: not seen, or the run has not ended. */
+/** Evidence that Squad observed of a run. Null: not observed, or the run has not ended. */
 export const RunEvidence = z.object({
   verdict: Verdict.nullable(),
   exit_code: z.number().nullable(),

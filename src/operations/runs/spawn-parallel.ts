@@ -198,7 +198,7 @@ function fillTexts(
 }
 
 /**
- * What a task waits for. The result of `spawn_parallel` differs from that of `start_squad_members`, and a caller who asks
+ * Target of an MCP task. The result of `spawn_parallel` differs from that of `start_squad_members`, and a caller who asks
  * later, of any hub, must get the one that was promised: so the task id says which.
  */
 export interface TaskTarget {

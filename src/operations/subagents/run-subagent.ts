@@ -16,7 +16,7 @@ import { startRuns } from '../runs/start-runs.ts';
 import { waitForAnswer } from '../runs/wait.ts';
 
 interface Ending {
-  /** Who cancelled the run: its caller, a hub that stops, or another client; null: unknown. */
+  /** Cancelled by its caller, by a hub that stops or by another client; null: unknown. */
   stoppedBy: 'caller' | 'hub' | { client: string } | null;
   /** There is a conversation to read. */
   hasConversation: boolean;

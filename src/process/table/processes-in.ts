@@ -20,7 +20,7 @@ export function processesIn(folder: string, platform: string = process.platform)
   return found;
 }
 
-/** Those of them that somebody wants something there for: not what this process has just asked a program of its own. */
+/** Processes in the folder, without short-lived programs that this process has started itself. */
 export function strangersIn(folder: string): ProcessIn[] | null {
   return processesIn(folder)?.filter(({ pid }) => !isOwnProgram(sessionOf(pid))) ?? null;
 }

@@ -35,7 +35,7 @@ function wrapper(runId: string, script: string): number {
   return child.pid!;
 }
 
-/** What a shell wrote of itself. */
+/** Waits for the process id that a shell wrote to the file. */
 const pidIn = (file: string) =>
   vi.waitUntil(
     () => {

@@ -16,7 +16,7 @@ const LINES = [
   // The file is created or this is an error: of two wrappers on one folder, only one can go on.
   'set -C; { echo $$ >"$squad_dir/pid"; } 2>/dev/null || exit 125; set +C;',
 
-  // What the shell itself says about jobs ("Terminated") is not the agent's output: only the agent gets fd 3 as stderr.
+  // Messages of the shell about jobs ("Terminated") are not output of the agent: only the agent gets fd 3 as stderr.
   'exec 3>&2 2>/dev/null;',
   'squad_end=; squad_sleep=;',
 

@@ -10,7 +10,7 @@ export interface Heard {
   squad?: number;
 }
 
-/** What a handshake gets. */
+/** Answer of the fake hub to a handshake. */
 type Answers = 'a handshake' | 'a closed door' | 'a refusal' | 'nothing';
 
 interface HubGiven {
@@ -49,7 +49,7 @@ export class FakeHub {
     return this.heard.filter(({ squad }) => squad === 1).length;
   }
 
-  /** What was asked, without the hellos. */
+  /** Requests it received, without handshakes. */
   get asked(): Heard[] {
     return this.heard.filter(({ squad }) => squad === undefined);
   }

@@ -42,7 +42,7 @@ interface AskOptions {
 
 /** The web server behind the real guard, on a real port, with a real store. */
 export class WebFixture {
-  readonly folder = mkdtempSync(join(tmpdir(), 'squad-page-'));
+  readonly folder = mkdtempSync(join(tmpdir(), 'squad-web-'));
   readonly live = new Map<RunId, Run>();
   readonly errors: unknown[] = [];
   /** Number of open requests. */
@@ -75,7 +75,7 @@ export class WebFixture {
 
   /** `Host` of the web UI. */
   get webHost(): string {
-    return this.server.hosts.page;
+    return this.server.hosts.web;
   }
 
   /** For one browser, at the web UI or another host. */
@@ -202,7 +202,7 @@ export class WebFixture {
         return caller !== undefined;
       },
       mcp: { handle: async () => {}, close: async () => {} },
-      page: this.webServer,
+      web: this.webServer,
       onOpen: count => {
         this.open = count;
       },

@@ -70,7 +70,7 @@ const OLD_NOT_FOUND = -32002;
 async function listed({ era }: PlainRequest, face: Face, peer: Peer): Promise<string> {
   const tools = toolListText(await face.tools.list(peer), era);
   if (era === 'legacy') return `{"tools":${tools}}`;
-  // What one owner sees is nobody else's: it may be kept by no one in between.
+  // Proxies must not cache the list: each caller sees another one.
   const stamps = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', _meta: identity(face) };
   return `{"tools":${tools},${JSON.stringify(stamps).slice(1)}`;
 }

@@ -24,7 +24,7 @@ function dice(seed: number): (sides: number) => number {
 
 interface Client {
   name: string;
-  /** What came back for one call: its texts, or nothing if it was cancelled. */
+  /** Texts that one call returned; empty if it was cancelled. */
   call(key: string, id: number): Promise<string[]>;
   cancel(id: number): void;
 }

@@ -4,7 +4,7 @@ import { type DirectAnswer, type DirectCall, errorAnswer, type PlainRequest } fr
 
 interface HttpCallOptions {
   request: PlainRequest;
-  /** Of the legacy session it belongs to. */
+  /** Legacy session of the request; null without one. */
   sessionId: string | null;
   answer: HttpAnswer;
   /** Called once, when nothing more can be said. */

@@ -252,7 +252,7 @@ export class LegacySessions {
 
 const isBare = (id: string, { server }: Session): boolean => id.includes('.') && !server.hasOwnState;
 
-/** What the client did once, with another hub. */
+/** Repeats the handshake that the client made with a previous hub. */
 async function repeatHandshake(
   transport: WebStandardStreamableHTTPServerTransport,
   url: string,

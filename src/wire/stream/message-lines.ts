@@ -26,7 +26,7 @@ function topLevelId({ head, tail }: LineEdges): string | number | null {
   return (id as string | number | undefined) ?? null;
 }
 
-/** Only for answers: the other side numbers its own requests, and those ids are not ours. */
+/** Id of the request that this message answers; null if it is no answer, because ids of requests are chosen by the other side. */
 export const answeredId = (edges: LineEdges): string | number | null =>
   ANSWER_AT_HEAD.test(edges.head.toString('latin1')) ? topLevelId(edges) : null;
 

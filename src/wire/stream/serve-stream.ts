@@ -51,7 +51,7 @@ export interface StreamOptions {
   maxLineBytes?: number;
   /** After the client ends its input, calls are asked to stop and have this long to answer; then the connection closes. */
   drainMs?: number;
-  /** What the connection stays open for when all of them have answered, within the same time. */
+  /** Keeps the connection open after the last answer until this resolves, within the same time. */
   untilGone?(): Promise<void>;
   /** Called with the number of requests not yet answered, whenever it changes. */
   onInFlight?(count: number): void;

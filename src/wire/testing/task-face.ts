@@ -2,7 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { Face } from '../face/face.ts';
 import type { TaskState } from '../face/face-tasks.ts';
 
-/** What is known of each task: kept by the test, as a store would keep it, and by nothing on the wire. */
+/** State of each task. The test keeps it, as a store would; the protocol layer keeps none. */
 export type TaskTable = Map<string, TaskState>;
 
 export const task = (id: string): TaskState => ({

@@ -60,7 +60,7 @@ describe('a file that does not fit its schema', () => {
       '"argumentRules.1.deny" is wrong',
     ])
       expect(found).toContain(part);
-    // What is misspelt is not missing, too.
+    // A misspelt key is not reported as missing, too.
     expect(found).not.toContain('"servers.a.tools" is missing');
   });
 

@@ -53,7 +53,7 @@ function config(servers: object): string {
 const NONE = config({});
 
 const servers = async () => Object.keys((await configs.of(workspace)).config?.servers ?? {});
-/** What `of` said last, without asking it: only a watch can have changed it. */
+/** Servers of the last known configuration. Does not read the file, so only a watch can change them. */
 const knownServers = () => Object.keys(configs.known(workspace)?.config?.servers ?? {});
 
 async function until(what: string, look: () => boolean): Promise<void> {
@@ -267,7 +267,7 @@ describe('a file that cannot be used', () => {
       expect(before.warnings[0]).toMatch(/mcp-config\.json, line \d+, column \d+: /);
       expect(before.warnings.at(-1)).toContain('the previous version stays in force');
 
-      // What was in force is not what is trusted any more.
+      // The content in force is no longer the trusted content.
       await trust(home, file, String(text));
       expect(await configs.of(workspace)).toMatchObject({ state: 'invalid', config: null });
       const fresh = createMcpConfigs({ home, warn: () => {} });

@@ -167,7 +167,7 @@ export async function touchedFiles(worktree: Worktree, env: Environment): Promis
   }
 }
 
-/** Since the branch left its base, so that commits it has merged from there do not count. */
+/** Files that the branch changed since it left its base, without those of commits that it merged from the base. */
 async function committedFiles(git: Git, { base, baseBranch }: Worktree, tip: string): Promise<string[]> {
   const since = async (from: string) => {
     return splitPaths(await git.run([...PLAIN_DIFF, '--name-only', '-z', `${from}...${tip}`, '--'])).map(

@@ -131,7 +131,7 @@ test.each([
   await until('the log', () => screen(name).includes('first line'));
   const shown = tmux('display-message', '-p', '-t', `=${name}:`, '#{window_name}').trim();
   expect(shown).toMatch(/^developer:[\p{L}\p{N} .,:/_-]*$/u);
-  // What a status line of the user's makes of it: a shell's argument.
+  // A status line of the user may pass the name to a shell as an argument.
   execFileSync('sh', ['-c', `: ${shown}`], { cwd: folder });
   expect(readdirSync(folder).filter(entry => entry.includes('pwned'))).toEqual([]);
   expect(warnings).toEqual([]);
@@ -246,7 +246,7 @@ test('a sweep ends sessions of runs that are over, of this home only, and nothin
       ...['squad-run_abcdefghij', 'squad-run_abc', 'xsquad-run_abcdefghij', 'mine'],
     ].sort(),
   );
-  // What an earlier hub opened is known from then on.
+  // The new hub also closes sessions that a previous hub opened.
   await next.close(live.id);
   expect(names()).not.toContain(`squad-${live.id}`);
 });

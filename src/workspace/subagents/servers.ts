@@ -94,7 +94,7 @@ function serverOf(name: string, given: SubagentServer, { folder, findings }: Fil
 
 const startsSubagent = ({ args = [] }: SubagentServer): boolean => args.slice(0, 2).join(' ') === 'mcp serve';
 
-/** Keys of the other kind of server have no effect. And `cpe`, which serves the same files, is not `squad`. */
+/** Warns of keys that belong to the other kind of server, and of `cpe`, whose runs Squad cannot manage. */
 function warnOfOtherKind(
   given: SubagentServer,
   isRemote: boolean,

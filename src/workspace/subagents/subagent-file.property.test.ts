@@ -66,7 +66,7 @@ test('whatever a file holds, its author hears what is wrong, and nothing breaks'
         thrown => thrown,
       );
       if (refused) expect(refused).toBeInstanceOf(SquadError);
-      // What is only lacking here is a warning to whoever checks, and an error to whoever wants to use it.
+      // A value that is missing only on this machine is a warning in a check, and an error when the file is used.
       if (findings.some(({ severity }) => severity === 'error')) expect(refused).not.toBeNull();
       if (findings.length === 0) expect(refused).toBeNull();
       for (const { message, line } of findings) {

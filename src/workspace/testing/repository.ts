@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 export class Repository {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'squad-git-')));
   readonly root = join(this.folder, 'repo');
-  /** What the code under test is given. */
+  /** Environment for the code under test. */
   readonly env = { PATH: process.env.PATH, HOME: join(this.folder, 'home') };
 
   constructor(...init: string[]) {

@@ -176,7 +176,7 @@ async function commitStaged(
   return tree === tipTree ? null : { from: tip, to: await commitTree(branch.git, tree, [tip], message) };
 }
 
-/** Refuses files that should not be committed. Returns the plain files: filters know no others. */
+/** Refuses files that should not be committed. Returns the regular files, because git filters apply only to these. */
 async function committableFiles(branch: RunBranch, { changed, isNew }: Unstaged): Promise<string[]> {
   const repositories = isNew.filter(path => path.endsWith('/'));
   if (repositories.length > 0) throw embedded(branch, repositories);

@@ -9,7 +9,7 @@ import { isPlainFile, readPlainFile } from '../files/text-file.ts';
 import { type Environment, type Git, openGit } from '../git/git.ts';
 import { findGitFolder, type GitFolder } from '../git/git-folder.ts';
 
-/** What is at a work tree's path. */
+/** State of the path of a work tree. */
 export type Place =
   | { kind: 'missing' }
   /** An empty folder: git was interrupted. */

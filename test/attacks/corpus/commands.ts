@@ -54,7 +54,7 @@ const OPENINGS = [
   '<%= `CMD` %>',
 ];
 
-/** What may stand before it, to get out of whatever it was put in. */
+/** Prefixes that close the quotes or brackets around the text. */
 const ESCAPES = ['', "'", '"', "')", '")', '\\', '\\"', '}', 'x', '--flag='];
 
 /** More than five hundred texts, each of which runs `command` where a text is taken for a program. */

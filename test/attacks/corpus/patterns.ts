@@ -67,7 +67,7 @@ const EVIL = [
 /** So many of them also as patterns of names: the rest would only take longer. */
 const FEW = 20;
 
-/** What stands for a schema that is small to read and endless to follow. */
+/** A schema that is short but expands to 2^60 nodes when its references are followed. */
 const doubling = (join: (ref: object) => object) => {
   const $defs: Record<string, object> = { d0: { type: 'string' } };
   for (let at = 1; at <= 60; at++) $defs[`d${at}`] = join({ $ref: `#/$defs/d${at - 1}` });

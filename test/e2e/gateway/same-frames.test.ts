@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** What reaches the server of one call; a key that is reserved for the protocol makes the SDK answer it. */
+/** Request that reaches the server for one call. A key reserved for the protocol makes the SDK handle the call. */
 async function received(params: object, way: 'past the SDK' | 'by the SDK'): Promise<unknown> {
   const { headers, body } = requestOf('tools/call', { name: 'kept__take' });
   const request = JSON.parse(body) as { params: { _meta: object } };

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** What is asked of each, sound in itself, so that only who asks can be wrong. */
+/** Valid arguments for each operation, so that a call can fail only because of its caller. */
 const CALLS: Record<string, Record<string, unknown>> = {
   request_review: {},
   send_feedback: { feedback: 'Good.', feedback_type: 'approved' },

@@ -10,7 +10,7 @@ const ROLES = {
   coder: '---\ntype: coding\nisolation: worktree\n---\nYou code.',
   reviewer: `---\ntype: review\n---\nYou review.${script('follow review.script')}`,
 };
-/** What stands in for the words of an earlier round is to be taken off the branch. */
+/** REVIEW_FEEDBACK.md stands for feedback of an earlier round. The pull request must not contain it. */
 const WORK = ['write feature.txt', '| one', 'write REVIEW_FEEDBACK.md', '| Fix it.'];
 const BY_CODER = script(...WORK, OPEN, 'report Opened.');
 const BY_REVIEWER = script(

@@ -9,7 +9,7 @@ import { script, scriptOf } from '../../support/git-squad.ts';
 import { ReviewSquad } from '../../support/review-squad.ts';
 import { callTool, until } from '../../support/squad.ts';
 
-/** What it does stands on the branch it reviews. */
+/** The reviewer follows a script on the branch that it reviews. */
 const FOLLOWS = `You review.${script('follow review.script')}`;
 const squad = new ReviewSquad(FOLLOWS);
 

@@ -239,7 +239,7 @@ test('`squad run` accepts the same output options', async () => {
   expect(names.filter((name, index) => name !== names[index - 1])).toHaveLength(2);
 });
 
-test('on a screen: the bell and the title call, ids are links to the page, and the scrollback is whole', async () => {
+test('on a screen: the bell and the title call, ids are links to the web UI, and the scrollback is whole', async () => {
   const screen = Screen.open(squad, ['watch'], { columns: 90, rows: 20 });
   try {
     await screen.shows('nothing running');

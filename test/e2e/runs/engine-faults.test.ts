@@ -17,7 +17,7 @@ const CLIS = cliProfiles().map(({ id, programs, versions }) => ({
   version: versions?.tested ?? '1.0.0',
 }));
 
-/** What the CLI prints when all is well. */
+/** Output lines of a CLI whose turn succeeds. */
 const goodLines = (id: string): string[] =>
   RECORDED.some(known => known === id)
     ? linesOf(id, 'answer')
@@ -29,7 +29,7 @@ const goodLines = (id: string): string[] =>
 const TOO_LONG = 'word '.repeat(1_900_000);
 const LONG = `${'word '.repeat(500_000)}the end.`;
 
-/** What each kind of fault does, with the folder of the recordings in $1. */
+/** Shell script of each fault. $1 is the folder with the recordings. */
 const FAULTS = {
   'nothing-at-all': '',
   'half-a-line': 'cat "$1/half"',
@@ -58,7 +58,7 @@ beforeAll(async () => {
     writeFileSync(join(folder, 'good'), `${good.join('\n')}\n`);
     writeFileSync(join(folder, 'half'), [...good.slice(0, -1), last.slice(0, last.length / 2)].join('\n'));
     writeFileSync(join(folder, 'long'), `${good.join('\n').replaceAll('the model.', LONG)}\n`);
-    // What was said before is no answer either.
+    // Text before the line that is too long is not the answer either.
     const tooLong = `${good.join('\n')}\n${good.join('\n').replaceAll('the model.', TOO_LONG)}\n`;
     writeFileSync(join(folder, 'too-long'), tooLong);
     fake(program, version, `. "${squad.root}/faults/$fault" "${folder}"`, folder);

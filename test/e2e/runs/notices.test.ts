@@ -124,7 +124,7 @@ describe('a log message', () => {
         data: { spawn_id, status: 'completed', success: true, task_summary: 'Named' },
       },
     ]);
-    // What comes after it on the other connection shows that it was not told.
+    // The answer to the ping proves that no notification came before it on the other connection.
     await other.ping();
     expect(overheard.log).toEqual([]);
   });

@@ -52,7 +52,7 @@ describe('squad init', () => {
     expect(again.stdout).not.toContain('wrote');
     expect(readFileSync(role, 'utf8')).toContain('Mine.');
     expect(readFileSync(join(squad.workspace, '.squad/decisions.md'), 'utf8')).toBe('### Mine\n');
-    // What it wrote to begin with is in the form Squad reads, and its examples are only that.
+    // Squad can parse the files that `squad init` wrote, and ignores the examples in them.
     const { members } = await squad.json<{ members: { name: string; onRoster: boolean }[] }>(['team']);
     expect(members.filter(member => member.onRoster).map(member => member.name)).toEqual(SHIPPED);
     expect(await squad.json(['backlog'])).toMatchObject({
@@ -225,7 +225,7 @@ describe('squad install', () => {
     const { command, args, env } = config.mcpServers.squad;
     expect(command).toMatch(/^\//);
     const client = new Client({ name: 'cursor', version: '1' });
-    // What a desktop hands down: next to nothing.
+    // A desktop starts programs with a nearly empty environment.
     const home = join(squad.root, 'user');
     await client.connect(
       new StdioClientTransport({ command, args, cwd: squad.workspace, env: { HOME: home, ...env } }),

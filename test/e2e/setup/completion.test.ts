@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => squad[Symbol.asyncDispose]());
 
-/** What a real bash has to offer when Tab is pressed after these words. */
+/** Completions that a real bash offers when Tab is pressed after these words. */
 async function tab(...words: string[]): Promise<string[]> {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: bash fills it in
   const answer = 'printf "%s\\n" "${COMPREPLY[@]}"';

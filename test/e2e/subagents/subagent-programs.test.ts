@@ -148,7 +148,7 @@ describe.runIf(HAS_SANDBOX)('what a program of a subagent calls', () => {
     expect(stdout).toContain('» echo__count {"nonce":"f"}');
   });
 
-  test('is in what the page shows, with its program', async () => {
+  test('is shown in the web UI, with its program', async () => {
     const { url } = await subagents.squad.json<{ url: string }>(['hub', 'start']);
     const token = readFileSync(join(subagents.squad.home, 'token'), 'utf8').trim();
     const response = await fetch(`${new URL(url).origin}/api/runs/${run}/conversation`, {

@@ -133,7 +133,7 @@ function expectNoneOf(secrets: Record<string, string>, told: Record<string, stri
         expect(text.includes(core(form, spelt(value))), `${name} as ${form} in ${where}`).toBe(false);
 }
 
-/** What must be the same wherever in a longer text it stands. */
+/** Part of an encoded secret that does not depend on the text around it. */
 const core = (form: string, spelt: string): string =>
   form.startsWith('base64') ? spelt.replace(/=+$/, '').slice(4, -4) : spelt;
 

@@ -110,7 +110,7 @@ describe('what cannot be served ends at once, with the reason on standard error 
   });
 
   test.each([
-    { args: [], says: '--config FILE is missing' },
+    { args: [], says: '--config FILE is required' },
     { args: ['--config'], says: '--config needs a file' },
     { args: ['--config', 'x', '--port', '1'], says: 'unknown argument --port' },
     { args: ['x.yaml'], says: 'unknown argument x.yaml' },

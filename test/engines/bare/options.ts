@@ -1,4 +1,4 @@
-/** What one start of an agent CLI by hand is made of. */
+/** Settings of one agent CLI that is started without Squad. */
 export interface BareOptions {
   /** The model server. */
   url: string;

@@ -1,4 +1,4 @@
-/** What a model request says, whatever format it came in; and what the model answers. */
+/** A model request in a form that all API formats share, and the answer to it. */
 export interface Conversation {
   model: string;
   stream: boolean;
@@ -50,7 +50,7 @@ export interface Usage {
 }
 
 export interface Answer {
-  /** What it thought before, for those who see it; signed, where a format wants it back. */
+  /** Thinking before the answer, for formats that show it; signed where a format requires the client to return it. */
   thinking: string;
   text: string;
   calls: MadeCall[];

@@ -11,7 +11,7 @@ export interface ModelCall {
   headers: IncomingHttpHeaders;
   /** All of it, as it came. */
   body: string;
-  /** What is below belongs to model requests; a probe has none of it. */
+  /** This field and the next ones belong to model requests; probes have none of them. */
   model: string | null;
   tag: string | null;
   step: number | null;
@@ -21,11 +21,11 @@ export interface ModelCall {
   prompt: string;
   /** The whole conversation so far. */
   turns: Turn[];
-  /** What the tools said so far, in order. */
+  /** Results of tools so far, in order. */
   toolResults: string[];
-  /** What was sent; null while nothing was, as when hanging. */
+  /** HTTP status that was sent; null while the request hangs. */
   status: number | null;
-  /** What was counted; null when the model did not answer. */
+  /** Null when the model did not answer. */
   usage: Usage | null;
 }
 

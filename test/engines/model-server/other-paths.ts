@@ -1,4 +1,4 @@
-/** What CLIs ask besides the model itself: whether the server is there, which models it has, how long a prompt is. */
+/** Answers the requests of CLIs that are not for a model: health checks, lists of models, token counts. */
 export function otherAnswer(path: string, body: string): { status: number; body: unknown } {
   if (path === '/' || path === '/api/hello') return { status: 200, body: { ok: true } };
   if (path.endsWith('/count_tokens')) return { status: 200, body: { input_tokens: tokens(body) } };

@@ -1,5 +1,5 @@
 /**
- * What the model does is written in the prompt: `[[mock: {"tag":"a","steps":[{"shell":"echo hi"},{"text":"done"}]}]]`.
+ * The prompt contains a script for the model: `[[mock: {"tag":"a","steps":[{"shell":"echo hi"},{"text":"done"}]}]]`.
  * Which step is next follows from the conversation alone, so any number of agents share one server.
  */
 import { z } from 'zod';

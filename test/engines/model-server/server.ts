@@ -18,7 +18,7 @@ export interface ModelServer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`, without a path. */
   url: string;
   requests: readonly ModelCall[];
-  /** What was counted, of all answers or of those with this tag or model. */
+  /** Usage of all answers, or of the answers with this tag or model. */
   usage: Ledger['usage'];
   /** The first request of a tag: its `at` is when the agent got that far. */
   first: Ledger['first'];
@@ -40,7 +40,7 @@ export async function startModelServer(port = 0): Promise<ModelServer> {
   const close = () =>
     new Promise<void>(resolve => {
       server.close(() => resolve());
-      // Those left hanging on purpose would keep it open.
+      // Requests that hang on purpose would keep the server open.
       server.closeAllConnections();
     });
   return {

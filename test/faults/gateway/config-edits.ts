@@ -62,7 +62,7 @@ export async function configEdits(program: string, seed: number, edits: number):
 
 interface World {
   home: GatewayHome;
-  /** What counts now. */
+  /** Servers of the configuration that is in force. */
   inForce: Servers;
   /** How often each must have been started by now. */
   starts: Map<string, number>;

@@ -25,7 +25,7 @@ export interface RunningAgent {
 
 /** A Squad whose agents have tools of other servers. The agents only wait; what they would ask is asked here in their name. */
 export class GatewayHome extends FaultHome implements AsyncDisposable {
-  /** What the servers themselves say they did. */
+  /** Folder in which the servers record their calls. */
   readonly facts = join(this.root, 'facts');
   private readonly config = join(this.workspace, CONFIG);
   private readonly url: string;

@@ -8,7 +8,7 @@ export class BareRepository {
   readonly folder: string;
   readonly httpUrl: string;
   readonly defaultBranch = 'main';
-  /** What its hook says to somebody it refuses. */
+  /** Message of the hook when it refuses a push. */
   static readonly REFUSAL = 'GH006: Protected branch update failed';
 
   constructor(folder: string, httpUrl: string) {

@@ -44,7 +44,7 @@ export class GitHubServer implements AsyncDisposable {
   /** Requests of the API, and of git. */
   readonly seen: Seen[] = [];
   readonly seenByGit: Seen[] = [];
-  /** What happens instead of an answer, to the first request that fits. */
+  /** Faults, each for the first request that matches it. */
   readonly faults: Fault[] = [];
   readonly repositories = new Map<string, BareRepository>();
   private readonly server: Server;
@@ -68,7 +68,7 @@ export class GitHubServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** What GITHUB_API_URL is set to. */
+  /** Value of GITHUB_API_URL. */
   get apiUrl(): string {
     return `${this.origin}/api/v3`;
   }

@@ -26,7 +26,7 @@ const FORM = {
   requestedSchema: { type: 'object', properties: { password: { type: 'string' } } },
 };
 
-/** What it says without being asked. */
+/** Servers that send requests of their own. */
 export const ASKING = {
   'asks-sampling': besides('asks for a sample of the model', stage =>
     ask(stage, 'sampling', 'sampling/createMessage', SAMPLING),

@@ -7,7 +7,7 @@ export interface Tool {
   annotations?: unknown;
 }
 
-/** What a behaviour has to work with. */
+/** Tools that a behaviour has: sending messages or raw bytes, and timers. */
 export interface Stage {
   send(message: object): void;
   /** Bytes as they are: no frame, no JSON. */
@@ -39,7 +39,7 @@ export interface Behaviour {
   started?(stage: Stage): void;
   /** By method. */
   on?: Record<string, (message: Message, stage: Stage) => Handled | undefined>;
-  /** What it lists instead. */
+  /** Replaces the list of tools. */
   tools?(stage: Stage): Tool[];
   /** Keeps running when its input ends and on SIGTERM. */
   stubborn?: boolean;

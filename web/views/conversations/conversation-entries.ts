@@ -15,7 +15,7 @@ export interface Answer {
   messageId: string;
 }
 
-/** A call, in the message that has it, with what came of it. */
+/** A call and its result, in the message that contains the call. */
 export interface TalkCall {
   call: Call;
   messageId: string;
@@ -33,7 +33,7 @@ export type TalkPart =
   /** `index`: where in its message. */
   | { kind: 'part'; part: Exclude<Part, Call | Result | MoreCalls>; index: number }
   | ({ kind: 'call'; made: Made | null } & TalkCall)
-  /** Without the call that it answers. */
+  /** A result whose call is not shown. */
   | { kind: 'answer'; answer: Answer }
   | { kind: 'more'; more: MoreCalls };
 
@@ -47,8 +47,8 @@ export interface ConversationEntry {
 }
 
 /**
- * What was said, each call with what came of it: neither what tools gave back nor what a program called is a row of its own
- * where the call that it belongs to is shown.
+ * Rows of a conversation. A call includes its result and the calls of its program: these get rows of their own only if
+ * the call that they belong to is not shown.
  */
 export function talkOf(messages: readonly Message[], nested: readonly Nested[]): ConversationEntry[] {
   const answers = new Map<string, Answer>();

@@ -61,7 +61,7 @@ export function useConversation({ run, turns }: ShownRun): ShownConversation {
 
 const nothing = (run: string): Known => ({ run, messages: [], answer: null, error: null });
 
-/** Asks for what is not known yet, one page after the other and one at a time. */
+/** Loads the missing messages, one page at a time. */
 class Loader {
   readonly #run: string;
   readonly #tell: (known: Known) => void;

@@ -148,7 +148,7 @@ function RoleName({ role: { roleId, subagent } }: { role: Report['roles'][number
 
 interface TodayProps {
   day: Figures;
-  /** Of it, what the chosen folder has; null: all are shown. */
+  /** Share of the chosen folder; null: all folders are shown. */
   here: Figures | null;
   budgets: Report['budgets'];
 }

@@ -31,7 +31,7 @@ export function placeOfLine(file: DiffFile, { oldLine, newLine }: DiffLine): Dif
   return null;
 }
 
-/** A file longer than this is folded, and so is what comes after so many lines. */
+/** Files with more lines are folded, and so are all files after this many lines. */
 const LONG_FILE = 400;
 const MAX_OPEN_LINES = 1_500;
 

@@ -7,7 +7,7 @@ export interface DiffLine {
 }
 
 export interface DiffHunk {
-  /** What git says after the second `@@`: often the function it is in. */
+  /** Text after the second `@@`: often the name of the function around the hunk. */
   context: string;
   oldStart: number;
   newStart: number;
@@ -15,12 +15,12 @@ export interface DiffHunk {
 }
 
 export interface DiffFile {
-  /** As it is now; of a deleted one, as it was. */
+  /** Current path; for a deleted file its last path. */
   path: string;
   oldPath: string | null;
   change: 'changed' | 'added' | 'deleted' | 'renamed' | 'copied';
   isBinary: boolean;
-  /** Of its mode, where that changed. */
+  /** Change of the file mode; null: unchanged. */
   modes: string | null;
   insertions: number;
   deletions: number;
@@ -29,7 +29,7 @@ export interface DiffFile {
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
 
-/** What `git diff` prints. Lines of a hunk are counted, so that text which looks like a header stays text. */
+/** Parses the output of `git diff`. The lines of a hunk are counted, so a line that looks like a header stays text. */
 export function parseDiff(text: string): DiffFile[] {
   const lines = text.split('\n');
   const files: DiffFile[] = [];
@@ -114,7 +114,7 @@ function readHeader(file: DiffFile, line: string): void {
   else if (line.startsWith('Binary files ') || line.startsWith('GIT binary patch')) file.isBinary = true;
 }
 
-/** Both names of `a/x b/x`, where a name may have spaces: then both are the same, or git says so in a line of its own. */
+/** Both names of `a/x b/x`. Names with spaces can be split only if both are the same; otherwise git prints them separately. */
 function pathsOf(names: string): { oldPath: string; newPath: string } {
   const quoted = /^("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*")$|^("(?:[^"\\]|\\.)*") (\S+)$/.exec(names);
   if (quoted)

@@ -7,7 +7,7 @@ export interface MergeRequest {
   into: string;
   /** `project`: as configured, if it is. */
   check: 'project' | 'command' | 'none';
-  /** For a shell; it counts only where `check` says so. */
+  /** Shell command; used only if `check` is `command`. */
   command: string;
 }
 
@@ -22,7 +22,7 @@ export function planInput(request: MergeRequest): Pick<Input<'plan_integration'>
   };
 }
 
-/** The same for `squad integrate`. */
+/** Options of `squad integrate` for the same request. */
 export function mergeFlags(request: MergeRequest): string {
   const { into, check, command } = inForce(request);
   return [

@@ -8,7 +8,7 @@ export interface MergeStep {
   effect: string;
   /** Why it cannot be merged; null: it can. */
   why: string | null;
-  /** What the check does, if it is the next step; null: it is not. */
+  /** Description of the check if it is the next step, else null. */
   check: string | null;
 }
 

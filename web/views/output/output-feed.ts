@@ -2,7 +2,7 @@ import { type OutputPiece, OutputWindow } from './output-window.ts';
 
 /** Where an output is read from. */
 export interface OutputSource {
-  /** With whole lines: no pieces of lines at its edges, unless that is all there is. */
+  /** Reads a piece. `wholeLines`: cut it at line ends, unless it is part of one long line. */
   read(offset: number, limit: number, wholeLines: boolean): Promise<Piece>;
   /** The line a byte is in; null: not found yet, ask again. */
   lineAt(offset: number): Promise<{ line: number | null; isComplete: boolean }>;
@@ -19,7 +19,7 @@ const TAIL = 128 * 1024;
 /** Very short lines: then fewer bytes at once, or a page would be more than the window. */
 const MAX_IN_PAGE = 1_000;
 const LEAST = 256;
-/** Further behind than this, what is between is not worth being drawn. */
+/** If the view is further behind than this, it skips the output in between. */
 const FAR_BEHIND = 1024 * 1024;
 const MAX_REQUESTS = 200;
 
@@ -64,7 +64,7 @@ export class OutputFeed {
     });
   }
 
-  /** From the line that starts at this byte, and some of what is before it. */
+  /** Loads the output from the line that starts at this byte, with some lines before it. */
   openAt(offset: number): Promise<void> {
     return this.#inTurn(async () => {
       const piece = await bounded(PAGE, limit => this.#source.read(offset, limit, true));
@@ -168,7 +168,7 @@ export class OutputFeed {
     if (piece.firstLine === null && !this.#isReadable) void this.#findNumbers();
   }
 
-  /** In a long output that nobody has counted yet the lines have no numbers at first. */
+  /** Line numbers of a long output are unknown until its lines have been counted. */
   async #findNumbers(): Promise<void> {
     for (let asked = 0; asked < MAX_REQUESTS && !this.#isStopped; asked++) {
       const { start } = this.window;

@@ -3,9 +3,9 @@ import { cutLine, drawSpan, lengthOf } from '../../ui/ansi-dom.ts';
 import type { OutputWindow, WindowPage } from './output-window.ts';
 
 const BLOCK = 200;
-/** Of a longer line this much is drawn until somebody asks for the rest. */
+/** Characters of a long line that are drawn at first. */
 const MAX_LINE_LENGTH = 4_000;
-/** And this much with each time they do. */
+/** Characters that are added each time the user asks for more. */
 const MORE = 100_000;
 
 interface Drawn {
@@ -43,7 +43,7 @@ export class OutputPane {
     this.#host.replaceChildren();
   }
 
-  /** The element of a line by its number, if it is held. */
+  /** Element of the line with this number; null if the line is not loaded. */
   lineElement(window: OutputWindow, line: number): HTMLElement | null {
     for (const page of window.pages) {
       const first = window.lineOf(page);

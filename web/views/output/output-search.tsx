@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.tsx';
 import type { OutputTarget } from './output-source.ts';
 import type { ShownOutput } from './use-output.ts';
 
-/** Where words are in a text, as [from, to]; what is empty is left out. */
+/** Positions of the words in a text, as [from, to]; empty words are skipped. */
 export function textRanges(
   text: string,
   { q, isRegex, isCaseSensitive }: { q: string; isRegex: boolean; isCaseSensitive: boolean },
@@ -74,7 +74,7 @@ interface Found {
   matches: Match[];
   /** Where to go on; null: all of it was searched. */
   next: number | null;
-  /** False: nobody has searched for these words yet. */
+  /** False until these words have been searched for. */
   isSearched: boolean;
 }
 

@@ -91,7 +91,7 @@ export function OutputTab({ data }: { data: ShownRun }) {
   };
   const onClick = (event: MouseEvent) => {
     const line = (event.target as HTMLElement).closest('.out-line');
-    // The number is drawn before the line: what is pressed there is the line itself.
+    // The line number is drawn with CSS, so a click on it hits the line itself.
     if (!line || event.target !== line || !feed || event.offsetX > gutterOf(line)) return;
     const number = output.pane?.numberOf(feed.window, line) ?? null;
     if (number === null) return;

@@ -12,20 +12,20 @@ export interface OutputPiece {
 /** Lines of one piece, as they are shown together. */
 export interface WindowPage {
   id: number;
-  /** Bytes it stands for, and newlines in them. */
+  /** Number of bytes and newlines in this page. */
   start: number;
   end: number;
   newlines: number;
   lines: AnsiLine[];
-  /** Its bytes begin with the rest of a line that is shown with the page before. */
+  /** The first bytes belong to a line that is shown with the previous page. */
   hasRest: boolean;
-  /** Its bytes end inside a line, which is the last one shown. */
+  /** The last bytes end inside a line, which is the last one shown. */
   isInside: boolean;
 }
 
 export const MAX_LINES = 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A line that goes on for longer is shown in pieces, so that the first of them can be dropped. */
+/** A longer line is shown in pieces, so that the first pieces can be dropped. */
 const MAX_PIECE_LENGTH = 2 * 1024 * 1024;
 
 let lastId = 0;
@@ -36,7 +36,7 @@ let lastId = 0;
  */
 export class OutputWindow {
   pages: WindowPage[] = [];
-  /** Of the first byte held; null: not known. */
+  /** Number of the line of the first loaded byte; null: unknown. */
   firstLine: number | null = null;
   #parser = new AnsiParser();
   readonly #most: number;
@@ -63,7 +63,7 @@ export class OutputWindow {
     return this.count >= this.#most || this.end - this.start >= this.#mostBytes;
   }
 
-  /** What comes next begins inside a line. */
+  /** Whether the text after this window continues its last line. */
   get isInsideLine(): boolean {
     return this.pages.at(-1)?.isInside ?? false;
   }
@@ -74,7 +74,7 @@ export class OutputWindow {
     this.#parser = new AnsiParser();
   }
 
-  /** What comes after it. Returns how many lines more that is. */
+  /** Adds the piece after this window. Returns the number of new lines. */
   append({ text, offset, nextOffset, firstLine }: OutputPiece): number {
     if (this.pages.length > 0 && offset !== this.end) this.clear();
     if (this.pages.length === 0) this.firstLine = firstLine;
@@ -105,13 +105,13 @@ export class OutputWindow {
     return rest.length;
   }
 
-  /** What comes before it. */
+  /** Adds the piece before this window. */
   prepend({ text, offset, nextOffset }: OutputPiece): void {
     if (nextOffset !== this.start) return;
     const parser = new AnsiParser();
     const lines = parser.push(text);
     const newlines = lines.length;
-    // Its last line may go on in the next page: then it is shown in two pieces.
+    // The last line may continue in the next page: then it is shown in two pieces.
     if (parser.open.length > 0) lines.push(parser.open);
     const page = { start: offset, end: nextOffset, newlines, lines, hasRest: false, isInside: false };
     this.pages.unshift(newPage(page));

@@ -1,4 +1,4 @@
-/** This close to the end, in pixels, is at the end. */
+/** Distance from the end, in pixels, that still counts as the end. */
 const AT_END = 24;
 /** Browsers round where they scroll to. */
 const ROUNDING = 1;

@@ -21,7 +21,7 @@ type Found = Output<'search_everything'>;
 const TYPING_MS = 400;
 const AT_ONCE = 20;
 
-/** `/search?q=`: runs, decisions and output with words that somebody remembers. */
+/** `/search?q=`: searches runs, decisions and output. */
 export function SearchPage() {
   const [given, setQ] = useParam('q');
   const q = given?.trim() ?? '';
@@ -126,7 +126,7 @@ function Searched({ searched: { runs, since, stoppedBy } }: Pick<Found, 'searche
   );
 }
 
-/** Whose decisions are searched: the chosen folder's or the only one's. Undefined: not known yet; null: there are several. */
+/** Folder whose decisions are searched: the chosen or the only one. Undefined: not loaded yet; null: there are several. */
 function useFolder(): string | null | undefined {
   const chosen = workspace.value;
   const { data } = useQuery('list_workspaces', chosen === null ? {} : null);

@@ -7,7 +7,7 @@ import { OutputPane } from './output-pane.ts';
 import { type OutputTarget, outputSource } from './output-source.ts';
 import { ScrollPlace } from './scroll-place.ts';
 
-/** This close to an edge, in pixels, what is beyond it is asked for. */
+/** Distance from an edge, in pixels, at which the next piece is loaded. */
 const NEAR = 600;
 
 export interface ShownOutput {
@@ -16,16 +16,16 @@ export interface ShownOutput {
   error: ApiError | null;
   isReady: boolean;
   isOver: boolean;
-  /** A line that was asked for and is not there. */
+  /** The requested line does not exist. */
   missedLine: number | null;
-  /** Scrolls to a line, from wherever it is held or not. */
+  /** Scrolls to a line, and loads it if needed. */
   goToLine(line: number): Promise<void>;
   goToOffset(offset: number, line: number | null): Promise<HTMLElement | null>;
   follow(): void;
   onScroll(): void;
 }
 
-/** Keeps an output drawn in the scrolling element: followed until the reader scrolls up from its end, still while they read above it. */
+/** Renders an output in the scrolling element. Follows the output until the user scrolls up from its end. */
 export function useOutput(
   scroller: RefObject<HTMLElement | null>,
   target: OutputTarget,
@@ -40,7 +40,7 @@ export function useOutput(
   const held = useRef<{ feed: OutputFeed; pane: OutputPane; place: ScrollPlace } | null>(null);
   const jumping = useRef<Promise<unknown>>(Promise.resolve());
   const isAsking = useRef(false);
-  /** Asks for what is near. */
+  /** Loads output near the visible part. */
   const look = useRef(() => {});
   /** The end is followed from when the reader reaches it, until they leave it. */
   const notice = useRef(() => {});
@@ -69,7 +69,7 @@ export function useOutput(
       notice.current();
       place.during(() => pane.draw(feed.window), change === 'reset');
       requestAnimationFrame(() => look.current());
-      // A few short lines after a very long one: there is room for what is before them.
+      // A few short lines may not fill the box: load the lines before them.
       if (box.scrollHeight <= box.clientHeight && feed.window.start > 0 && !box.hidden) told(feed.older());
       redraw(0);
     };
@@ -109,7 +109,7 @@ export function useOutput(
     held.current?.place.hold(element);
   };
 
-  /** One after the other: a place that is on the screen now may not be there any more when an earlier jump has arrived. */
+  /** Runs jumps one after the other: an earlier jump may scroll away the target of a later one. */
   const goToOffset = (offset: number, line: number | null): Promise<HTMLElement | null> => {
     const jump = () => jumpTo(offset, line);
     const arrived = jumping.current.then(jump, jump);
@@ -156,7 +156,7 @@ export function useOutput(
     if (feed.isFollowing || isAsking.current) return;
     const isNearEnd = place.below < NEAR && feed.window.end < feed.size;
     if (!isNearEnd && (box.scrollTop >= NEAR || feed.window.start === 0)) return;
-    // One at a time: a wheel turns many times while a page is on its way.
+    // Load one page at a time: a wheel sends many events while a page is loading.
     isAsking.current = true;
     told((isNearEnd ? feed.newer() : feed.older()).finally(() => (isAsking.current = false)));
   };

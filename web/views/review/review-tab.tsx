@@ -21,7 +21,7 @@ import type { ShownRun } from '../runs/run/shown-run.ts';
 
 type Review = Output<'show_review'>['reviews'][number];
 
-/** The rounds of its task side by side: what was asked, what was said, what changed in between. */
+/** Rounds of the task side by side: the request, the feedback, and the changes in between. */
 export function ReviewTab({ data }: { data: ShownRun }) {
   const { run } = data;
   const {

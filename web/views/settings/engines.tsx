@@ -12,7 +12,7 @@ interface EnginesProps {
   chosen: Output<'inspect_workspace'>['engine'];
 }
 
-/** Which agent CLIs there are, and which one runs use here unless told otherwise. */
+/** Installed agent CLIs, and the one that runs in this workspace use by default. */
 export function Engines({ workspace, chosen }: EnginesProps) {
   const { data, error, reload } = useQuery('inspect_engines', { look: true }, { workspace });
   return (

@@ -29,7 +29,7 @@ async function edit(
   }
 }
 
-/** At once: the other way puts it back. `onMoved` hears its new number. */
+/** Moves an item without confirmation, because the opposite move undoes it. `onMoved` gets its new number. */
 export function moveItem(
   file: ShownFile,
   { number, title }: BacklogItem,
@@ -51,7 +51,7 @@ interface EditProps {
 }
 
 export function MarkItem({ file, item, onClose }: EditProps & { item: BacklogItem }) {
-  // Its number is of the file as it was then, whatever is shown by now.
+  // Keep the file as it was when the dialog opened: the number of the item belongs to that version.
   const [seen] = useState(file);
   const { number, done, title } = item;
   const action = done ? 'reopen' : 'done';

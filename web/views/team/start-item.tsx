@@ -15,7 +15,7 @@ interface StartItemProps {
   onClose(): void;
 }
 
-/** A run for one item: which role, in a work tree of its own or not. */
+/** Dialog that starts a run for one item: its role, and whether it gets a work tree. */
 export function StartItem({ item, workspace, onClose }: StartItemProps) {
   const { route } = useLocation();
   const roles = useQuery('list_roles', {}, { workspace });

@@ -17,9 +17,8 @@ import { dirname, join } from 'node:path';
 import { parse } from 'jsonc-parser';
 import { expect, test } from 'vitest';
 import { writeEnvironmentFile } from '../../../link/environment-file.ts';
-import { apply, undo, undoEnvironment } from './apply.ts';
 import { CLIENT_NAMES, type InstallContext } from './clients.ts';
-import { plan } from './plan.ts';
+import { apply, plan, undo, undoEnvironment } from './plan.ts';
 
 const HOUR = 3_600_000;
 

@@ -156,7 +156,7 @@ export class LoopFixture {
     await this.settled();
   }
 
-  /** What a finished step sets off comes after it: two looks at an empty queue are enough for what the stand-in does. */
+  /** Waits for the effects of a finished step. Two checks of an empty queue are enough for the stand-in. */
   async settled(): Promise<void> {
     for (let i = 0; i < 5; i++) {
       await this.loop.idle();

@@ -13,7 +13,7 @@ export class ProposalFixture {
   readonly loop: LoopFixture;
   readonly github: GitHubServer;
   readonly host: BareRepository;
-  /** What clients of runs were started with. */
+  /** Environment of the clients that started the runs. */
   env: Record<string, string>;
   kept: Record<string, string> = {};
   /** Instead of those, for one run. */

@@ -11,7 +11,7 @@ export class StandInRunner implements Pick<ReviewPorts['runner'], keyof ReviewPo
   private readonly live = new Map<RunId, Run>();
   /** Runs with a running turn. */
   private readonly running = new Set<RunId>();
-  /** What their next turns began with. */
+  /** First message of each later turn, by run. */
   readonly told = new Map<RunId, string[]>();
   readonly stopped: [RunId, StopReason][] = [];
   onEnd: (run: Run) => void = () => {};

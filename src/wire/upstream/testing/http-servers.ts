@@ -34,7 +34,7 @@ export async function serve(listener: RequestListener, port = 0): Promise<TestSe
 }
 
 export interface SampleHttp extends TestServer {
-  /** What became of each `hold`. */
+  /** How each `hold` call ended. */
   holds: string[];
   /** Says that the tools have changed. */
   change(): void;

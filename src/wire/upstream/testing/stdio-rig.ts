@@ -28,7 +28,7 @@ export function listener(onRequest?: LinkEvents['onRequest']): Heard {
 
 export interface StdioRig {
   child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** What it wrote to its log. */
+  /** Text that the server wrote to its log. */
   log(): string;
   ended: Promise<{ code: number | null; signal: string | null }>;
   end(): Promise<void>;

@@ -15,7 +15,7 @@ interface AskLineProps {
   asking: Asking;
   asks: number;
   isSettled: boolean;
-  /** There is another question in its place; null: none. */
+  /** Shows the next question of the run; null: there is only one. */
   onNext: (() => void) | null;
 }
 

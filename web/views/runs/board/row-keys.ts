@@ -34,7 +34,7 @@ export function rowKeys(list: RefObject<HTMLElement | null>, go: (url: string) =
     row?.scrollIntoView({ block: 'nearest' });
   };
   const isAsked = () => current()?.asking != null && current()?.asking?.kind !== 'question';
-  // What the button does that shows the key. Where there is none, there is more to read first.
+  // Clicks the button that shows the key. A row without that button needs more reading first, so open the inbox.
   const answer = (key: 'y' | 'n') => {
     const button = rows()[place()]?.querySelector<HTMLElement>(`.is-asking [data-key="${key}"]`);
     if (button) button.click();

@@ -171,7 +171,7 @@ export function RunsPage() {
   );
 }
 
-/** Said, so that all runs are not taken for those that were asked for. */
+/** Names unknown filters, so that the user does not take all runs for filtered ones. */
 function Strange({ words }: { words: string[] }) {
   if (words.length === 0) return null;
   return (
@@ -190,7 +190,7 @@ function Strange({ words }: { words: string[] }) {
   );
 }
 
-/** For eyes: each row names its own figures to a screen reader. */
+/** Column titles, hidden from screen readers because each row names its own figures. */
 function Columns() {
   return (
     <div class="run-line columns soft" aria-hidden="true">

@@ -17,7 +17,7 @@ export interface BoardFilter {
 
 type Answer = Output<'list_board'>;
 
-/** The runs of a filter, in the order they belong in now, and more of them when asked for. */
+/** Runs of a filter in their current order. Loads more on request. */
 export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   const input = {
     workspace: workspace ?? undefined,
@@ -42,7 +42,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
     isAnswered: pages.isAnswered.value,
     hasMore: next !== null,
     more: async () => {
-      // As it is when somebody asks: what is on the screen may be a page behind.
+      // Read the cursor now: the rendered one may be a page behind.
       const cursor = pages.next.peek();
       if (cursor !== null) pages.more(await call('list_board', { ...input, cursor }));
     },
@@ -52,7 +52,7 @@ export function useBoard({ workspace, needs, q, squad }: BoardFilter) {
   };
 }
 
-/** What was leafed through so far of one filter. Every run that was in it stays known, so that one that moves is not lost. */
+/** Pages of one filter loaded so far. Keeps every run that was on them, so a run that moves to another page is not lost. */
 class Pages {
   readonly isAnswered = signal(false);
   readonly next = signal<string | null>(null);
@@ -64,7 +64,7 @@ class Pages {
     this.#needs = needs;
   }
 
-  /** Ids on one line: two orders are the same when their texts are, and then nothing is drawn. */
+  /** Ids as one text, so that an unchanged order compares as equal and nothing is rendered. */
   readonly order = computed(() => {
     const cards = [...this.#known.value].map(id => card(id).value);
     const known = cards.filter((one): one is RunCard => one !== undefined);

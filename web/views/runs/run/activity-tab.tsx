@@ -28,11 +28,11 @@ interface RunEvents {
   reload(): void;
 }
 
-/** What happened to a run, growing while it is looked at: what is new is added, nothing is asked for twice. */
+/** Events of a run. Loads new events while the tab is open and requests no event twice. */
 function useRunEvents(run: string): RunEvents {
   const { data, isOf, error, isLoading, reload } = useQuery('list_events', { run, limit: LIMIT });
   const [log, setLog] = useState(NO_EVENTS);
-  /** The last event before some were not told; null: all were. */
+  /** Last event before a gap in the received events; null: there is no gap. */
   const seam = useRef<number | null>(null);
   const last = useRef(0);
   last.current = log.events.at(-1)?.seq ?? 0;
@@ -57,7 +57,7 @@ function useRunEvents(run: string): RunEvents {
       setLog(known => withOlder(known, page));
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
-      // What is shown stays; the button is still there.
+      // Keep the loaded events and the button, so that the user can try again.
     }
   };
   return {

@@ -43,7 +43,7 @@ function Ids({ data: { run, squad } }: { data: ShownRun }) {
   );
 }
 
-/** The evidence, and what it used. */
+/** Evidence and usage of the run. */
 function Seen({ data: { run } }: { data: ShownRun }) {
   const { evidence, usage } = run;
   return (
@@ -106,7 +106,7 @@ function Seen({ data: { run } }: { data: ShownRun }) {
 
 const known = (count: number | null): string => (count === null ? 'unknown' : String(count));
 
-/** Its folder, its branch, and the pull request that came of it. */
+/** Folder, branch and pull request of the run. */
 function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   return (
     <Section title="Location">
@@ -151,7 +151,7 @@ function Where({ data: { run, work, pullRequest } }: { data: ShownRun }) {
   );
 }
 
-/** An address that somebody else gave: a link only where it leads to the web. */
+/** A URL from outside Squad becomes a link only if it is http or https. */
 function WebLink({ url, children }: { url: string; children: ComponentChildren }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isWeb) return <PlainLine text={url} />;
@@ -162,7 +162,7 @@ function WebLink({ url, children }: { url: string; children: ComponentChildren }
   );
 }
 
-/** Everything known of it that is not in what it did, wrote or changed. */
+/** Facts about the run that are not part of its activity, output or changes. */
 export function DetailsTab({ data }: { data: ShownRun }) {
   return (
     <div class="details">

@@ -75,7 +75,7 @@ function howItEnded(turn: ShownRun['turns'][number] | undefined): string {
   return `${parts.filter(part => part !== null).join(', ')}.`;
 }
 
-/** A shell's way to say which signal it was. */
+/** Exit code, with the signal that a shell reports as a code above 128. */
 function describeExit(code: number): string {
   const signal = code > 128 ? SIGNALS[code - 128] : undefined;
   return signal ? `exit ${code} (${signal})` : `exit ${code}`;

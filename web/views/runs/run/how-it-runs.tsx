@@ -87,7 +87,7 @@ const PERMISSIONS = {
   full: 'unrestricted',
 } as const;
 
-/** Each limit with who holds it. */
+/** Limits of the run, and who enforces each. */
 export function Rules({ data: { run } }: { data: ShownRun }) {
   if (run.policy.length === 0) return null;
   return (

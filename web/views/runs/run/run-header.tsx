@@ -60,7 +60,7 @@ function Child({ id, known }: { id: string; known: RunCard }) {
   );
 }
 
-/** Its squad, by how many there are and what the first was asked. */
+/** Link to the squad: its number of runs and the task of the first. */
 function SquadLink({ id, squadId }: { id: string; squadId: string }) {
   const runs = useQuery('show_squad', { squad: squadId }).data?.runs ?? [];
   const first = runs[0];

@@ -1,6 +1,6 @@
 import type { Output } from '../../../../src/operations/operations.ts';
 
-/** Everything known of one run, as the hub tells it. */
+/** All data of one run, as the hub sends it. */
 export type ShownRun = Output<'show_run'>;
 export type RunActionShown = Output<'run_actions'>['actions'][number];
 export type RunActionName = RunActionShown['action'];

@@ -5,7 +5,7 @@ import { Plain, PlainLine } from '../../../ui/plain.tsx';
 import { Ago } from '../../../ui/time.tsx';
 import type { Step } from './steps.ts';
 
-/** Shown one below the other; more of them fold. */
+/** Texts of a step that are shown in full; if there are more, all are folded. */
 const MAX_OPEN = 2;
 
 export function StepRow({ step }: { step: Step }) {
@@ -129,7 +129,7 @@ function Row({ icon, name, at, count = 1, tone = 'plain', children }: RowProps) 
   );
 }
 
-/** An address of the web in what Squad itself says is a link. */
+/** Turns http and https URLs in texts of Squad into links. */
 function Linked({ text }: { text: string }) {
   const url = /https?:\/\/\S+/.exec(text)?.[0];
   if (!url || !URL.canParse(url)) return <PlainLine text={text} />;

@@ -33,7 +33,7 @@ export type Step =
       tone: 'plain' | 'good' | 'bad' | 'ask';
     };
 
-/** Oldest first, from events that are oldest first. */
+/** Steps, oldest first, from events that are oldest first. */
 export function stepsOf(events: readonly Event[]): Step[] {
   const steps: Step[] = [];
   const questions = new Map<string, Step & { kind: 'question' }>();

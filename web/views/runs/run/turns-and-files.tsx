@@ -6,7 +6,7 @@ import { Ago, Duration } from '../../../ui/time.tsx';
 import { Fact } from './details-parts.tsx';
 import type { ShownRun } from './shown-run.ts';
 
-/** One process each. */
+/** Table of turns; each turn is one process. */
 export function Turns({ data: { run, turns } }: { data: ShownRun }) {
   if (turns.length === 0) return null;
   return (

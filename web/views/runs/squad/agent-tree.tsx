@@ -17,7 +17,7 @@ interface AgentTreeProps {
   onOpen(runId: string, isOpen: boolean): void;
 }
 
-/** Who started whom, who reviews whom, and what each cost, alone and with all below it. */
+/** Tree of agents by who started or reviews whom, with the cost of each, alone and with all below it. */
 export function AgentTree({ rows, totals, selected, onSelect, onOpen }: AgentTreeProps) {
   const { route } = useLocation();
   const tree = useRef<HTMLDivElement>(null);
@@ -133,7 +133,7 @@ function Row({ row, total, isEntry, isSelected, onSelect, onTurn }: RowProps) {
   );
 }
 
-/** A sum that parts are missing of says so. */
+/** Marks a sum that lacks the cost of some runs. */
 export function TotalMoney({ total }: { total: Total }) {
   const missing = total.unreported > 0 && total.costUsd !== null;
   return (

@@ -6,7 +6,7 @@ import { plural } from '../../../ui/figures.ts';
 interface SquadAction {
   /** Effect, shown before it is confirmed. */
   effect: string;
-  /** The same in a terminal. */
+  /** Terminal command that does the same. */
   command: string;
   /** Why it cannot be done now; null: it can. */
   why: string | null;

@@ -30,7 +30,7 @@ import { treeOf, visibleRows } from './tree.ts';
 const STRUCTURAL =
   /^(squad|run\.(queued|started|stopping|turn_ended|ended)|inbox|review|pull_request|branch|worktree)/;
 
-/** `/s/:squad`: who works for whom, what it costs, and when everything happened. */
+/** `/s/:squad`: the tree of agents, their cost, and a timeline. */
 export function SquadPage() {
   const { params } = useRoute();
   const squad = params.squad ?? '';
@@ -61,7 +61,7 @@ function ShownSquad({ data }: { data: Output<'show_squad'> }) {
   const total = sumOf(tree.map(({ card: { id } }) => totals.get(id)!));
   useViewTitle(cards[0]?.title ?? squad.id);
   const isLive = cards.some(({ endedAt }) => endedAt === null);
-  // A bar that grows while nobody tells us anything would be a guess.
+  // Without a connection bars must not grow: that would be a guess.
   const until = isLive && connection.value === 'live' ? now.value : latest(data);
   const actions = squadActions(squad.id, cards);
 

@@ -4,16 +4,16 @@ import { MarkShape } from './timeline-marks.tsx';
 import { boxOf, type Piece, type Span, ticksOf, xOf } from './timeline-scale.ts';
 import type { TreeRow } from './tree.ts';
 
-/** As high as a row of the tree beside it. */
+/** Height of a row, equal to a row of the tree. */
 const ROW = 48;
 const HEAD = 28;
 const ROOM_FOR_LABEL = 60;
-/** Within a row, from above: whose it is, the bars, and the marks below them, so that none is drawn over another. */
+/** Heights inside a row, from the top: the label, the bars, then the marks, so that none covers another. */
 const IN_ROW = { label: 12, bar: 24, mark: 40 };
 
 export const heightOf = (rows: number): number => HEAD + rows * ROW;
 
-/** What is behind the bars: the chosen row, and on a small screen whose each is. */
+/** Background of the bars: marks the selected row and, on small screens, labels each row. */
 export function Rows({
   rows,
   selected,
@@ -63,7 +63,7 @@ export function Ticks({ span, width, height }: { span: Span; width: number; heig
   );
 }
 
-/** Null: it is outside of what is shown. */
+/** Draws a bar or a mark; null if it is outside the visible span. */
 export function drawItem({ row, piece, mark, from, to, isStopped }: Item, span: Span, width: number) {
   const top = HEAD + row * ROW;
   if (mark) {

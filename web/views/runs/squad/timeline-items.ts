@@ -13,7 +13,7 @@ export type Item = {
   from: number;
   to: number;
   words: string;
-  /** Somebody ended it: that is no failure. */
+  /** A run that was stopped on purpose is no failure. */
   isStopped: boolean;
 } & ({ piece: Piece; mark: null } | { piece: null; mark: Mark });
 
@@ -61,7 +61,7 @@ function describePiece(card: RunCard, { kind, number, from, to, isOpen, exitCode
 const isStopped = ({ status, turn }: RunCard, { kind, number }: Piece) =>
   kind === 'turn' && number === turn && /^(cancelled|terminated|abandoned)$/.test(status);
 
-/** The next thing in the direction of an arrow: along a row by time, between rows to what is nearest in time. */
+/** The next item in the direction of an arrow key: by time within a row, nearest in time between rows. */
 export function nextItem(items: readonly Item[], current: string, key: string): Item | null {
   const at = items.find(item => item.key === current);
   if (!at) return null;

@@ -16,10 +16,10 @@ export interface ShownTurn {
 /** A piece of a run's row: `queued` before its first turn, a `turn`, or the `wait` between two and after one. */
 export interface Piece extends Span {
   kind: 'queued' | 'turn' | 'wait';
-  /** Of a turn. */
+  /** Number of the turn; null for other kinds. */
   number: number | null;
   exitCode: number | null;
-  /** It goes on. */
+  /** The piece has not ended. */
   isOpen: boolean;
 }
 
@@ -38,7 +38,7 @@ export function wholeSpan(
   return { from, to: from + length * 1.02 };
 }
 
-/** A part of the whole, whichever way round it was drawn; null: too little to be meant. */
+/** The selected span, in whichever direction it was dragged; null: too short to be intended. */
 export function zoomed(whole: Span, one: number, other: number): Span | null {
   const from = Math.max(whole.from, Math.min(one, other));
   const to = Math.min(whole.to, Math.max(one, other));
@@ -60,7 +60,7 @@ export const xOf = ({ from, to }: Span, width: number, at: number): number =>
 export const timeAt = ({ from, to }: Span, width: number, x: number): number =>
   from + (Math.min(Math.max(x, 0), width) / width) * (to - from);
 
-/** What of a piece is inside, in pixels and never too thin to be seen; null: nothing of it. */
+/** Visible part of a piece in pixels, never too thin to see; null: the piece is outside the span. */
 export function boxOf(span: Span, width: number, { from, to }: Span): { x: number; width: number } | null {
   if (to < span.from || from > span.to) return null;
   const x = Math.max(xOf(span, width, from), 0);
@@ -69,7 +69,7 @@ export function boxOf(span: Span, width: number, { from, to }: Span): { x: numbe
 }
 const THINNEST = 3;
 
-/** What a run did when: its turns, and what it waited in between. Of its own turns; the one that opens a chat is not shown. */
+/** Turns of a run and the waits between them. Turn 0, which only opens a chat, is left out. */
 export function piecesOf(card: RunCard, turns: readonly ShownTurn[], now: number): Piece[] {
   const own = turns.filter(({ number }) => number > 0).sort((one, other) => one.number - other.number);
   const end = card.endedAt ?? now;

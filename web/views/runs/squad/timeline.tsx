@@ -92,7 +92,7 @@ export function Timeline({ rows, turns, marks, now, selected, onSelect }: Timeli
   const zoomToRun = () => {
     const from = Math.min(...chosen.map(item => item.from));
     const to = Math.max(...chosen.map(item => item.to));
-    // Something of what is around it, but never so much that nothing comes closer.
+    // Adds some space around the item, but not so much that the zoom has no effect.
     const room = Math.max((to - from) * 0.1, Math.min(500, (whole.to - whole.from) * 0.02));
     setZoom(zoomed(whole, from - room, to + room));
   };

@@ -12,7 +12,7 @@ export interface Total {
   unreported: number;
 }
 
-/** Of each run with everything below it, by id. */
+/** Totals of each run with everything below it, by id. */
 export function totalsOf(nodes: readonly TreeNode[]): Map<string, Total> {
   const totals = new Map<string, Total>();
   const add = ({ card, children }: TreeNode): Total => {

@@ -5,7 +5,7 @@ export interface TreeNode {
   children: TreeNode[];
 }
 
-/** A line of the tree, with what a screen reader says of its place. */
+/** A row of the tree, with its position for screen readers. */
 export interface TreeRow {
   id: string;
   card: RunCard;
@@ -18,7 +18,7 @@ export interface TreeRow {
   isOpen: boolean;
 }
 
-/** Reviewers below the run they review, children below the one that started them; oldest first, members as they were asked for. */
+/** Reviewers are below the run that they review, children below the run that started them. Oldest first, members in order. */
 export function treeOf(cards: readonly RunCard[]): TreeNode[] {
   const known = new Map(cards.map(card => [card.id as string, card]));
   const below = new Map<string, RunCard[]>();
@@ -81,7 +81,7 @@ export function treeMove(rows: readonly TreeRow[], focused: string, key: string)
 
 const byAge = (one: RunCard, other: RunCard) => one.createdAt - other.createdAt;
 
-/** Only a run that is there, and never one that is itself below: a ring would hide all of it. */
+/** Parent of a run in the tree. It must be known and not below the run itself: a cycle would hide all of its runs. */
 function aboveOf(card: RunCard, known: ReadonlyMap<string, RunCard>): string | null {
   const next = ({ reviewOf, parentId }: RunCard): RunCard | undefined =>
     known.get(reviewOf ?? '') ?? known.get(parentId ?? '');

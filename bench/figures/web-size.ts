@@ -10,33 +10,33 @@ const MAX_STYLE_KB = 8;
 const MAX_PACKAGE_KB = 300;
 const BUILD = join(import.meta.dirname, '..', '..', 'scripts', 'build.ts');
 
-/** What a browser has to have before the first thing is seen, and what the page adds to the package. */
-export const pageSize: Figure = {
-  name: 'page-size',
-  title: 'Size of the page',
+/** Bytes that a browser loads before it shows anything, and bytes that the web UI adds to the package. */
+export const webSize: Figure = {
+  name: 'web-size',
+  title: 'Size of the web UI',
   async measure() {
     const folder = temporaryFolder();
     try {
       execFileSync(process.execPath, [BUILD, join(folder, 'dist')], { stdio: 'inherit' });
-      const page = join(folder, 'dist', 'web');
+      const web = join(folder, 'dist', 'web');
       const saved = join(folder, 'dist', 'web-saved');
-      const loaded = loadedBy(readFileSync(join(page, 'index.html'), 'utf8'));
+      const loaded = loadedBy(readFileSync(join(web, 'index.html'), 'utf8'));
       return [
-        single('script of the first load, gzip', 'kB', zipped(page, loaded, '.js'), {
+        single('script of the first load, gzip', 'kB', zipped(web, loaded, '.js'), {
           target: `≤ ${MAX_SCRIPT_KB} kB`,
           isMet: ({ value }) => value <= MAX_SCRIPT_KB,
           note: 'what index.html names: the shell and the list of runs; other views come when they are opened',
         }),
-        single('style of the first load, gzip', 'kB', zipped(page, loaded, '.css'), {
+        single('style of the first load, gzip', 'kB', zipped(web, loaded, '.css'), {
           target: `≤ ${MAX_STYLE_KB} kB`,
           isMet: ({ value }) => value <= MAX_STYLE_KB,
         }),
-        single('what it adds to the package, packed', 'kB', kilobytes(packed(page) + packed(saved)), {
+        single('size that it adds to the package, packed', 'kB', kilobytes(packed(web) + packed(saved)), {
           target: `< ${MAX_PACKAGE_KB} kB`,
           isMet: ({ value }) => value < MAX_PACKAGE_KB,
-          note: 'every file by itself in gzip, the page of saved runs included; a package is packed as one and takes less',
+          note: 'sum of the files in gzip, including the page of saved runs; packed together they take less',
         }),
-        single('the same, unpacked', 'kB', kilobytes(sizeOf(page) + sizeOf(saved))),
+        single('the same, unpacked', 'kB', kilobytes(sizeOf(web) + sizeOf(saved))),
       ];
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -48,10 +48,10 @@ function loadedBy(html: string): string[] {
   return [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, file]) => file!);
 }
 
-function zipped(page: string, files: string[], ending: string): number {
+function zipped(web: string, files: string[], ending: string): number {
   const wanted = files.filter(file => file.endsWith(ending));
   if (wanted.length === 0) throw new Error(`index.html loads no ${ending}: this would measure nothing`);
-  return kilobytes(wanted.reduce((sum, file) => sum + gzipSync(readFileSync(join(page, file))).length, 0));
+  return kilobytes(wanted.reduce((sum, file) => sum + gzipSync(readFileSync(join(web, file))).length, 0));
 }
 
 const filesIn = (folder: string): string[] =>

@@ -5,33 +5,33 @@ import type { Browser } from 'playwright-core';
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, paired } from '../figure.ts';
 import { askHub } from '../hub-line.ts';
-import { inPage } from '../in-page.ts';
+import { inBrowser } from '../in-browser.ts';
 import { interleave, until } from '../measure.ts';
-import { PageBrowser } from '../page-browser.ts';
+import { WebBrowser } from '../web-browser.ts';
 
 const LINES = 50_000;
 const MAX_MS = 1_000;
 const WORDS = 'of the log, about as long as a line of a test run is';
 
-/** What somebody waits for who looks up how a long run ended. */
-export const pageOpen: Figure = {
-  name: 'page-open',
+/** Wait of a user who opens a long run to see how it ended. */
+export const webOpen: Figure = {
+  name: 'web-open',
   title: `A run of ${LINES.toLocaleString('en')} lines is opened in Chromium`,
   async measure() {
     await using squad = new BenchSquad();
     await squad.hubPid();
     const run = await longRun(squad);
-    await using page = await PageBrowser.of(squad);
-    await using bare = await barePage();
+    await using web = await WebBrowser.of(squad);
+    await using bare = await bareServer();
     const pair = await interleave(
-      async () => opened(page.browser, await page.address(`/r/${run}/output`)),
-      () => opened(page.browser, bare.url),
+      async () => opened(web.browser, await web.address(`/r/${run}/output`)),
+      () => opened(web.browser, bare.url),
     );
     return [
       paired('from navigation to the last line visible', 'ms', pair, {
         target: `< ${MAX_MS} ms`,
         isMet: ({ value }) => value < MAX_MS,
-        note: 'a browser that has nothing of the page yet; the floor is all of the text in one <pre> of a bare page',
+        note: 'with an empty browser cache; the floor is the whole text in one <pre> of a bare page',
       }),
     ];
   },
@@ -49,12 +49,12 @@ async function longRun(squad: BenchSquad): Promise<string> {
   return run;
 }
 
-/** In milliseconds of the page's own clock, which begins with the navigation. */
+/** Milliseconds from the start of the navigation, by the clock of the browser. */
 async function opened(browser: Browser, url: string): Promise<number> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   try {
     const page = await context.newPage();
-    await page.addInitScript({ content: inPage('see-last-line', 'seeLastLine', `line ${LINES} `) });
+    await page.addInitScript({ content: inBrowser('see-last-line', 'seeLastLine', `line ${LINES} `) });
     await page.goto(url, { waitUntil: 'commit' });
     const html = page.locator('html[data-seen]');
     await html.waitFor({ timeout: 30_000 });
@@ -64,7 +64,7 @@ async function opened(browser: Browser, url: string): Promise<number> {
   }
 }
 
-async function barePage(): Promise<AsyncDisposable & { url: string }> {
+async function bareServer(): Promise<AsyncDisposable & { url: string }> {
   const text = Array.from({ length: LINES }, (_, at) => `line ${at + 1} ${WORDS}`).join('\n');
   const html = `<!doctype html><title>Bare</title><body style="margin:0"><pre style="margin:0">${text}</pre><script>scrollTo(0,1e9)</script>`;
   const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html));

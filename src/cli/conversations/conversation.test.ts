@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StoredMessage, TracePart, TraceRole } from '../../schema/conversation.ts';
 import { createStyle } from '../terminal/style.ts';
-import { ConversationLines } from './print.ts';
+import { ConversationLines, messageMarkdown } from './conversation.ts';
 
 const said = (id: string, parentId: string | null, role: TraceRole, ...content: TracePart[]): StoredMessage =>
   ({ id, parentId, role, content, at: 0, runId: 'run_1', label: 'run:run_1' }) as StoredMessage;
@@ -37,4 +37,15 @@ test('calls of a program stand below its own call, even if call ids restart in e
   ];
   const result = ['  ← run_program', '    ok', ''];
   expect(messages.map(below)).toEqual([program(1), [], result, program(2), [], result]);
+});
+
+test.each([
+  { what: 'one longer than all of its ticks', text: 'a ```` b `c`', fence: '`````' },
+  { what: 'also of a text with very many ticks', text: '`a` '.repeat(200_000), fence: '```' },
+])('foreign text is fenced: $what', ({ text, fence }) => {
+  const content = [{ type: 'text' as const, text }];
+  const message = { id: 'm', parentId: null, role: 'assistant', at: 0, content } as unknown as StoredMessage;
+  const [head, ...rest] = messageMarkdown(message).split('\n');
+  expect(head).toBe('## assistant, 1970-01-01T00:00:00.000Z');
+  expect(rest).toEqual(['', `${fence}text`, text.trimEnd(), fence]);
 });

@@ -199,7 +199,7 @@ describe('an agent with its own token', () => {
   });
 });
 
-describe('an open page', () => {
+describe('an open tab', () => {
   test('hears of a run from its start to its end, with its card as it is', async () => {
     const client = await openClient();
     await client.receives('hello');
@@ -414,7 +414,7 @@ const memoryOf = (pid: number, what: 'VmRSS' | 'VmHWM'): number =>
 describe('squad open', () => {
   const KEY = /#key=([\w-]{43})$/;
   /** As a browser does: the name leads to loopback, and is the Host. */
-  const atPage = (
+  const atWeb = (
     address: string,
     path: string,
     { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: object; body?: string } = {},
@@ -432,13 +432,13 @@ describe('squad open', () => {
       sent.on('error', reject).end(body);
     });
   const exchange = (address: string) =>
-    atPage(address, '/api/session', {
+    atWeb(address, '/api/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ key: KEY.exec(address)![1] }),
     });
   const statusOf = async (address: string, path: string, token: string) =>
-    (await atPage(address, path, { headers: { authorization: `Bearer ${token}` } })).status;
+    (await atWeb(address, path, { headers: { authorization: `Bearer ${token}` } })).status;
 
   test('prints an address, and gives the browser another, each with a key that becomes a session once', {
     tags: ['D9'],
@@ -478,10 +478,10 @@ describe('squad open', () => {
   test('--ip opens it at 127.0.0.1, where it is not unless asked for', async () => {
     await using other = new TestSquad();
     const ip = await originOf(other);
-    expect((await atPage(ip, '/')).status).toBe(404);
+    expect((await atWeb(ip, '/')).status).toBe(404);
     const address = (await other.run(['open', '--ip', '--no-browser'])).stdout.trim();
     expect(new URL(address).origin).toBe(ip);
-    expect(await atPage(ip, '/')).toMatchObject({
+    expect(await atWeb(ip, '/')).toMatchObject({
       status: 200,
       text: expect.stringMatching(/doctype html/i),
     });
@@ -526,7 +526,7 @@ describe('squad open', () => {
     },
   );
 
-  test('lends the page its environment: what is started there finds what the terminal finds', async () => {
+  test('lends the web UI its environment: a run started there finds the programs of the terminal', async () => {
     const heard = async () => {
       const task = scripted('run printenv LENT_BY || echo nobody');
       const { body } = await ask<{ runIds: [string] }>('/api/squads', {
@@ -617,7 +617,7 @@ describe('squad up', () => {
   });
 });
 
-test('a port that is taken gives way to the next, and the page knows its own', async () => {
+test('the next port is used if one is taken, and the web UI knows its own', async () => {
   await using other = new TestSquad();
   const blocker = createServer();
   const wanted = Number(other.env.MCP_SERVER_PORT);

@@ -1,4 +1,4 @@
-/** Records when the last line of a text is drawn and visible, by the page's own clock. */
+/** Records when the last line of a text is drawn and visible, by the clock of the browser. */
 export function seeLastLine(last: string): void {
   const look = () => {
     let end = document.querySelector('.out-lines, pre');

@@ -3,10 +3,10 @@ import { BenchSquad } from '../bench-squad.ts';
 import { startBusyTeam } from '../busy-team.ts';
 import { type Figure, paired, sampled } from '../figure.ts';
 import { askHub } from '../hub-line.ts';
-import { inPage } from '../in-page.ts';
+import { inBrowser } from '../in-browser.ts';
 import { until } from '../measure.ts';
-import { PageBrowser } from '../page-browser.ts';
 import { scriptTimes } from '../script-times.ts';
+import { WebBrowser } from '../web-browser.ts';
 
 const RUNS = 200;
 const EVENTS_A_SECOND = 20;
@@ -16,18 +16,18 @@ const MAX_LATE_MS = 250;
 const FLUSH_MS = 50;
 
 /** The list of runs while every run is active, compared with a page that only receives the same events. */
-export const pageLive: Figure = {
-  name: 'page-live',
-  title: `${RUNS} runs on the page at ${EVENTS_A_SECOND} events a second`,
+export const webLive: Figure = {
+  name: 'web-live',
+  title: `${RUNS} runs in the web UI at ${EVENTS_A_SECOND} events a second`,
   async measure() {
     await using squad = new BenchSquad();
     await squad.hubPid();
     await startBusyTeam(squad, { runs: RUNS, perSecond: EVENTS_A_SECOND });
-    await using page = await PageBrowser.of(squad);
-    const board = await openBoard(page);
-    const bare = await openBare(page);
+    await using web = await WebBrowser.of(squad);
+    const board = await openBoard(web);
+    const bare = await openBare(web);
     const ours = await scriptTimes(board, { seconds: SECONDS, windowMs: FLUSH_MS });
-    // Now: a page that is not in front is drawn later.
+    // Measure it now: Chromium draws a tab in the background later.
     const late = await lateness(squad, board, bare);
     const floor = await scriptTimes(bare, { seconds: SECONDS, windowMs: FLUSH_MS });
     const pairs = Math.min(ours.moved.length, floor.moved.length);
@@ -38,7 +38,7 @@ export const pageLive: Figure = {
         isMet: ({ p95: most }) => most! <= MAX_FLUSH_MS,
         note: `all script but that of timers within ${FLUSH_MS} ms in which there was any, with ${RUNS} rows drawn; the floor parses the same messages and writes one number`,
       }),
-      sampled('script time of a timer of the page', 'ms', ours.timed, {
+      sampled('script time of a timer of the web UI', 'ms', ours.timed, {
         note: `once a second the times of all ${RUNS} rows go on`,
       }),
       paired('event written to row changed', 'ms', late, {
@@ -50,7 +50,7 @@ export const pageLive: Figure = {
   },
 };
 
-async function openBoard(of: PageBrowser): Promise<Page> {
+async function openBoard(of: WebBrowser): Promise<Page> {
   const page = await of.browser.newPage({ viewport: { width: 1280, height: 800 } });
   await page.goto(await of.address('/'));
   const rows = page.locator('.board > li');
@@ -60,20 +60,20 @@ async function openBoard(of: PageBrowser): Promise<Page> {
     await page.getByRole('button', { name: 'show more' }).click();
     await until('more rows', async () => (await rows.count()) > before);
   }
-  await page.evaluate(inPage('see-rows', 'seeRows'));
+  await page.evaluate(inBrowser('see-rows', 'seeRows'));
   return page;
 }
 
-/** The same feed, heard by the locked page, which does nothing by itself. */
-async function openBare(of: PageBrowser): Promise<Page> {
+/** Receives the same feed in the locked web UI, which does nothing by itself. */
+async function openBare(of: WebBrowser): Promise<Page> {
   const page = await of.browser.newPage();
   await page.goto(`${of.origin}/`);
   const key = new URL(await of.address('/')).hash.replace('#key=', '');
-  await page.evaluate(inPage('hear-feed', 'hearFeed', key));
+  await page.evaluate(inBrowser('hear-feed', 'hearFeed', key));
   return page;
 }
 
-/** Of every event that both have seen: how long after it was written. */
+/** Delay of every event that both tabs have seen, from the write to the display. */
 async function lateness(squad: BenchSquad, board: Page, bare: Page) {
   const seenBy = async (page: Page) => {
     const seen = await page.evaluate(

@@ -3,30 +3,30 @@ import { startBusyTeam } from '../busy-team.ts';
 import { type Figure, single } from '../figure.ts';
 import { InspectedHub } from '../inspected-hub.ts';
 import { interruption } from '../interruption.ts';
-import { PageBrowser } from '../page-browser.ts';
+import { WebBrowser } from '../web-browser.ts';
 
 const PAGES = 20;
 const RUNS = 20;
 const EVENTS_A_SECOND = 5;
 const MAX_MORE_MB = 5;
-/** PAGE_HEAP_MINUTES is for a first look: what leaks slowly is not seen in less. */
+/** PAGE_HEAP_MINUTES shortens a first try. A slow leak does not show in less than the default. */
 const MINUTES = Number(process.env.PAGE_HEAP_MINUTES ?? 30);
 const PATHS = ['/', '/inbox', '/cost', '/events', '/reviews'];
 
 /** Whether pages that stay open for long cost the hub more and more. */
-export const pageHeap: Figure = {
-  name: 'page-heap',
+export const webHeap: Figure = {
+  name: 'web-heap',
   title: `${PAGES} pages open for ${MINUTES} minutes, ${EVENTS_A_SECOND} events a second`,
   async measure() {
     await using squad = new BenchSquad();
     await using hub = await InspectedHub.start(squad);
     const empty = await hub.heapMb();
     await startBusyTeam(squad, { runs: RUNS, perSecond: EVENTS_A_SECOND });
-    await using page = await PageBrowser.of(squad);
-    const context = await page.browser.newContext({ viewport: { width: 1280, height: 800 } });
+    await using web = await WebBrowser.of(squad);
+    const context = await web.browser.newContext({ viewport: { width: 1280, height: 800 } });
     for (let at = 0; at < PAGES; at++) {
       const tab = await context.newPage();
-      await tab.goto(await page.address(PATHS[at % PATHS.length]!));
+      await tab.goto(await web.address(PATHS[at % PATHS.length]!));
       await tab.locator('.connection.live').waitFor();
     }
     const early = MINUTES / 6;

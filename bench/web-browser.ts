@@ -2,8 +2,8 @@ import type { Browser } from 'playwright-core';
 import { launchChromium } from '../test/support/chromium.ts';
 import type { BenchSquad } from './bench-squad.ts';
 
-/** Where a squad's page is, and a browser to open it with. */
-export class PageBrowser implements AsyncDisposable {
+/** A browser, and the origin of the web UI that it opens. */
+export class WebBrowser implements AsyncDisposable {
   readonly browser: Browser;
   readonly origin: string;
   private readonly squad: BenchSquad;
@@ -14,12 +14,12 @@ export class PageBrowser implements AsyncDisposable {
     this.squad = squad;
   }
 
-  static async of(squad: BenchSquad): Promise<PageBrowser> {
+  static async of(squad: BenchSquad): Promise<WebBrowser> {
     const { url } = await squad.squad<{ url: string }>('open', '--no-browser');
-    return new PageBrowser(await launchChromium(), new URL(url).origin, squad);
+    return new WebBrowser(await launchChromium(), new URL(url).origin, squad);
   }
 
-  /** Of a place on the page; it opens one tab. */
+  /** URL that opens one tab at this path. */
   async address(path: string): Promise<string> {
     const { url } = await this.squad.squad<{ url: string }>('open', '--no-browser');
     return `${this.origin}${path}${new URL(url).hash}`;

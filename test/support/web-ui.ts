@@ -7,17 +7,17 @@ import { script } from './git-squad.ts';
 import type { TestSquad } from './squad.ts';
 import { webKey } from './web-key.ts';
 
-const PAGE_TIMEOUT_MS = 20_000;
+const WEB_TIMEOUT_MS = 20_000;
 
 export interface OpenOptions {
   width?: number;
   theme?: 'light' | 'dark';
-  /** A tab beside those that are open there, instead of a browser that has seen nothing. */
+  /** Open the tab in the browser context of this one instead of a new context. */
   beside?: Page;
 }
 
-/** A squad and its page in one Chromium. Whatever a page complains of fails the test, unless it was expected. */
-export class Pages {
+/** The web UI of a squad in one Chromium. Unexpected errors in a tab fail the test. */
+export class WebUi {
   readonly squad: TestSquad;
   browser!: Browser;
   origin!: string;
@@ -27,7 +27,7 @@ export class Pages {
 
   constructor(squad: TestSquad) {
     this.squad = squad;
-    // A hub that nobody looks at between two tests stays.
+    // Keeps the hub running between two tests, when no tab is open.
     squad.env.SQUAD_HUB_LINGER_MS = '120000';
   }
 
@@ -38,18 +38,18 @@ export class Pages {
     await this.restart();
   }
 
-  /** The hub is there, or again: at which origin its page is now. */
+  /** Starts a hub if none is running, and reads the origin of its web UI. */
   async restart(): Promise<void> {
     this.origin = new URL(await this.address()).origin;
   }
 
-  /** What `squad open` prints. */
+  /** URL that `squad open` prints. */
   async address(): Promise<string> {
     const { stdout } = await this.squad.run(['open', '--no-browser']);
     return /http:\S+/.exec(stdout)![0];
   }
 
-  /** As `squad open` would: with a key, for which the page gets what it keeps for the tab. */
+  /** Opens a tab as `squad open` does, with a key that the web UI exchanges for a session. */
   async open(path = '/', options: OpenOptions = {}): Promise<Page> {
     const page = await this.blank(options);
     await this.enter(page, path);
@@ -63,12 +63,12 @@ export class Pages {
     if (hash !== undefined) await page.goto(`${this.origin}${path}`);
   }
 
-  /** A tab that is nowhere yet. */
+  /** A tab without a URL. */
   async blank({ width = 1280, theme = 'light', beside }: OpenOptions = {}): Promise<Page> {
     const context =
       beside?.context() ??
       (await this.browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme }));
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
+    context.setDefaultTimeout(WEB_TIMEOUT_MS);
     this.#contexts.add(context);
     const page = await context.newPage();
     this.#watch(page);
@@ -119,16 +119,16 @@ export class Pages {
   }
 }
 
-/** For a test file: starts before its tests, is quiet after each, and takes the squad along at the end. */
-export function usePages(squad: TestSquad): Pages {
-  const pages = new Pages(squad);
-  beforeAll(() => pages.start());
-  afterEach(() => pages.closeAll());
+/** Starts the web UI before the tests of a file, checks for errors after each, and ends browser and squad at the end. */
+export function useWebUi(squad: TestSquad): WebUi {
+  const webUi = new WebUi(squad);
+  beforeAll(() => webUi.start());
+  afterEach(() => webUi.closeAll());
   afterAll(async () => {
-    await pages.browser?.close();
+    await webUi.browser?.close();
     await squad[Symbol.asyncDispose]();
   });
-  return pages;
+  return webUi;
 }
 
 /** Starts a scripted agent; returns its run. */
@@ -143,9 +143,9 @@ export async function startRun(
   return runIds[0]!;
 }
 
-/** What axe takes for serious or worse. */
+/** Violations that axe rates as serious or critical. */
 export async function seriousFindings(page: Page, rules?: string[]): Promise<string[]> {
-  // There are no frames to look into, for which it would open a page of its own; nobody reads what it found in order.
+  // Legacy mode opens no extra page: there are no frames to check. Only violations are needed.
   const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ['violations'] });
   const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
   return violations
