@@ -14,11 +14,13 @@ import { gatewayFanIn } from './figures/gateway-fan-in.ts';
 import { gatewayList } from './figures/gateway-list.ts';
 import { gatewayMemory } from './figures/gateway-memory.ts';
 import { hostileFiles } from './figures/hostile-files.ts';
+import { idleMemory } from './figures/idle-memory.ts';
 import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
 import { requestReview } from './figures/request-review.ts';
+import { timeout } from './figures/timeout.ts';
 import { toolList } from './figures/tool-list.ts';
 import { webHeap } from './figures/web-heap.ts';
 import { webLive } from './figures/web-live.ts';
@@ -32,6 +34,8 @@ const FIGURES = [
   toolList,
   coldStart,
   agentStart,
+  timeout,
+  idleMemory,
   agentLoop,
   engineStart,
   firstRequest,

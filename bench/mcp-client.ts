@@ -26,6 +26,7 @@ export class McpClient {
   private readonly open = new Map<number, { resolve(result: unknown): void; reject(error: Error): void }>();
   private readonly gone: Promise<unknown>;
   private lastId = 0;
+  instructions = '';
   private text = '';
 
   constructor(command: string, args: string[], options: { cwd: string; env: Record<string, string> }) {
@@ -41,9 +42,14 @@ export class McpClient {
     });
   }
 
+  get pid(): number {
+    return this.child.pid!;
+  }
+
   /** Milliseconds from the start of the process to the answer. */
   async initialize(): Promise<number> {
-    await this.request('initialize', INITIALIZE);
+    const reply = (await this.request('initialize', INITIALIZE)) as { instructions?: string };
+    this.instructions = reply.instructions ?? '';
     const took = performance.now() - this.startedAt;
     this.send({ method: 'notifications/initialized' });
     return took;

@@ -61,10 +61,14 @@ const ofPairs = ({ ours, floor }: Pair, compare: (ours: number, floor: number) =
 export const ratioOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours / floor);
 export const overOf = (pair: Pair): number => ofPairs(pair, (ours, floor) => ours - floor);
 
-/** Nineteen of twenty were this good or better. The nearest rank: a value that was really measured. */
-export function p95(samples: Samples, best: 'low' | 'high'): number {
+/** Nineteen of twenty were this good or better. */
+export const p95 = (samples: Samples, best: 'low' | 'high'): number => rank(samples, best, 0.95);
+export const p99 = (samples: Samples): number => rank(samples, 'low', 0.99);
+
+/** The nearest rank: a value that was really measured. */
+function rank(samples: Samples, best: 'low' | 'high', share: number): number {
   const fromBest = samples.toSorted((a, b) => (best === 'low' ? a - b : b - a));
-  return fromBest[Math.ceil(samples.length * 0.95) - 1]!;
+  return fromBest[Math.ceil(samples.length * share) - 1]!;
 }
 
 /** Looks until something is so. A benchmark that waits for ever measures nothing, so it fails instead. */

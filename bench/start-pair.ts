@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { BenchSquad } from './bench-squad.ts';
 import type { Fifo } from './fifo.ts';
-import { interleave, type Pair } from './measure.ts';
+import { interleave, type Pair, type Samples } from './measure.ts';
 
-const PAIRS = 60;
+const PAIRS = 100;
+const WARM_UPS = 10;
 
 export interface StartedBy {
   /** Says on the fifo that it has begun. */
@@ -13,30 +14,42 @@ export interface StartedBy {
   env: Record<string, string>;
   /** Command that starts the same program without Squad. */
   command: [string, ...string[]];
+  isolation?: 'none';
 }
 
-/** From the client's tools/call to the first thing the program does, and the same for the program started by hand. */
-export async function startPair(squad: BenchSquad, { fifo, env, command }: StartedBy): Promise<Pair> {
+export interface StartAndEnd {
+  /** From the client's tools/call to the first thing the program does, and the same for the program started by hand. */
+  start: Pair;
+  /** From the line on the fifo, which is the last thing a short program does, to the reply; by hand to the exit. */
+  end: Pair;
+}
+
+export async function startPair(squad: BenchSquad, { fifo, env, command, isolation }: StartedBy): Promise<StartAndEnd> {
   await squad.hubPid();
   await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
   const client = squad.client(env);
   await client.initialize();
-  const started = async (begin: () => Promise<unknown>): Promise<number> => {
+  const end: Pair = { ours: [], floor: [] };
+  const started = async (ends: Samples, begin: () => Promise<unknown>): Promise<number> => {
     const start = performance.now();
-    const [at] = await Promise.all([fifo.take(), begin()]);
+    const over = begin().then(() => performance.now());
+    const at = await fifo.take();
+    ends.push((await over) - at);
     return at - start;
   };
   const [program, ...args] = command;
-  const pair = await interleave(
+  const start = await interleave(
     () =>
-      started(() => client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin' }] })),
+      started(end.ours, () =>
+        client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin', isolation }] }),
+      ),
     () =>
-      started(() =>
+      started(end.floor, () =>
         once(spawn(program, args, { cwd: squad.workspace, env: squad.env(env), stdio: 'ignore' }), 'exit'),
       ),
-    { pairs: PAIRS, warmUps: 5 },
+    { pairs: PAIRS, warmUps: WARM_UPS },
   );
   await client.close();
   fifo.close();
-  return pair;
+  return { start, end: { ours: end.ours.slice(WARM_UPS), floor: end.floor.slice(WARM_UPS) } };
 }
