@@ -104,7 +104,8 @@ export function firstSentence(markdown: string): string {
 }
 
 /** Up to the first full stop that ends a sentence: not that of "e.g." or "3.5". */
-const SENTENCE = /^.+?(?:(?<!\b(?:e\.g|i\.e|vs|etc|cf|approx))[.!?…]["')\]]*(?=\s|$)|[。！？])/s;
+const SENTENCE =
+  /^.+?(?:(?<!\b(?:e\.g|i\.e|vs|etc|cf|approx))[.!?\u2026]["')\]]*(?=\s|$)|[\u3002\uff01\uff1f])/s;
 
 function withoutMarks(line: string): { kind: 'prose' | 'heading' | 'none'; text: string } {
   const heading = /^\s*#{1,6}\s+(.*)$/.exec(line)?.[1];

@@ -104,7 +104,7 @@ function begins(section: TeamSection, isBelow: boolean, merged: boolean, isFirst
   if (level === 0) return !merged && own.some(line => line.text.trim() !== '');
   const isDated = startsWithDate(withoutMarkup(title));
   if (isBelow) return level <= 3 && (isDated || has(section, ['by']));
-  if (level >= 3 || isDated || /^decision\b\s*[:–—-]/i.test(withoutMarkup(title))) return true;
+  if (level >= 3 || isDated || /^decision\b\s*[:\u2013\u2014-]/i.test(withoutMarkup(title))) return true;
   // A file in the inbox is one decision, whatever the level of its heading.
   return (!merged && isFirst) || has(section, ['by', 'what', 'why']);
 }
@@ -124,7 +124,7 @@ function decisionOf({ title, sections }: Entry, file: string, merged: boolean): 
     ]),
   );
   const heading = withoutMarkup(title);
-  const named = withoutDate(heading).replace(/^decision\s*[:–—-]\s*/i, '');
+  const named = withoutDate(heading).replace(/^decision\s*[:\u2013\u2014-]\s*/i, '');
   const date = dateIn(heading) ?? dateIn(fields.date ?? '') ?? (merged ? null : dateIn(nameOf(file)));
   const shown = named || withoutMarkup(text.split('\n', 1)[0] ?? '') || (text === '' ? '' : nameOf(file));
   if (shown === '' && merged) return { ...EMPTY, title: '(no title)', date, text, file, merged };

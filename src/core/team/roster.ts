@@ -143,7 +143,7 @@ function memberOf(
 
 /** A dash means an empty cell. */
 const isFilled = (text: string | undefined): text is string =>
-  text !== undefined && text !== '' && !/^[-–—]+$/.test(text);
+  text !== undefined && text !== '' && !/^[-\u2013\u2014]+$/.test(text);
 
 /** The target of a link. */
 const charterIn = (cell: string): string => withoutMarkup(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
