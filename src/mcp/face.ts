@@ -28,23 +28,21 @@ import { toolsOf } from './tools.ts';
 import { withServers } from './with-servers.ts';
 
 /** Read by a client's model before it sees the tools. At most 2 KB: some clients cut there. */
-export const INSTRUCTIONS = `Squad runs coding agents as separate processes in this workspace. Use it, not a sub-agent tool of your own, to hand work over.
+export const INSTRUCTIONS = `Squad runs coding agents as separate processes in this workspace. Use it instead of a sub-agent tool of your own.
 
-Which tool:
-- One task: spawn_agent (any engine; roleId gives it a role), or spawn_claude / spawn_codex where listed. The project's context is added.
-- Several independent tasks: spawn_parallel; aggregate_results sums them up.
-- A team by role, each with its own task: start_squad_members. list_roles has the roles.
+- One task: spawn_agent (any engine; roleId gives it a role), or spawn_claude / spawn_codex where listed.
+- Several independent tasks: spawn_parallel.
+- A team, each member with its role and task: start_squad_members. list_roles has the roles.
 - Not to wait: async: true, then get_result {spawn_id or squad_id, wait_seconds}.
+- In a project with a team: squad_decision_search before you decide anew; squad_status for what runs and what it costs.
 
-Where the project has a team: squad_decision_search finds what it has decided (look before you decide anew), squad_status what runs and what today has cost.
+An agent sees its prompt, its role and the project's documents, not this conversation: say all it needs. Agents that run together need separate files or folders.
 
-An agent sees its prompt, its role and the project's context, not this conversation: say all it needs. Agents started together do not see each other: give them separate files or folders.
+Status "running" or "queued": the agents go on; call get_result until they have ended. "asks": put the question to the user and call answer_question. Losing a call never stops an agent; cancel_run does, with all it started. list_running shows every run of this workspace.
 
-If a call returns status "running" or "queued", the agents go on: call get_result until they have ended. "asks": one waits for an answer; put it to the user, give it with answer_question, go on waiting. Ending or losing a call never stops an agent; cancel_run does, with all it started. get_result {spawn_id, stream, offset} pages through output that was cut. list_running shows what runs in this workspace, also for other clients; recent: true also what ended.
+permission: read, edit (default) or full. "advisory" in a result names limits that only the agent's instructions hold.
 
-permission: read, edit (default: change files and run commands in its folder) or full. "advisory" in a result names limits that nothing but the agent's instructions holds.
-
-Statuses: queued, running, then one end: completed, error, timeout, cancelled, lost. "completed" is the agent's own word. evidence is what Squad saw: verdict "verified" (something really changed), "claimed" (words only), "empty" or "contradicted". Look at the files before you build on it. null means nobody reported it. Reports headed SETUP / ENVIRONMENT ISSUES are for the human: pass them on.`;
+"completed" is the agent's own word. evidence.verdict is what Squad saw: verified (something changed), claimed (words only), empty or contradicted. Look at the files before you build on it. null: unknown. Reports headed SETUP / ENVIRONMENT ISSUES are for the user: pass them on.`;
 
 /** Instructions for agents. `ask`: the name of the tool that asks a person. */
 const agentInstructions = (ask: string) =>

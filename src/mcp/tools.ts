@@ -41,20 +41,15 @@ function ownTool(operation: Operation, mode: StateMode, name: string): ToolDef {
 /** As clients see it; with `isWhole` all fields, for the reference. */
 export function toolDefinition(operation: Operation, mode: StateMode, isWhole = false): ToolDef {
   const tool = operation.tool!;
-  const shown = {
-    ...operation,
-    ...(!isWhole && tool.listed),
-    ...(mode === 'stateless' && tool.stateless),
-  };
+  const input =
+    (mode === 'stateless' && tool.statelessInput) || (!isWhole && tool.listedInput) || operation.input;
   return {
     name: operation.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: jsonSchema(shown.input, 'input', isWhole),
-    // A tool with an output schema has to return structured content.
-    ...((isWhole || !tool.textOnly) && {
-      outputSchema: jsonSchema(shown.output, 'output', isWhole),
-    }),
+    inputSchema: jsonSchema(input, 'input', isWhole),
+    // A result explains itself when it comes, so clients do not pay for its schema.
+    ...(isWhole && { outputSchema: jsonSchema(operation.output, 'output') }),
     annotations: { readOnlyHint: tool.readOnly },
     ...(tool.task && !isWhole && { execution: { taskSupport: 'optional' } }),
   };
@@ -76,12 +71,6 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output', isWhole = false):
       // Fields may be added to a result without breaking a client that validates it.
       delete node.additionalProperties;
       if (Object.keys(node.properties ?? { some: true }).length === 0) delete node.properties;
-      if (!isWhole) {
-        // A result explains itself when it comes.
-        delete node.description;
-        // An error has its own field and clients validate that result too, so no other field is certain.
-        delete node.required;
-      }
       mergeNull(node);
     },
   });

@@ -88,10 +88,11 @@ export function agentStore(
       (await (squadId === undefined ? own() : runs({ squadId, limit: ALL_ROWS })))
         .filter(({ createdAt }) => createdAt >= since && createdAt < until)
         .reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0),
-    figures: async ({ workspace, since = 0, limit }) =>
-      (await runs({ workspace, limit }))
+    async *figures({ workspace, since = 0 }) {
+      yield (await runs({ workspace, limit: ALL_ROWS }))
         .filter(each => each.createdAt >= since)
-        .map(each => ({ ...each, subagent: each.options.subagent })),
+        .map(each => ({ ...each, subagent: each.options.subagent }));
+    },
     reviews,
     review: async id => {
       const found = await store.review(id);

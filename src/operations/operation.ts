@@ -234,10 +234,10 @@ export interface Tool {
   isDefaultWithTeam?: true;
   /** Listed only where this agent CLI is installed. */
   needs?: CliId;
-  /** Schemas shown to callers in stateless mode, where they differ. */
-  stateless?: { input?: z.ZodType; output?: z.ZodType };
-  /** Shorter schemas for the tool list, because every client pays for them. */
-  listed?: { input?: z.ZodType; output?: z.ZodType };
+  /** The input in stateless mode, where it differs. */
+  statelessInput?: z.ZodType;
+  /** A shorter input for the tool list, because every client pays for it. */
+  listedInput?: z.ZodType;
   /** For tools that wait: the task that a client with tasks gets instead. `isOpen`: there is something to wait for. */
   task?(result: unknown, input: unknown): { id: string; isOpen: boolean };
 }

@@ -1,18 +1,10 @@
 import { z } from 'zod';
 import { oneLine } from '../../base/text.ts';
-import {
-  dayOf,
-  isUnpriced,
-  isUnreported,
-  lastDays,
-  type RunFigures,
-  usageTogether,
-} from '../../core/cost/usage.ts';
+import { dayOf, isUnpriced, isUnreported, lastDays, type RunFigures } from '../../core/cost/usage.ts';
 import { SquadId } from '../../schema/ids.ts';
 import { isEnd, runSummary } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
 
-const MAX_RUNS = 1_000_000;
 const MAX_SQUADS = 50;
 const MAX_TITLE_LENGTH = 80;
 
@@ -56,31 +48,49 @@ export const costReport = operation({
   async run({ services }, { days: count, workspace }) {
     const { store, clock, settings } = services;
     const days = lastDays(clock.now(), count);
-    const rows = await store.figures({ workspace, since: days[0]!, limit: MAX_RUNS });
-    const runs = rows.map(row => withCurrentUsage(services, row));
-    const byDay = Map.groupBy(runs, run => dayOf(run.createdAt));
-    const ofDays = days.map(day => ({ day: dayOf(day), ...costOf(byDay.get(dayOf(day)) ?? []) }));
-    const bySquad = Map.groupBy(runs, run => run.squadId);
-    const squads = [...bySquad].map(([squadId, some]) => ({ squadId, ...costOf(some) }));
-    const byRole = Map.groupBy(runs, ({ roleId, subagent }) => JSON.stringify([roleId, subagent]));
+    const ofDays = new Map(days.map(day => [dayOf(day), new CostSum()]));
+    const ofRoles = new Map<string, RoleSum>();
+    const squads = new DearestSquads();
+    const total = new CostSum();
+    const unpriced = { runs: 0, models: new Set<string>() };
+    for await (const page of store.figures({ workspace, since: days[0]! }))
+      for (const row of page) {
+        const run = withCurrentUsage(services, row);
+        const { roleId, subagent } = run;
+        const key = JSON.stringify([roleId, subagent]);
+        const ofRole = ofRoles.get(key) ?? { roleId, subagent, cost: new CostSum() };
+        ofRoles.set(key, ofRole);
+        for (const sum of [total, ofDays.get(dayOf(run.createdAt)), ofRole.cost]) sum?.add(run);
+        squads.add(run);
+        if (!isUnreported(run, run.usage) || !isUnpriced(run)) continue;
+        unpriced.runs++;
+        unpriced.models.add(run.model!);
+      }
+    const byDay = [...ofDays].map(([day, sum]) => ({ day, ...sum.cost() }));
     const all = settings.all();
     return {
-      days: ofDays,
-      roles: [...byRole.values()]
-        .map(some => ({ roleId: some[0]!.roleId, subagent: some[0]!.subagent, ...costOf(some) }))
+      days: byDay,
+      roles: [...ofRoles.values()]
+        .map(({ cost, ...role }) => ({ ...role, ...cost.cost() }))
         .sort(dearestFirst),
-      squads: await withTitles(services, squads.sort(dearestFirst).slice(0, MAX_SQUADS)),
+      squads: await withTitles(services, squads.dearest()),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
         squadUsd: all['budget.squad_usd'] ?? null,
         dayUsd: all['budget.day_usd'] ?? null,
       },
-      spentTodayUsd: ofDays.at(-1)!.costUsd,
-      total: costOf(runs),
-      unpriced: unpricedOf(runs),
+      spentTodayUsd: byDay.at(-1)!.costUsd,
+      total: total.cost(),
+      unpriced: { runs: unpriced.runs, models: [...unpriced.models].sort() },
     };
   },
 });
+
+interface RoleSum {
+  roleId: string | null;
+  subagent: string | null;
+  cost: CostSum;
+}
 
 /** The usage of a running run is in the database only after its end. */
 function withCurrentUsage({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
@@ -88,21 +98,71 @@ function withCurrentUsage({ runner }: Pick<Services, 'runner'>, row: RunFigures)
   return now ? { ...row, status: now.status, usage: runner.usageOf(row.id) ?? now.usage } : row;
 }
 
-function costOf(runs: readonly RunFigures[]): Cost {
-  const usage = usageTogether(runs.map(run => run.usage));
-  return {
-    costUsd: usage?.costUsd ?? null,
-    isEstimated: usage?.costIsEstimated ?? false,
-    inputTokens: usage?.input ?? null,
-    outputTokens: usage?.output ?? null,
-    runs: runs.length,
-    unreported: runs.filter(run => isUnreported(run, run.usage)).length,
+/** Adds up runs one by one: there may be a million. */
+class CostSum {
+  private readonly sums: Record<'costUsd' | 'input' | 'output', number | null> = {
+    costUsd: null,
+    input: null,
+    output: null,
   };
+  private isEstimated = false;
+  private runs = 0;
+  private unreported = 0;
+
+  add(run: RunFigures): void {
+    const { usage } = run;
+    this.runs++;
+    if (isUnreported(run, usage)) this.unreported++;
+    if (usage === null) return;
+    for (const name of ['costUsd', 'input', 'output'] as const)
+      if (usage[name] !== null) this.sums[name] = (this.sums[name] ?? 0) + usage[name];
+    this.isEstimated ||= usage.costIsEstimated;
+  }
+
+  cost(): Cost {
+    const { costUsd, input, output } = this.sums;
+    return {
+      // Rounded, because 0.1 + 0.2 must not be shown as 0.30000000000000004.
+      costUsd: costUsd === null ? null : Number(costUsd.toFixed(6)),
+      isEstimated: this.isEstimated,
+      inputTokens: input,
+      outputTokens: output,
+      runs: this.runs,
+      unreported: this.unreported,
+    };
+  }
 }
 
-function unpricedOf(runs: readonly RunFigures[]) {
-  const some = runs.filter(run => isUnreported(run, run.usage) && isUnpriced(run));
-  return { runs: some.length, models: [...new Set(some.map(({ model }) => model!))].sort() };
+type SquadCost = Cost & { squadId: SquadId };
+
+/** Keeps only the squads that are shown. Runs of one squad have one creation time, and come in the order of that. */
+class DearestSquads {
+  private found: SquadCost[] = [];
+  private readonly current = new Map<SquadId, CostSum>();
+  private createdAt = Number.NaN;
+
+  add(run: RunFigures): void {
+    if (run.createdAt !== this.createdAt) this.close();
+    this.createdAt = run.createdAt;
+    const sum = this.current.get(run.squadId) ?? new CostSum();
+    this.current.set(run.squadId, sum);
+    sum.add(run);
+  }
+
+  dearest(): SquadCost[] {
+    this.close();
+    return this.kept();
+  }
+
+  private close(): void {
+    for (const [squadId, sum] of this.current) this.found.push({ squadId, ...sum.cost() });
+    this.current.clear();
+    if (this.found.length > 100 * MAX_SQUADS) this.found = this.kept();
+  }
+
+  private kept(): SquadCost[] {
+    return this.found.sort(dearestFirst).slice(0, MAX_SQUADS);
+  }
 }
 
 /** A squad has no name, so its title is the task of its first member. */

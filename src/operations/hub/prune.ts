@@ -28,8 +28,8 @@ export const prune = operation({
     const days = given ?? settings.all()['prune.days'];
     const before = clock.now() - days * DAY_MS;
     if (dryRun) {
-      const runs = await store.endedBefore(before, 1_000_000);
-      return { runs: runs.length, bytes: null, kept: 0, saved: [], days, dryRun };
+      const runs = await store.countEndedBefore(before);
+      return { runs, bytes: null, kept: 0, saved: [], days, dryRun };
     }
     let [runs, bytes] = [0, 0];
     const kept = new Set<RunId>();

@@ -90,7 +90,6 @@ export const answerQuestion = operation({
     description:
       "Answer what an agent asks (item: its id). Put the user's questions to the user; do not guess.",
     readOnly: false,
-    listed: { output: z.object({ answer: z.string().nullable() }) },
   },
   input: z.strictObject({
     item: z.string(),

@@ -81,7 +81,6 @@ export const cancelRun = operation({
     description:
       'Stop a run, a squad, or all runs of this workspace, with all they started. Output so far is kept.',
     readOnly: false,
-    listed: { output: z.object({ runs: z.array(z.looseObject({})), note: z.string().optional() }) },
   },
   input: z.strictObject({
     spawn_id: z.string().optional(),

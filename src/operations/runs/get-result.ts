@@ -89,16 +89,6 @@ const either = {
   nextOffset: z.number().optional(),
   note: z.string().optional(),
 };
-const { asks, ...shortResult } = RunResult.partial().shape;
-const listed = z.object({
-  ...shortResult,
-  tokens: loose.nullable().optional(),
-  usage_source: z.string().optional(),
-  evidence: loose.optional(),
-  error: loose.optional(),
-  ...either,
-  page: z.looseObject({ next_offset: z.number() }).optional(),
-});
 
 export const getResult = operation({
   name: 'get_result',
@@ -110,7 +100,6 @@ export const getResult = operation({
       'Status and result of a run (spawn_id = memberId) or a squad, also after a restart. wait_seconds waits for the end. ' +
       'stream and offset page through long output: go on with next_offset.',
     readOnly: true,
-    listed: { output: listed },
   },
   input: z.strictObject({
     spawn_id: z.string().optional(),

@@ -106,7 +106,6 @@ export const listRunning = operation({
     description:
       'Agents queued or running in this workspace, of all clients. recent: also the last that ended.',
     readOnly: true,
-    listed: { output: result(z.looseObject({})) },
   },
   input: z.strictObject({ recent: z.boolean().optional(), everywhere: z.boolean().optional() }),
   output: result(Agent).extend({

@@ -231,15 +231,7 @@ export const spawnParallel = operation({
     title: 'Spawn in parallel',
     description: 'Run several spawn_agent inputs (without async) at once and wait for all.',
     readOnly: false,
-    listed: {
-      input: z.object({ agents: agents(CommonOptions.loose()), ...flags }),
-      output: z.object({
-        squad_id: z.string(),
-        results: z.array(z.looseObject({})),
-        aggregate: z.looseObject({}).optional(),
-        note: z.string().optional(),
-      }),
-    },
+    listedInput: z.object({ agents: agents(CommonOptions.loose()), ...flags }),
     task: (answer, input) => {
       const { squad_id, results } = answer as ParallelResult;
       const { aggregate_results } = input as { aggregate_results?: boolean };

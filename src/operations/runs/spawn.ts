@@ -21,26 +21,9 @@ export async function spawnOne(
   return runResult(call.services, run, { ...call, warnings });
 }
 
-const { spawn_id, status, success, result, cost_usd, note } = RunResult.shape;
-const loose = z.looseObject({});
-
-/** The part of the result that clients see in the schema; `get_result` has all of it. */
-const listedResult = z.object({
-  spawn_id,
-  status,
-  success,
-  result,
-  structured: z.unknown().optional(),
-  cost_usd,
-  evidence: loose,
-  error: loose.optional(),
-  note,
-});
-
 /** Common to all tools that start one run. */
 export const SPAWN_TOOL = {
   readOnly: false,
-  listed: { output: listedResult },
   task: (answer: unknown, input: unknown) => {
     const { spawn_id: id, status: now } = answer as RunResult;
     return { id, isOpen: !isEnd(RunStatus.parse(now)) && !isAsync(input) };
@@ -92,6 +75,16 @@ const SpawnCodex = z.strictObject({
   tools: names.default(['Bash', 'Read']),
   timeout: timeout.default(120),
 });
+
+/** Options that the list shows for a tool of one agent CLI; `spawn_agent` shows all. */
+const OFTEN_USED = {
+  prompt: true,
+  model: true,
+  tools: true,
+  timeout: true,
+  permission: true,
+  async: true,
+} as const;
 
 const agent = {
   ...common,
@@ -153,7 +146,7 @@ export const spawnAgent = operation({
     description:
       'Run an agent on a prompt, with project context, and wait. engine: claude, codex, gemini, opencode, copilot, qwen, cursor or one of your own; none is the configured one.',
     ...SPAWN_TOOL,
-    stateless: { input: StatelessAgent },
+    statelessInput: StatelessAgent,
   },
   input: StatefulAgent,
   output: RunResult,
@@ -166,8 +159,10 @@ export const spawnClaude = operation({
   agents: 'spawn',
   tool: {
     title: 'Spawn Claude',
-    description: 'Run Claude Code on a prompt, with project context, and wait: analysis, research, code.',
+    description:
+      'Run Claude Code on a prompt, with project context, and wait: analysis, research, code. Further options as in spawn_agent.',
     needs: 'claude',
+    listedInput: SpawnClaude.pick(OFTEN_USED).loose(),
     ...SPAWN_TOOL,
   },
   input: SpawnClaude,
@@ -181,8 +176,10 @@ export const spawnCodex = operation({
   agents: 'spawn',
   tool: {
     title: 'Spawn Codex',
-    description: 'Run Codex on a prompt, with project context, and wait: tests, builds, scripts.',
+    description:
+      'Run Codex on a prompt, with project context, and wait: tests, builds, scripts. Further options as in spawn_agent.',
     needs: 'codex',
+    listedInput: SpawnCodex.pick(OFTEN_USED).loose(),
     ...SPAWN_TOOL,
   },
   input: SpawnCodex,

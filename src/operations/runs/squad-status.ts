@@ -42,7 +42,6 @@ export const squadStatus = operation({
     readOnly: true,
     toolset: 'team',
     isDefaultWithTeam: true,
-    listed: { output: z.looseObject({}) },
   },
   input: z.strictObject({}),
   output: z.object({

@@ -33,7 +33,7 @@ export const startSquadMembers = operation({
       'Start one agent per member, all at once, and wait for them. Each gets its role, its task and the reporting rules. ' +
       'Returns status and output of each, in order. If some still run, go on with get_result {squad_id}.',
     readOnly: false,
-    stateless: { input: StatelessRequest, output: result(MemberResult.omit({ chatId: true })) },
+    statelessInput: StatelessRequest,
     task: answer => {
       const { squadId, status } = answer as SquadResult;
       return { id: squadId, isOpen: status === 'running' };

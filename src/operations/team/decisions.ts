@@ -131,13 +131,6 @@ export const decisionSearch = operation({
     readOnly: true,
     toolset: 'team',
     isDefaultWithTeam: true,
-    listed: {
-      output: z.object({
-        decisions: z.array(z.looseObject({})),
-        total: z.number(),
-        note: z.string().optional(),
-      }),
-    },
   },
   input: z.strictObject({ query: z.string() }),
   output: z.object({

@@ -106,11 +106,15 @@ export async function teamMetrics(services: Services, caller: Caller, workspace:
     const squad = await Promise.all(rows.map(row => currentRun(services, row)));
     return { at, run: figuresOf([asOfNow(own)], now), squad: figuresOf(squad.map(asOfNow), now) };
   }
-  const [today, here] = await Promise.all([
-    store.figures({ since: startOfDay(now), limit: MAX_RUNS }),
-    store.figures({ workspace, limit: MAX_RUNS }),
-  ]);
-  return { at, today: figuresOf(today.map(asOfNow), now), workspace: figuresOf(here.map(asOfNow), now) };
+  const total = async (filter: Parameters<typeof store.figures>[0]) => {
+    const runs: RunFigures[] = [];
+    for await (const page of store.figures(filter)) {
+      runs.push(...page.map(asOfNow));
+      if (runs.length >= MAX_RUNS) break;
+    }
+    return figuresOf(runs, now);
+  };
+  return { at, today: await total({ since: startOfDay(now) }), workspace: await total({ workspace }) };
 }
 
 /** The members of the roster, then roles that are not on it, each with its running and queued runs. */
