@@ -105,7 +105,7 @@ export const HubSettings = z.object({
     .int()
     .min(1024)
     .default(2 * 1024 ** 3),
-  'stop.grace_ms': z.coerce.number().int().min(0).max(600_000).default(5_000),
+  'stop.grace_ms': z.coerce.number().int().min(0).max(600_000).default(1_500),
   'review.max_iterations': z.coerce.number().int().min(0).max(1_000).default(3),
   'review.auto_abandon_after': z.coerce.number().int().min(1).max(1_000).default(5),
   'review.timeout_hours': z.coerce

@@ -1,4 +1,6 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
+import type { RunFigures } from '../core/cost/usage.ts';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
 import type { Change, MessageStore, PlacedMessage, Store } from '../core/ports/store.ts';
 import type { RunId } from '../schema/ids.ts';
@@ -159,6 +161,15 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     await writer.add({ apply, events: [], mayWait: true });
   }
 
+  async function* figures(filter: { workspace?: string; since?: number }): AsyncGenerator<RunFigures[]> {
+    for (let last: RunFigures | undefined; ; await immediate()) {
+      const page = await read(db => queries.figures(db, filter, last));
+      if (page.length === 0) return;
+      yield page;
+      last = page.at(-1);
+    }
+  }
+
   async function close(): Promise<void> {
     await writer.close();
     await Promise.allSettled(reading);
@@ -198,7 +209,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     intents: () => read(intents),
     events: filter => read(db => queries.events(db, filter)),
     spent: filter => read(db => queries.spent(db, filter)),
-    figures: filter => read(db => queries.figures(db, filter)),
+    figures,
     settings: () => read(queries.settings),
     endedRuns: filter => read(db => board.endedRuns(db, filter)),
     countEnded: (filter, at) => read(db => board.countEnded(db, filter, at)),
@@ -217,6 +228,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     unclosedConversations: limit => read(db => talk.unclosedConversations(db, limit)),
     pins: key => read(db => pinsOf(db, key)),
     endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
+    countEndedBefore: before => read(db => queries.countEndedBefore(db, before)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
     idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),
     recentIds: limit => read(db => recentIds(db, limit)),

@@ -100,12 +100,16 @@ export interface Store extends BoardStore {
   recentIds(limit: number): Promise<string[]>;
   /** Known cost of the runs created between these times, or of a squad. */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
-  /** Only the columns that sums need, newest first: of a workspace, or of all runs created since then. */
-  figures(filter: { workspace?: string; since?: number; limit: number }): Promise<RunFigures[]>;
+  /**
+   * Only the columns that sums need, newest first: of a workspace, or of all runs created since then. In pages, and others get
+   * their turn between two of them.
+   */
+  figures(filter: { workspace?: string; since?: number }): AsyncIterable<RunFigures[]>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
   /** Runs that ended at this time or later. */
   endedSince(since: number, limit: number): Promise<Run[]>;
+  countEndedBefore(before: number): Promise<number>;
   /** Oldest first. */
   endedBefore(before: number, limit: number): Promise<Run[]>;
   /** Removes these runs with their events and inbox items, and squads and chats that no other run refers to. */

@@ -28,3 +28,14 @@ test('notes for the result appear once; other notes are for the log', () => {
   const cut: EngineEvent = { type: 'note', text: 'cut off', isForResult: true };
   expect([...reportOf(cut, { type: 'note', text: 'retry' }, cut).notes]).toEqual(['cut off']);
 });
+
+test.each([
+  ['short lines', (at: number) => `${at}`],
+  ['long lines', (at: number) => `${at} `.repeat(20_000)],
+  ['empty lines', (at: number) => (at % 2 ? '' : `${at}`)],
+])('the answer of an interrupted turn is the last 64 KiB of its text: %s', (_, lineAt) => {
+  const lines = Array.from({ length: 20_000 }, (_, at) => (at < 19_900 ? `${at}` : lineAt(at)));
+  const report = reportOf(...lines.map(text => ({ type: 'text', text }) as const));
+  expect(report.answer).toBe(lines.join('\n').slice(-64 * 1024));
+  expect(reportOf({ type: 'text', text: 'one' }, { type: 'text', text: 'two' }).answer).toBe('one\ntwo');
+});

@@ -39,6 +39,30 @@ export class ToolCounts {
 /** Enough text to see how far the agent got. */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
+/** The end of a text that grows by lines. Joined only when it is read: an agent may write a million lines. */
+class TextEnd {
+  private lines: string[] = [];
+  private first = 0;
+  private length = 0;
+
+  add(line: string): void {
+    this.lines.push(line);
+    this.length += line.length + 1;
+    // The first line goes when the others are enough.
+    for (let line = this.lines[this.first]!; this.length - line.length > MAX_TEXT_LENGTH + 1; ) {
+      this.length -= line.length + 1;
+      line = this.lines[++this.first]!;
+    }
+    if (this.first < 1_000) return;
+    this.lines.splice(0, this.first);
+    this.first = 0;
+  }
+
+  get text(): string {
+    return this.lines.slice(this.first).join('\n').slice(-MAX_TEXT_LENGTH);
+  }
+}
+
 /** Events that come only after the model has answered. */
 const ANSWERED: ReadonlySet<EngineEvent['type']> = new Set([
   'text',
@@ -60,8 +84,8 @@ export class EngineReport {
   /** Null: this engine reports no tool calls. */
   readonly tools: ToolCounts | null;
   private usage: Usage | null = null;
-  /** The agent's text so far, for a turn that ends without an answer. */
-  private said = '';
+  /** The end of the agent's text so far, for a turn that ends without an answer. */
+  private readonly said = new TextEnd();
   private runningTotals: readonly UsageFigure[] = [];
   private readonly reader: EngineReader | null;
 
@@ -93,7 +117,7 @@ export class EngineReport {
 
   /** The final answer, or the text so far if the turn was interrupted. */
   get answer(): string {
-    return this.end && (this.end.ok || this.end.answer) ? this.end.answer : this.said;
+    return this.end && (this.end.ok || this.end.answer) ? this.end.answer : this.said.text;
   }
 
   usageOfTurn(chatTotals: Usage | null): Usage | null {
@@ -124,8 +148,7 @@ export class EngineReport {
     else if (event.type === 'note') {
       if (event.retry) this.retry = { ...event.retry, text: event.text };
       if (event.isForResult) this.notes.add(event.text);
-    } else if (event.type === 'text')
-      this.said = `${this.said && `${this.said}\n`}${event.text}`.slice(-MAX_TEXT_LENGTH);
+    } else if (event.type === 'text') this.said.add(event.text);
     else if (event.type === 'usage') {
       this.usage = event.usage;
       this.runningTotals = event.runningTotals ?? [];
@@ -149,17 +172,17 @@ export class ActivityPace {
   private skipped = 0;
 
   take(event: EngineEvent, now: number): Activity | null {
-    const activity = describe(event);
-    if (!activity) return null;
+    if (!isActivity(event)) return null;
     const sinceLast = this.at === null ? 0 : Math.max(0, now - this.at);
     this.room = Math.min(AT_ONCE, this.room + (sinceLast * A_SECOND) / 1_000);
     this.at = now;
-    if (this.room < (activity.kind === 'tool' ? 1 : FOR_TOOLS + 1)) {
+    const isTool = event.type === 'tool' || event.type === 'more_tools';
+    if (this.room < (isTool ? 1 : FOR_TOOLS + 1)) {
       this.skipped++;
       return null;
     }
     this.room--;
-    return this.withSkipped(activity);
+    return this.withSkipped(describe(event));
   }
 
   /** After the last event: the number of events skipped since, if any. */
@@ -175,13 +198,17 @@ export class ActivityPace {
   }
 }
 
-function describe(event: EngineEvent): Activity | null {
+type ActivityEvent = Extract<EngineEvent, { type: 'text' | 'tool' | 'more_tools' | 'note' }>;
+
+const isActivity = (event: EngineEvent): event is ActivityEvent =>
+  event.type === 'text' || event.type === 'tool' || event.type === 'more_tools' || event.type === 'note';
+
+function describe(event: ActivityEvent): Activity {
   if (event.type === 'text') return { type: 'run.activity', kind: 'text', text: cut(event.text) };
   if (event.type === 'tool')
     return { type: 'run.activity', kind: 'tool', text: cut(`${event.name} ${event.detail}`.trim()) };
   if (event.type === 'more_tools') return { type: 'run.activity', kind: 'tool', text: moreCalls(event) };
-  if (event.type === 'note') return { type: 'run.activity', kind: 'note', text: cut(event.text) };
-  return null;
+  return { type: 'run.activity', kind: 'note', text: cut(event.text) };
 }
 
 const cut = (text: string) => truncate(text, MAX_ACTIVITY_LENGTH);

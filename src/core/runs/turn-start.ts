@@ -137,7 +137,6 @@ export async function startTurn(
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
   const command = await engine.command(input);
-  await saveCommand(files, turn, command, input);
   // Only now: the command leaves the choice to the engine's configuration, and this reads what it will choose.
   run.model ??= engine.configuredModel?.(input) ?? null;
   // Evidence covers the whole run, not only its last turn.
@@ -150,6 +149,10 @@ export async function startTurn(
   const process = await executor.start(
     { ...turn, command, cwd: run.directory, hardLimitMs },
     { keepLeftovers: run.keepLeftovers },
+  );
+  // Only for display, so the agent's start does not wait for it.
+  await saveCommand(files, turn, command, input).catch(thrown =>
+    ports.warn(`The command of ${run.id} could not be saved`, thrown),
   );
   await ledger.started(entry, process.pid, startedAt);
   return process;

@@ -1,5 +1,5 @@
-import type { FileHandle } from 'node:fs/promises';
-import { openRegular, readFully } from './regular-file.ts';
+import { fstatSync, readSync } from 'node:fs';
+import { withRegular } from './regular-file.ts';
 
 /**
  * Where UTF-8 text may be cut so that decoding the pieces gives the same as decoding the whole, also where it is not
@@ -61,7 +61,8 @@ const NOTHING: OutputPage = { text: '', offset: 0, nextOffset: 0, size: 0 };
 /**
  * At most `limit` bytes from `offset` (a negative one counts from the end), as whole characters; a single character may
  * exceed a tiny limit, so that a page that is not at the end always moves on. While the writer lives, half a character
- * at the end of the file does not count as written yet, `size` included.
+ * at the end of the file does not count as written yet, `size` included. Synchronous, because every answer waits for it, and a
+ * thread's round trips cost more than reading a page from the system's cache.
  */
 export async function readPage(
   path: string,
@@ -71,20 +72,17 @@ export async function readPage(
   /** Without the rest of a line at its beginning and the start of one at its end, as far as a whole one is left. */
   isWholeLines = false,
 ): Promise<OutputPage> {
-  const file = await openRegular(path);
-  if (!file) return NOTHING;
-  try {
-    const size = await writtenSize(file, isOver);
+  const page = withRegular(path, file => {
+    const size = writtenSize(file, isOver);
     const wanted = offset < 0 ? Math.max(0, size + offset) : Math.min(offset, size);
     const from = Math.max(0, wanted - MAX_CHARACTER_BYTES);
     const until = Math.min(size, wanted + Math.max(1, limit) + MAX_CHARACTER_BYTES);
-    const bytes = await read(file, from, until - from);
-    const page = cut(bytes, wanted - from, Math.max(1, limit));
-    const { start, end } = isWholeLines ? wholeLines(bytes, page, from + page.end === size) : page;
+    const bytes = read(file, from, until - from);
+    const whole = cut(bytes, wanted - from, Math.max(1, limit));
+    const { start, end } = isWholeLines ? wholeLines(bytes, whole, from + whole.end === size) : whole;
     return { text: decode(bytes.subarray(start, end)), offset: from + start, nextOffset: from + end, size };
-  } finally {
-    await file.close();
-  }
+  });
+  return page ?? NOTHING;
 }
 
 function cut(bytes: Buffer, wanted: number, limit: number): { start: number; end: number } {
@@ -108,17 +106,22 @@ function wholeLines(
   return { start: from, end: last > from ? last : end };
 }
 
-async function writtenSize(file: FileHandle, isOver: () => boolean): Promise<number> {
-  const { size } = await file.stat();
+function writtenSize(file: number, isOver: () => boolean): number {
+  const { size } = fstatSync(file);
   const from = Math.max(0, size - MAX_CHARACTER_BYTES);
-  const tail = await read(file, from, size - from);
+  const tail = read(file, from, size - from);
   const whole = from + endOfWhole(tail);
   if (whole === size || isOver()) return size;
   return whole;
 }
 
-const read = (file: FileHandle, from: number, length: number): Promise<Buffer> =>
-  readFully(file, Buffer.allocUnsafe(length), from);
+function read(file: number, from: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  for (let got = -1; got !== 0 && filled < length; filled += got)
+    got = readSync(file, bytes, filled, length - filled, from + filled);
+  return bytes.subarray(0, filled);
+}
 
 /** A mark for byte order inside the output is a character like any other. */
 const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, renameSync, type Stats, writeFileSync } from 'node:fs';
-import { lstat, readdir, rm, stat } from 'node:fs/promises';
+import { lstatSync, mkdirSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
 import { createLineFollower, type OnLongLine } from './line-follower.ts';
 import { createLineIndex } from './line-index.ts';
 import { readPage } from './output-page.ts';
 import { type OutputQuery, searchOutput } from './output-search.ts';
-import { openRegular, openUnlinked, readRegular } from './regular-file.ts';
+import { openUnlinked, readRegular } from './regular-file.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 
@@ -47,7 +47,7 @@ export function createRunFiles<RunName extends string>({
     chatFolder,
     writeInChat: async (engine: string, chatId: string, name: string, content: string) =>
       save(join(chatFolder(engine, chatId), name), content),
-    read: async (turn: TurnKey, name: string) => readIfThere(turnFile(turn, name)),
+    read: async (turn: TurnKey, name: string) => readRegular(turnFile(turn, name)),
     async readEnd(turn: TurnKey, name: string, limit: number) {
       const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
       return text || null;
@@ -63,21 +63,15 @@ export function createRunFiles<RunName extends string>({
     },
     variables: (runId: string) => readVariables(runFile(runId, VARIABLES)),
     async dropEnvironment(runId: string) {
-      await Promise.all([ENVIRONMENT, VARIABLES].map(name => rm(runFile(runId, name), { force: true })));
+      for (const name of [ENVIRONMENT, VARIABLES]) rmSync(runFile(runId, name), { force: true });
     },
 
     outputPath,
     openOutput: (turn: TurnKey, stream: OutputStream) => openUnlinked(runsDir, outputPath(turn, stream)),
-    async size(turn: TurnKey, stream: OutputStream) {
-      return lstat(outputPath(turn, stream)).then(plainSize, none(0));
-    },
+    size: async (turn: TurnKey, stream: OutputStream) => plainStat(outputPath(turn, stream))?.size ?? 0,
     async wroteAt(turn: TurnKey) {
-      const times = await Promise.all(
-        (['stdout', 'stderr'] as const).map(stream =>
-          lstat(outputPath(turn, stream)).then(found => (plainSize(found) > 0 ? found.mtimeMs : 0), none(0)),
-        ),
-      );
-      return Math.max(...times) || null;
+      const found = (['stdout', 'stderr'] as const).map(stream => plainStat(outputPath(turn, stream)));
+      return Math.max(...found.map(stat => (stat && stat.size > 0 ? stat.mtimeMs : 0))) || null;
     },
     page: (turn: TurnKey, stream: OutputStream, offset: number, limit: number, isWholeLines?: boolean) =>
       readPage(
@@ -99,7 +93,7 @@ export function createRunFiles<RunName extends string>({
     async saveAnswer(runId: string, answer: string) {
       await save(runFile(runId, 'answer.txt'), answer);
     },
-    answer: (runId: string) => readIfThere(runFile(runId, 'answer.txt')),
+    answer: async (runId: string) => readRegular(runFile(runId, 'answer.txt')),
 
     async saveStructured(runId: string, value: unknown) {
       await save(runFile(runId, 'structured.json'), JSON.stringify(value));
@@ -151,8 +145,15 @@ export function createRunFiles<RunName extends string>({
  * round trip costs more than the call, and the database writes to this disk synchronously too.
  */
 async function save(path: string, content: string): Promise<string> {
-  mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
-  replace(path, content);
+  try {
+    // Nobody reads a new file before a row in the database refers to it, so it needs no rename.
+    writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === 'ENOENT') mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+    else if (code !== 'EEXIST') throw thrown;
+    replace(path, content);
+  }
   return path;
 }
 
@@ -167,20 +168,10 @@ const folderName = (id: string): string =>
 
 const HASH = /^[0-9a-f]{64}$/;
 
-async function readIfThere(path: string): Promise<string | null> {
-  const file = await openRegular(path);
-  if (!file) return null;
-  try {
-    return await file.readFile('utf8');
-  } finally {
-    await file.close();
-  }
-}
-
 /** Null also for a damaged file, which is treated as missing. */
 async function readJson(path: string): Promise<unknown> {
   try {
-    return JSON.parse((await readIfThere(path)) ?? 'null');
+    return JSON.parse(readRegular(path) ?? 'null');
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
@@ -206,8 +197,11 @@ async function sizeOfAll(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** A link or a device in place of the file counts as empty. */
-const plainSize = (found: Stats): number => (found.isFile() ? found.size : 0);
+/** A link or a device in place of the file counts as missing. */
+function plainStat(path: string): Stats | null {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() ? found : null;
+}
 
 /** Returns `value` if the file does not exist; other errors are thrown. */
 const none =

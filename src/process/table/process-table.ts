@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises';
 import type { TurnKey } from '../turns/turn-record.ts';
 import { createProcSource } from './proc-source.ts';
 import type { ProcessInfo, ProcessSource, Tag } from './process-info.ts';
@@ -19,29 +19,28 @@ export interface Snapshot {
 export type Mark = TurnKey | { service: string };
 
 export interface ProcessTable {
-  /** A picture taken after the call. Callers of the same few milliseconds share it. */
+  /** All processes at a moment after the call. Callers that wait at the same time share it. */
   snapshot(): Promise<Snapshot>;
   alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
   ioBytes(process: ProcessInfo): number | null;
 }
 
-/** Long enough for callers that come in a burst, too short for anyone to notice. */
-const GATHER_MS = 2;
-
 export function createProcessTable(
   source: ProcessSource = process.platform === 'linux' ? createProcSource() : createPsSource(),
 ): ProcessTable {
   let next: Promise<Snapshot> | null = null;
-  let rest = 0;
+  let restUntil = 0;
 
   async function take(): Promise<Snapshot> {
-    await delay(Math.max(GATHER_MS, rest));
+    const rest = restUntil - performance.now();
+    await (rest > 0 ? delay(rest) : immediate());
     next = null;
     const start = performance.now();
     const [processes, tags] = await read(source);
-    // On a machine with very many processes the looking must leave time for other work.
-    rest = Math.min(3 * (performance.now() - start), 200);
+    const end = performance.now();
+    // With very many processes, or many callers, scans must leave time for other work.
+    restUntil = end + Math.min(3 * (end - start), 200);
     return toSnapshot(processes, tags);
   }
 

@@ -9,7 +9,7 @@ interface ExitRecord {
   at: number;
 }
 
-/** Null while there is none. The wrapper creates it by a rename, so it is complete. */
+/** Null while there is none, or while it is being written. */
 export function readExitRecord(folder: string): ExitRecord | null {
   const path = join(folder, 'exit');
   const text = readRegular(path);
@@ -17,7 +17,7 @@ export function readExitRecord(folder: string): ExitRecord | null {
   return { status: Number(text), at: Math.round(statSync(path).mtimeMs) };
 }
 
-export const hasExitRecord = (folder: string): boolean => existsSync(join(folder, 'exit'));
+export const hasExitRecord = (folder: string): boolean => readExitRecord(folder) !== null;
 
 /** The wrapper's pid; `empty`: the file has no content yet; null: there is no file. */
 export function readWrapperPid(folder: string): number | 'empty' | null {

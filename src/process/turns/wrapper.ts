@@ -64,8 +64,10 @@ const LINES = [
 
   "trap '' HUP INT QUIT TERM USR1 USR2; exec 3>&-;",
   'kill -s USR1 "$squad_watchdog"; wait "$squad_watchdog";',
-  'PATH=/bin:/usr/bin:$PATH;',
-  'echo "$squad_status" >"$squad_dir/exit.new" && mv -f "$squad_dir/exit.new" "$squad_dir/exit";',
+  // In one small write: a reader takes an empty file for no record. Whatever an agent put in that place is replaced by a rename, because a pipe there would block and a link would lead elsewhere.
+  'PATH=/bin:/usr/bin:$PATH; squad_file=$squad_dir/exit;',
+  '[ ! -e "$squad_file" ] && [ ! -h "$squad_file" ] || squad_file=$squad_file.new;',
+  'echo "$squad_status" >"$squad_file" && { [ "$squad_file" = "$squad_dir/exit" ] || mv -f "$squad_file" "$squad_dir/exit"; };',
   'exit "$squad_status"',
 ];
 

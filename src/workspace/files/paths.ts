@@ -7,8 +7,8 @@ type RealPlace = { real: string } | { missing: true } | { outside: true } | { fa
 /** Resolves a path's links, and checks that the result is inside the folder. */
 export async function resolveInside(folder: string, path: string): Promise<RealPlace> {
   try {
-    const real = await realpath(path);
-    return isInside(await realpath(folder), real) ? { real } : { outside: true };
+    const [real, around] = await Promise.all([realpath(path), realpath(folder)]);
+    return isInside(around, real) ? { real } : { outside: true };
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };

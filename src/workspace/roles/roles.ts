@@ -80,9 +80,8 @@ async function readRoleFile(
     ungranted: [],
     wantedMcp: [],
   });
-  const fault = await linkFault(folder.directory, file);
+  const [fault, read] = await Promise.all([linkFault(folder.directory, file), readTextFile(file)]);
   if (fault !== null) return broken(fault);
-  const read = await readTextFile(file);
   if ('missing' in read) return broken('was removed while it was read');
   if ('fault' in read) return broken(read.fault);
   const head = await offThread('role', readFrontmatter, headLength(read.text), read.text);
@@ -183,12 +182,14 @@ export async function rolesFolder({
   const own = { from: 'workspace', why: 'the workspace has agents/', charters: false } as const;
   const squad = { from: 'squad_folder', why: 'the workspace has .squad/agents/', charters: true } as const;
   const shipped = { from: 'shipped', why: 'the workspace has no roles of its own', charters: false } as const;
-  for (const folder of [
+  const folders = [
     { directory: join(workspace, 'agents'), ...own },
     { directory: join(workspace, '.squad', 'agents'), ...squad },
     { directory: shippedDir, ...shipped },
-  ])
-    if (await isFolder(folder.directory)) return folder;
+  ];
+  const isThere = await Promise.all(folders.map(({ directory }) => isFolder(directory)));
+  const found = folders.find((_, at) => isThere[at]);
+  if (found) return found;
   throw new SquadError(
     'ROLES_MISSING',
     `There is no roles folder in ${workspace}, and the roles that come with Squad are missing.`,

@@ -25,9 +25,14 @@ interface ConfigPlaces {
 
 /** Reads all configuration of a workspace. `resolveConfig` decides what counts. */
 export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): Promise<ConfigSources> {
-  const workspaceFile = await settingsFile(join(workspace, '.squad', 'squad.json'), workspace, WorkspaceFile);
   const userPath = userFilePath(env);
-  const userFile = userPath === null ? null : await settingsFile(userPath, dirname(userPath), UserFile);
+  const template = (name: string) => templateFile(home, join(workspace, 'templates', name));
+  const [workspaceFile, userFile, runTemplate, createChatTemplate] = await Promise.all([
+    settingsFile(join(workspace, '.squad', 'squad.json'), workspace, WorkspaceFile),
+    userPath === null ? null : settingsFile(userPath, dirname(userPath), UserFile),
+    template('run-agent.template'),
+    template('create-chat.template'),
+  ]);
   const named = [
     ...paths([env.RUN_TEMPLATE, env.CREATE_CHAT_TEMPLATE], workspace),
     ...paths([workspaceFile?.settings.runTemplate, workspaceFile?.settings.createChatTemplate], workspace),
@@ -48,10 +53,7 @@ export async function readConfigFiles({ workspace, home, env }: ConfigPlaces): P
       trusted: await isTrusted(home, workspaceFile.file, workspaceFile.text),
     },
     agentsDirLeadsOut: await leadsOut(workspace, workspaceFile?.settings.agentsDir),
-    workspaceTemplates: {
-      runTemplate: await templateFile(home, join(workspace, 'templates', 'run-agent.template')),
-      createChatTemplate: await templateFile(home, join(workspace, 'templates', 'create-chat.template')),
-    },
+    workspaceTemplates: { runTemplate, createChatTemplate },
     userFile,
     namedTemplates,
   };

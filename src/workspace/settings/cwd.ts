@@ -73,11 +73,13 @@ async function usableFolder(
   source: Workspace['source'],
   userHome: string | null,
 ): Promise<string> {
-  const root = await realFolder(path);
+  const [root, home] = await Promise.all([
+    realFolder(path),
+    userHome === null ? null : realpath(userHome).catch(() => userHome),
+  ]);
   if (typeof root !== 'string') throw refused(path, source, WHY[root.problem]);
   if (root === '/') throw refused(root, source, 'is the whole file system');
-  if (userHome !== null && root === (await realpath(userHome).catch(() => userHome)))
-    throw refused(root, source, 'is your home folder');
+  if (root === home) throw refused(root, source, 'is your home folder');
   return root;
 }
 
@@ -94,10 +96,11 @@ export async function resolveCwd({ workspace, cwd, allowedRoots }: CwdGiven): Pr
   checkText(cwd ?? '', 'The cwd');
   const path = resolve(workspace, cwd ?? '');
   const roots = [workspace, ...allowedRoots];
-  const realRoots = (await Promise.all(roots.map(root => realpath(root).catch(() => null)))).filter(
-    root => root !== null,
-  );
-  const directory = await realFolder(path);
+  const [directory, ...places] = await Promise.all([
+    realFolder(path),
+    ...roots.map(root => realpath(root).catch(() => null)),
+  ]);
+  const realRoots = places.filter(root => root !== null);
   const isInAny = (place: string, folders: readonly string[]) =>
     folders.some(folder => isInside(folder, place));
   if (typeof directory === 'string') {
@@ -129,8 +132,8 @@ const WHY: Record<Problem, string> = {
 
 async function realFolder(path: string): Promise<string | { problem: Problem }> {
   try {
-    const real = await realpath(path);
-    return (await stat(real)).isDirectory() ? real : { problem: 'not_a_folder' };
+    const [real, info] = await Promise.all([realpath(path), stat(path)]);
+    return info.isDirectory() ? real : { problem: 'not_a_folder' };
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     return { problem: code === 'EACCES' || code === 'EPERM' ? 'denied' : 'missing' };

@@ -277,6 +277,8 @@ export function createWorkspaces({
       const isOutOfReach = isOwn && (await liesOutside(reach, folder.directory));
       const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
       const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
+      /** Members of one squad often have the same role. */
+      const known = new Map<string, Promise<Role>>();
       return {
         root,
         notes,
@@ -284,7 +286,11 @@ export function createWorkspaces({
         ignored,
         rolesFolder: { folder: folder.directory, reason: folder.why },
         roles: async () => reportFaults(await readRoles(folder, mayGrant)),
-        role: id => readRole(folder, id, mayGrant),
+        role: id => {
+          const role = known.get(id) ?? readRole(folder, id, mayGrant);
+          known.set(id, role);
+          return role;
+        },
         engine: (name, env) => chooseEngine(name, env, { config, ignored, untrustedEngines, engines }),
         outputSchema: file => readOutputSchema(root, file),
         context: async (wanted, loadedByEngine) => contextOf(root, config, wanted, loadedByEngine),

@@ -1,4 +1,5 @@
-import { realpath, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { PlannedWorktree, WorktreeAsk } from '../../core/ports/worktrees.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -76,7 +77,7 @@ export function refuseTaken(branch: string, refs: Map<string, string>, commonDir
 }
 
 export async function noRepository(directory: string): Promise<SquadError> {
-  const bare = await bareAround(directory);
+  const bare = bareAround(directory);
   if (bare)
     return new SquadError(
       'REPOSITORY_UNSUITABLE',
@@ -98,10 +99,9 @@ export async function noRepository(directory: string): Promise<SquadError> {
   );
 }
 
-async function bareAround(directory: string): Promise<string | null> {
+function bareAround(directory: string): string | null {
   for (let folder = directory; ; folder = dirname(folder)) {
-    const parts = ['HEAD', 'objects', 'refs'].map(name => stat(join(folder, name)).then(() => true));
-    if ((await Promise.allSettled(parts)).every(({ status }) => status === 'fulfilled')) return folder;
+    if (['HEAD', 'objects', 'refs'].every(name => existsSync(join(folder, name)))) return folder;
     if (dirname(folder) === folder) return null;
   }
 }
