@@ -24,7 +24,10 @@ export interface StartAndEnd {
   end: Pair;
 }
 
-export async function startPair(squad: BenchSquad, { fifo, env, command, isolation }: StartedBy): Promise<StartAndEnd> {
+export async function startPair(
+  squad: BenchSquad,
+  { fifo, env, command, isolation }: StartedBy,
+): Promise<StartAndEnd> {
   await squad.hubPid();
   await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
   const client = squad.client(env);
