@@ -6,7 +6,7 @@ import type { PolicyRule, RunOptions } from '../schema/run.ts';
 /** Everything Squad knows about one agent CLI. Each CLI's folder exports one profile. */
 export interface CliProfile {
   id: CliId;
-  /** As its vendor writes it. */
+  /** Spelt as its vendor does. */
   name: string;
   /** Possible names of its program, the usual one first. */
   programs: readonly [string, ...string[]];

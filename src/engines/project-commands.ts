@@ -5,7 +5,7 @@ import { readProjectText } from './read-text.ts';
 import { type Fork, isAsTrusted, twinOf } from './worktree-twin.ts';
 
 export interface ProjectSettings {
-  /** As its vendor writes it. */
+  /** Spelt as its vendor does. */
   cli: string;
   program: string;
   /** Settings files of a project. */

@@ -229,7 +229,7 @@ export async function runAgent(run: AgentRun): Promise<number> {
     run.signal.throwIfAborted();
     const answer = await answerTo(request, run, quote);
     const written = run.emit({ type: 'end', ok: true, ...answer, error: null });
-    // An answer that is too long for a line was reported as a failure instead.
+    // `emit` reports an answer that is too long for a line as a failure.
     return written.type === 'end' && written.ok ? 0 : 1;
   } catch (thrown) {
     const { code, message } = failureFrom(thrown, quote);

@@ -56,7 +56,7 @@ export type EngineSpec = z.infer<typeof EngineSpec>;
 /** Facts about an agent CLI that do not depend on this machine. */
 export interface CliFacts {
   cli: CliId;
-  /** As its vendor writes it. */
+  /** Spelt as its vendor does. */
   name: string;
   /** Instructions for the user. */
   install: string;

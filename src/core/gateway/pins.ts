@@ -34,7 +34,7 @@ export function confirmEntries(pins: readonly Pin[], entries: readonly string[],
   ];
 }
 
-/** The names that may be used: approved, and none of that name is pending. With the current list, only those that did not change. */
+/** Names of tools that may be used: approved, and without a pending change. With the current list, only tools that are still as approved. */
 export function usable(pins: readonly Pin[], listed?: readonly Definition[]): Set<string> {
   const pending = new Set(pins.filter(({ state }) => state === 'pending').map(({ name }) => name));
   return usableAlone(

@@ -134,7 +134,7 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // Without a move the intent was never written.
+  // The branch was not to be moved, so no intent was written.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
     // An extra file on the branch is harmless: the next feedback replaces it.

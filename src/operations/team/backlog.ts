@@ -44,7 +44,7 @@ const EditInput = z.strictObject({
   action: z.enum(['add', 'done', 'reopen', 'move', 'up', 'down']),
   /** From list_backlog; for everything but `add`. */
   number: ItemNumber.optional(),
-  /** For `move`: the item after it. */
+  /** For `move`: the item that it is put before. */
   before: ItemNumber.optional(),
   /** For `add`; tags such as [P1] and (#12) may be in it. */
   title: z.string().max(MAX_TITLE_LENGTH).optional(),

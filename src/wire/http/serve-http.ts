@@ -160,7 +160,7 @@ export interface HttpHandler extends Audience {
   /** Requests not yet answered; streams that only listen do not count. */
   inFlight(): number;
   sessions(): number;
-  /** One owner's clients only. */
+  /** Notifies the clients of this owner only. */
   of(owner: string): Audience;
   /** Ends the owner's sessions, calls and listening streams. Revoke its token first, or it can come back. */
   endSessions(owner: string): Promise<void>;

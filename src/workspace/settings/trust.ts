@@ -69,7 +69,7 @@ async function change(
 /** The real path, the same for every link to it. */
 async function nameOf(file: string): Promise<string> {
   const path = resolve(file);
-  // A file that is gone: by the real path of its folder.
+  // A file that no longer exists is named by the real path of its folder.
   const inRealFolder = () => realpath(dirname(path)).then(folder => join(folder, basename(path)));
   return realpath(path)
     .catch(inRealFolder)
