@@ -28,7 +28,10 @@ export async function beginWaiting<T>(
   write: (row: Run) => Promise<T>,
 ): Promise<T> {
   if (!entry || entry.isEnding || entry.stop !== null || entry.changing || entry.run.status !== 'running')
-    throw new SquadError('REVIEW_OVER', `Run ${id} is ${entry?.run.status ?? 'over'} and can no longer ask for a review`);
+    throw new SquadError(
+      'REVIEW_OVER',
+      `Run ${id} is ${entry?.run.status ?? 'over'} and can no longer ask for a review`,
+    );
   return changing(entry, async () => {
     const status = nextStatus(entry.run.status, 'await_review');
     const written = await write({ ...entry.run, status });
