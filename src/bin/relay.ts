@@ -6,31 +6,40 @@ import { handshakeFor, hubProgram } from '../link/program.ts';
 import { type RelayOptions, relay } from '../relay/relay.ts';
 import type { RelayError } from '../relay/traffic.ts';
 
-const HELP = `Usage: squad mcp [flags]
+const HELP = `Usage: squad mcp [options]
 
-Run the MCP server. An MCP client starts it and speaks JSON-RPC over its standard input and output.
+Run Squad as an MCP server on standard input and output; MCP clients start it
 
-Flags:
-  --workspace DIR    Work in DIR (default: the current folder)
-  --toolsets LIST    Offer these sets of tools, separated by commas: core, team, templates (default: core)
-  --identity FILE    Act for a run; Squad passes this flag to the agents it starts
+Options:
+  --workspace DIR  Use this workspace (default: the current folder)
+  --toolsets LIST  Toolsets to offer, separated by commas: core, team, templates
+                   (default: core)
+  --identity FILE  Identity of a run; Squad passes it to the agents it starts
+  -h, --help       Show this help
 
 See also:
-  squad install claude-code       Add the server to a client (also claude-desktop, cursor, vscode, codex, gemini, qwen, copilot, opencode)
-  squad mcp serve --config FILE   Serve one tool, the subagent that FILE defines
-  squad run ROLE "task"           Run an agent from this terminal
-
-To manage other MCP servers for agents: squad mcp add | remove | import | lint | status | tools | approve (see squad help mcp)
+  squad install CLIENT           Add Squad to the configuration of an MCP client:
+                                 claude-code, claude-desktop, cursor, vscode,
+                                 codex, gemini, qwen, copilot, opencode
+  squad mcp serve --config FILE  Run a subagent file as an MCP server
+  squad help mcp                 Manage MCP servers for agents: add, remove,
+                                 import, lint, status, tools, approve
+  squad run ROLE "TASK"          Run agents from this terminal
 `;
 
 const SERVE_HELP = `Usage: squad mcp serve --config FILE
 
-Serve one MCP tool: the subagent that FILE defines, in the folder and with the environment of this process. An MCP client starts it
-and speaks JSON-RPC over its standard input and output.
+Run a subagent file as an MCP server with one tool; MCP clients start it.
+It uses the folder and the environment in which it is started.
+
+Options:
+  --config FILE  Subagent file
+  -h, --help     Show this help
 
 See also:
-  squad init --subagent NAME   Create a file, or print the client's configuration for an existing one
-  squad config lint FILE       Check a file
+  squad init --subagent NAME  Create a subagent file and print the configuration
+                              for MCP clients
+  squad config lint FILE      Check a subagent file
 `;
 
 /** The hub closes the connection when everything it ran for this client has ended. This limit is for a hub that never does. */

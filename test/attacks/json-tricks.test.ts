@@ -146,7 +146,7 @@ describe('a configuration', () => {
       '{"servers":{},"shared":[],"sh\\u0061red":["a"]}',
     ])
       expect(checkJson(text, McpConfig)).toMatchObject({
-        problems: [{ message: expect.stringMatching(/a second time/) }],
+        problems: [{ message: expect.stringMatching(/is repeated/) }],
       });
   });
 });

@@ -101,7 +101,12 @@ test.each(ERRANDS)(
 test('a command whose trust could not be written says so', { tags: ['R22'] }, async () => {
   await using squad = new TestSquad();
   const file = squad.write('.squad/mcp-config.json', OLD);
-  const fault: Fault = { under: [`${squad.home}/trust.`], fate: 'EIO', from: 5, to: 5 };
+  const fault: Fault = {
+    under: [`${squad.home}/trust.`, `${squad.home}/.trust.`],
+    fate: 'EIO',
+    from: 5,
+    to: 5,
+  };
   const child = spawn(process.execPath, ['--require', FAILING_DISK, BIN, 'trust', '--yes', file], {
     cwd: squad.workspace,
     env: { ...squad.env, DISK_FAULT: JSON.stringify(fault) },

@@ -45,8 +45,8 @@ test('typed on a terminal it explains itself instead of waiting for a protocol n
     return shown.includes('exit code') ? shown : null;
   });
   tmux('kill-server');
-  expect(screen).toContain('Usage: squad mcp [flags]');
-  expect(screen).toContain('squad install claude-code');
+  expect(screen).toContain('Run Squad as an MCP server');
+  expect(screen).toContain('squad install CLIENT');
   expect(screen).toContain('exit code 0');
   expect(() => statSync(home)).toThrow('ENOENT');
 });
