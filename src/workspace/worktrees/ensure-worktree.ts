@@ -1,4 +1,4 @@
-import { mkdir, realpath, rm, rmdir, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, realpath, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyedQueue } from '../../base/keyed-queue.ts';
@@ -65,15 +65,28 @@ async function addWorktree(
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const how = { limitMs: CHECKOUT_TIMEOUT_MS, signal };
   const fresh = ['worktree', 'add', '--quiet', '-b', branch, path, base];
+  await dropStaleLock(commonDir, branch);
   try {
     await runWithLockRetry(git, fresh, how);
   } catch (error) {
-    if (!isInTheWay(error)) throw error;
+    if (!(await dropStaleLock(commonDir, branch)) && !isInTheWay(error)) throw error;
     const wasOurs = await dropRecord(git, commonDir, path);
     const hasBranch = await hasOwnBranch(git, worktree, wasOurs);
     await runWithLockRetry(git, hasBranch ? ['worktree', 'add', '--quiet', path, branch] : fresh, how);
   }
   return repairNewWorktree(git, path);
+}
+
+/** Git locks a branch for milliseconds while it makes it. */
+const STALE_LOCK_MS = 2_000;
+
+/** A git that was killed with its hub leaves the lock of the branch. Nobody but this run uses that branch. */
+async function dropStaleLock(commonDir: string, branch: string): Promise<boolean> {
+  const lock = join(commonDir, 'refs', 'heads', `${branch}.lock`);
+  const found = await lstat(lock).catch(() => null);
+  if (!found || Date.now() - found.mtimeMs < STALE_LOCK_MS) return false;
+  await rm(lock, { force: true });
+  return true;
 }
 
 /** Removes everything that an interrupted `addWorktree` may have left, but no commit. */

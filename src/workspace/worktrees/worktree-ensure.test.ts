@@ -8,9 +8,10 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Worktree } from '../../schema/worktree.ts';
 import { runId, WorktreeFixture } from '../testing/worktree-fixture.ts';
@@ -35,6 +36,18 @@ test('makes it once, on its branch, at its commit', async () => {
   expect(readFileSync(join(worktree.path, 'app/b.txt'), 'utf8')).toBe('two\n');
   expect(fixture.repo.git('-C', worktree.path, 'status', '--porcelain')).toBe('');
   expect(fixture.repo.git('status', '--porcelain')).toBe('');
+});
+
+test('a lock of its branch that a killed git left does not stand in the way', async () => {
+  const { worktree } = await fixture.plan();
+  const lock = join(worktree.repository, '.git', 'refs', 'heads', `${worktree.branch}.lock`);
+  mkdirSync(dirname(lock), { recursive: true });
+  writeFileSync(lock, '');
+  const hourAgo = Date.now() / 1000 - 3600;
+  utimesSync(lock, hourAgo, hourAgo);
+  expect(await fixture.worktrees.ensure(worktree, null)).toEqual({ made: true });
+  expect(branchAt(worktree)).toBe(worktree.branch);
+  expect(existsSync(lock)).toBe(false);
 });
 
 test('fifty at once on one repository: none fails', async () => {
