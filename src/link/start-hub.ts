@@ -32,7 +32,6 @@ export interface HubProgram {
  */
 export const hubArguments = (script: string): string[] => [
   '--max-semi-space-size=4',
-  '--expose-gc',
   script,
   // The hub compares this with its parent to see whether its starter still lives.
   String(process.pid),
