@@ -1,4 +1,3 @@
-import { Session } from 'node:inspector';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runHub } from '../app.ts';
@@ -10,13 +9,8 @@ import { version } from '../link/program.ts';
 import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
 import { asSquadError } from '../schema/error.ts';
 
-const IDLE_CHECK_MS = 5_000;
-/** More than a collection takes. */
-const MAX_IDLE_US = 100_000;
-
 // By default V8 lets the heap grow to four times its live objects before it collects; a hub runs all day.
 setFlagsFromString('--heap-growing-percent=30');
-collectWhenIdle();
 
 const home = homeFolder(process.env);
 const warnings = shedInherited();
@@ -37,22 +31,3 @@ runHub({ home, env: process.env, version, programs: __dirname, warnings, started
     process.exit(1);
   },
 );
-
-/** V8 collects when something is allocated, so an idle hub would keep what its start or a burst left: about 10 MB. */
-function collectWhenIdle(): void {
-  let [before, isCollected] = [process.cpuUsage(), false];
-  setInterval(() => {
-    const { user, system } = process.cpuUsage(before);
-    before = process.cpuUsage();
-    const isIdle = user + system < MAX_IDLE_US;
-    if (isIdle && !isCollected) collect();
-    isCollected = isIdle;
-  }, IDLE_CHECK_MS).unref();
-}
-
-/** By the inspector: the flag `--expose-gc` makes every start a tenth slower, because Node's own compiled code is then rejected. */
-function collect(): void {
-  const session = new Session();
-  session.connect();
-  session.post('HeapProfiler.collectGarbage', () => session.disconnect());
-}
