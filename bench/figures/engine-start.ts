@@ -22,7 +22,12 @@ export const engineStart: Figure = {
     const fifo = new Fifo(join(squad.root, 'started'));
     const program = standIn(join(squad.root, 'bin'), fifo.path);
     const env = { PATH: `${join(squad.root, 'bin')}:${squad.env().PATH}`, ENGINE_COMMAND: 'claude' };
-    const { start: pair } = await startPair(squad, { fifo, env, command: [program, '-p'] });
+    const { start: pair } = await startPair(squad, {
+      fifo,
+      env,
+      command: [program, '-p'],
+      isolation: 'none',
+    });
     return [
       paired('a built-in engine, against child_process.spawn', 'ms', pair, {
         target: `≤ floor + ${MAX_OVER_SPAWN_MS} ms`,

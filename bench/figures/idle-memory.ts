@@ -6,7 +6,7 @@ import { canReadMemory, memoryOf } from '../process-memory.ts';
 const MAX_MB = 110;
 const IDLE_MS = 3_000;
 
-/** What Squad takes while a client has it and nothing runs. */
+/** Memory of hub and relay while a client is connected and nothing runs. */
 export const idleMemory: Figure = {
   name: 'idle-memory',
   title: 'Memory of hub and relay while nothing runs',

@@ -81,11 +81,14 @@ export function usageTogether(usages: readonly (Usage | null)[]): Usage | null {
   };
 }
 
-/** Null: no figure is known, which is not 0. Rounded, because 0.1 + 0.2 must not be shown as 0.30000000000000004. */
+/** Null: no figure is known, which is not 0. */
 function sumOfKnown(figures: readonly (number | null)[]): number | null {
   const known = figures.filter(figure => figure !== null);
-  return known.length === 0 ? null : Number(known.reduce((sum, figure) => sum + figure, 0).toFixed(6));
+  return known.length === 0 ? null : roundSum(known.reduce((sum, figure) => sum + figure, 0));
 }
+
+/** 0.1 + 0.2 must not be shown as 0.30000000000000004. */
+export const roundSum = (sum: number): number => Number(sum.toFixed(6));
 
 /** It reported tokens of a model that has no price. */
 export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): boolean =>

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { oneLine } from '../../base/text.ts';
-import { dayOf, isUnpriced, isUnreported, lastDays, type RunFigures } from '../../core/cost/usage.ts';
+import {
+  dayOf,
+  isUnpriced,
+  isUnreported,
+  lastDays,
+  type RunFigures,
+  roundSum,
+} from '../../core/cost/usage.ts';
 import { SquadId } from '../../schema/ids.ts';
 import { isEnd, runSummary } from '../../schema/run.ts';
 import { operation, type Services } from '../operation.ts';
@@ -122,8 +129,7 @@ class CostSum {
   cost(): Cost {
     const { costUsd, input, output } = this.sums;
     return {
-      // Rounded, because 0.1 + 0.2 must not be shown as 0.30000000000000004.
-      costUsd: costUsd === null ? null : Number(costUsd.toFixed(6)),
+      costUsd: costUsd === null ? null : roundSum(costUsd),
       isEstimated: this.isEstimated,
       inputTokens: input,
       outputTokens: output,

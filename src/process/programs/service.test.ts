@@ -217,7 +217,7 @@ describe('what a dead hub left behind', () => {
 const SECOND = 1024 * 1024;
 const MARK = /^\[\d+ bytes left out\]$/;
 
-/** What is read of these pieces, each of which comes by itself, all in one second. */
+/** Lines that are read from these pieces, when each arrives alone and all within one second. */
 async function read(...pieces: string[]): Promise<string[]> {
   const stream = new PassThrough();
   const lines: string[] = [];

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, openSync } from 'node:fs';
+import { existsSync, lstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { processesOf, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
@@ -35,6 +35,18 @@ describe.each([
     expect(turns.read(turn, 'exit')).toBe('42\n');
     expect(existsSync(join(turns.folder(turn), 'exit.new'))).toBe(false);
     expect(await processesOf(turn.runId)).toEqual([]);
+  });
+
+  test.each([
+    ['a pipe', 'mkfifo exit'],
+    ['a link to a pipe', 'mkfifo pipe; ln -s pipe exit'],
+    ['a link that leads nowhere', 'ln -s /nowhere/at/all exit'],
+    ['a file', 'echo 0 >exit'],
+  ])('replaces %s that the agent left in place of the record', async (_, leave) => {
+    const turn = turns.turn(`cd "$(dirname "$(readlink /proc/$$/fd/1)")"; ${leave}; exit 42`);
+    await once(wrap(shell, turn), 'exit');
+    expect(lstatSync(join(turns.folder(turn), 'exit')).isFile()).toBe(true);
+    expect(turns.read(turn, 'exit')).toBe('42\n');
   });
 
   test('is not misled by shell options that come with the environment', async () => {

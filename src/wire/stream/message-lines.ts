@@ -84,7 +84,7 @@ function idOf(value: unknown): RequestId | null {
   return typeof id === 'string' || Number.isInteger(id) ? (id as RequestId) : null;
 }
 
-/** What is written in one turn of the event loop leaves together: handing bytes over costs more than making them. */
+/** Sends all writes of one turn of the event loop together: a system call costs more than formatting a message. */
 export function gatherWrites(output: Writable): void {
   if (output.writableCorked > 0) return;
   output.cork();

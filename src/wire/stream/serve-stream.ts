@@ -20,9 +20,9 @@ import type { Refusal } from './message-lines.ts';
 import { StreamTransport } from './stream-transport.ts';
 
 /**
- * What the SDK lets pass on a stream. A request without a version opens a connection of the older revisions, which then stays one;
- * but `server/discover` is none of theirs, so a client that forgets its version there may go on as what it is. And once a
- * connection is of the current revision, the version of a request is not looked at any more.
+ * Refuses two requests that the SDK accepts on a stream. It takes `server/discover` without a version for the start of an older
+ * connection, although older revisions do not have that method. And it does not check the version of a request once the
+ * connection has the current revision.
  */
 function unsupportedVersion(message: JSONRPCMessage): Refusal | null {
   if (!('method' in message && 'id' in message)) return null;

@@ -111,7 +111,7 @@ export function errorOf(file: string, findings: readonly SubagentFinding[]): Squ
 export const placeText = (file: string, { line, column }: Place): string =>
   line === null ? file : `${file}:${line}:${column}`;
 
-/** What every part of a file is read with. */
+/** Context for reading every part of a file. */
 export interface FileContext {
   env: Readonly<Record<string, string>>;
   /** The file's own folder: `${SUBAGENT_DIR}`. */
