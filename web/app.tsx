@@ -7,7 +7,7 @@ import { connection } from './state/live.ts';
 import { Empty } from './ui/empty.tsx';
 import { RunsPage } from './views/runs/board/runs-page.tsx';
 
-/** After the first view is drawn and the palette is loaded. */
+/** Delay before the other views are loaded, so that they do not slow the first one. */
 const LOAD_REST_MS = 1_500;
 
 export function App() {

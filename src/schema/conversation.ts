@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RunId } from './ids.ts';
 
-/** Only for calls of a program: the model's call that ran the program, and the time. */
+/** Fields of a tool call made by a program in code mode: the id of the model's call that ran the program, and the time. */
 const inProgram = { within: z.string().optional(), at: z.number().optional() };
 
 /** Part of a message. Files are only named; their content is not stored here. */

@@ -140,7 +140,7 @@ function workFacts({ branch, path, isThere, tip, saved }: ShownWork): [string, s
   ];
 }
 
-/** For reading; a placeholder in brackets is not quoted. */
+/** Quotes an argument for display, but not a placeholder in brackets such as `[prompt]`. */
 const argumentText = (word: string): string =>
   /^[\w./-]*\[[\w ./-]+\]$/.test(word) ? word : shellWord(word);
 

@@ -380,7 +380,7 @@ class DeliveredAnswers {
     this.ports.checkpoint('inbox:handed');
   }
 
-  /** The run continues, so it has its answers. Never rejects. */
+  /** Records that the agent has received the answers handed to it, because it is working again. Never rejects. */
   async markResumed(runId: RunId): Promise<void> {
     const items = [...(this.items.get(runId)?.values() ?? [])];
     if (items.length === 0) return;

@@ -47,7 +47,7 @@ export async function checkSchema(
 async function faultOf(schema: JsonSchema, onUnknownFormat: (name: string) => void): Promise<string | null> {
   try {
     const Checker = await checkerFor(schema);
-    // Without formats: the spelling of a reference does not matter if it can be resolved.
+    // Formats are not checked: a `$ref` that resolves is good enough, even if it is no valid URI.
     const ajv = new Checker({ ...OPTIONS, validateFormats: false });
     if (bounded(() => ajv.validateSchema(withoutDialect(schema)), MAX_COMPILE_MS) !== true)
       return problemsOf(eachOnce(ajv.errors ?? []), 'the schema');

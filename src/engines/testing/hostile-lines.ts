@@ -1,6 +1,6 @@
 const WRONG: unknown[] = [null, 7, -1, '', 'text', true, [], [null], {}, { text: 5 }];
 
-/** Each line cut off, and with each of its values in turn replaced by something of another type; and lines nobody foresaw. */
+/** Damaged variants of each line: cut off, or with one value replaced by one of another type; and lines that no engine prints. */
 export function hostileLines(lines: string[]): string[] {
   return [
     ...STRAYS,

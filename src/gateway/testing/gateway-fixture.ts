@@ -52,7 +52,7 @@ export class GatewayFixture implements AsyncDisposable {
   variableReads = 0;
   /** Keeping pins waits for this. */
   pinGate: Promise<void> = Promise.resolve();
-  /** One for each that keeps the configuration up to date. */
+  /** Workspaces whose configuration somebody watches, one entry per watcher. */
   readonly keepers: string[] = [];
   #config: McpConfig | null;
   #isRead: boolean;
