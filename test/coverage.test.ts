@@ -2,12 +2,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readDocument, tableRows, taggedTests } from '../scripts/test-tags.ts';
-import { FIGURE_IDS, FIGURES } from './faults/figures.ts';
+import { FIGURE_IDS, FIGURES, figure } from './faults/figures.ts';
 
 const tests = taggedTests();
 const provenTags = new Set(tests.flatMap(({ tags }) => tags));
 const items = tableRows(readDocument('docs/coverage.md'));
-const [attacks, faults] = readDocument('docs/security-tests.md')
+const [attacks, faults, others] = readDocument('docs/security-tests.md')
   .split(/^## .*$/m)
   .slice(1)
   .map(tableRows);
@@ -34,15 +34,15 @@ describe('docs/coverage.md', () => {
 
 describe('docs/security-tests.md', () => {
   test('has every kind of attack and of fault once', () => {
-    expect([attacks!.length, faults!.length]).toEqual([40, 36]);
-    for (const rows of [attacks!, faults!]) {
+    expect([attacks!.length, faults!.length, others!.length]).toEqual([40, 36, 15]);
+    for (const rows of [attacks!, faults!, others!]) {
       const tags = rows.map(({ tag }) => tag);
       expect(tags).toEqual([...new Set(tags)]);
     }
   });
 
   test('says how far each promise holds, and has a tagged test for every claim', () => {
-    const wrong = [...attacks!, ...faults!].filter(({ state, tag }) => {
+    const wrong = [...attacks!, ...faults!, ...others!].filter(({ state, tag }) => {
       const isClaimed = /^(done(: .+)?|part: .+)$/.test(state);
       return isClaimed
         ? !provenTags.has(tag)
@@ -67,7 +67,60 @@ describe('docs/security-tests.md', () => {
   });
 });
 
+/** Sections that promise nothing: they say what Squad does not do, or what to do. */
+const NO_PROMISE = /^#+ (Limits|Advice|Reporting|What Squad is trusted with)\b/;
+
+/** A paragraph, a list item, or a cell of the threat model; a table of values belongs to the paragraph before it. */
+function promisesOf(document: string): string[] {
+  const sections = document.split(/^(?=#+ )/m).filter(section => !NO_PROMISE.test(section));
+  return sections.flatMap(section => {
+    const blocks = section.replace(/^#.*$/m, '').split(/\n\n+|\n(?=- |\| )/);
+    const cell = section.startsWith('## Threat model')
+      ? /^\| (?!Who or what|---)[^|]+ \| ([^|]{2,}) \|/
+      : /(?!)/;
+    return blocks
+      .map(block => (block.startsWith('|') ? (cell.exec(block)?.[1] ?? '') : block.trim()))
+      .filter(block => block !== '');
+  });
+}
+
+/** Ids at its end; only a sentence that says what does not hold, or what to do, may follow them. */
+const PROVEN = /(?: \[[\w-]+\])+(?:\s+(?:Limit|Advice): [^[]+)?$/;
+
+describe('promises', () => {
+  test.each(['SECURITY.md', 'docs/reliability.md'])(
+    '%s: each one names a proven test',
+    { tags: ['R36'] },
+    path => {
+      const [, ...promises] = promisesOf(readDocument(path));
+      const unproven = promises.filter(promise => {
+        // A reference to another document, and a sentence that introduces a list, promise nothing themselves.
+        if (/^[^.]+: \[[^\]]+\]\([^)]+\)\.$/.test(promise) || /:$/.test(promise)) return false;
+        const ids = [...promise.matchAll(/ \[([\w-]+)\](?!\()/g)].map(([, id]) => id!);
+        return !PROVEN.test(promise) || ids.some(id => !provenTags.has(id));
+      });
+      expect(unproven).toEqual([]);
+      figure('R36', {
+        reached: promises.length,
+        of: promises.length,
+        told: `promises of ${path} name a test`,
+      });
+    },
+  );
+
+  test('only listed dependencies may run a script when they are installed', { tags: ['S15'] }, () => {
+    const { allowScripts } = JSON.parse(readDocument('package.json'));
+    const allowed = Object.keys(allowScripts).filter(name => allowScripts[name]);
+    const [, sentence] = /Install scripts of dependencies run only for ([^.]+)\./.exec(
+      readDocument('SECURITY.md'),
+    )!;
+    expect([...new Set(allowed.map(name => name.replace(/^(@[^/]+\/).*/, '$1*')))].sort()).toEqual(
+      [...sentence!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!).sort(),
+    );
+  });
+});
+
 test('every tag of a test is a row of one of the documents', () => {
-  const known = new Set([...items, ...attacks!, ...faults!].map(({ tag }) => tag));
+  const known = new Set([...items, ...attacks!, ...faults!, ...others!].map(({ tag }) => tag));
   expect(tests.filter(({ tags }) => tags.some(tag => !known.has(tag)))).toEqual([]);
 });

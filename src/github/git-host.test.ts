@@ -109,7 +109,7 @@ describe('a refusal of GitHub is passed on', () => {
     });
   });
 
-  test('a repository that has moved is not followed', async () => {
+  test('a repository that has moved is not followed', { tags: ['S7'] }, async () => {
     fixture.github.faults.push({ on: /pulls/, does: 'redirect' });
     await expect(open()).rejects.toMatchObject({
       code: 'GITHUB_REFUSED',

@@ -34,7 +34,7 @@ describe('a push over http', () => {
     );
   });
 
-  test('leaves the token nowhere', async () => {
+  test('leaves the token nowhere', { tags: ['S7'] }, async () => {
     fixture.work('a.txt');
     await push();
     const kept = [
@@ -46,7 +46,7 @@ describe('a push over http', () => {
         expect(() => execFileSync('grep', ['-rF', '--', secret, folder], { stdio: 'pipe' })).toThrow();
   });
 
-  test('does not put the token among the arguments of git', async () => {
+  test('does not put the token among the arguments of git', { tags: ['S7'] }, async () => {
     const log = join(fixture.local.folder, 'git.log');
     const folder = join(fixture.local.folder, 'bin');
     const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
@@ -100,7 +100,7 @@ describe('a push over http', () => {
     expect(existsSync(mark)).toBe(false);
   });
 
-  test('shows the token to no host but that of the API', async () => {
+  test('shows the token to no host but that of the API', { tags: ['S7'] }, async () => {
     fixture.work('a.txt');
     const other = await GitHostFixture.start();
     await using _ = other;
@@ -113,7 +113,7 @@ describe('a push over http', () => {
     expect(other.github.seenByGit.map(({ authorization }) => authorization)).toEqual([null]);
   });
 
-  test('does not follow the host to another place', async () => {
+  test('does not follow the host to another place', { tags: ['S7'] }, async () => {
     fixture.work('a.txt');
     fixture.github.faults.push({ on: /info\/refs/, does: 'redirect' });
     await expect(push()).rejects.toMatchObject({
@@ -240,7 +240,7 @@ describe('a push over ssh', () => {
     expect(said).not.toContain(fixture.github.token);
   });
 
-  test("does not run an ssh of the repository's", async () => {
+  test("does not run an ssh of the repository's", { tags: ['S7'] }, async () => {
     const mark = join(fixture.local.folder, 'ran');
     fixture.local.git('config', 'core.sshCommand', `touch ${mark};`);
     fixture.remote('git@127.0.0.1:octo/demo.git');

@@ -28,7 +28,7 @@ test('at the end of the numbers, or beyond it, any port will do', async () => {
   for (const port of ports) expect(port).toBeGreaterThan(0);
 });
 
-test.each(['127.0.0.1', '::1'])('a port that another program has at %s is not ours', async host => {
+test.each(['127.0.0.1', '::1'])('a port that another program has at %s is not ours', { tags: ['S2'] }, async host => {
   const other = createTcpServer().listen(0, host);
   await once(other, 'listening');
   both.push(other);

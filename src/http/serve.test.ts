@@ -317,7 +317,7 @@ test('a broken request in the middle of another answer closes the connection wit
   await server.close();
 });
 
-test('connections that say nothing keep nobody out, however many there are', async () => {
+test('connections that say nothing keep nobody out, however many there are', { tags: ['S6'] }, async () => {
   await withServer(async ({ port }) => {
     const sockets: Socket[] = [];
     for (let count = 0; count < 1_100; count++) {
@@ -335,7 +335,7 @@ test('connections that say nothing keep nobody out, however many there are', asy
   });
 });
 
-test('a connection that has shown a token stays, whoever comes after it', async () => {
+test('a connection that has shown a token stays, whoever comes after it', { tags: ['S6'] }, async () => {
   const held: ServerResponse[] = [];
   const server = await serveHttp({
     port: 0,

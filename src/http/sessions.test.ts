@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-test('a token opens its session at the host it was made for, and nowhere else', () => {
+test('a token opens its session at the host it was made for, and nowhere else', { tags: ['S2'] }, () => {
   const { token } = sessions.open(HOST);
   expect(sessions.admit(token, HOST)).toBe(token.split('.')[0]);
   for (const host of ['127.0.0.1:3001', 'squad-1.localhost:3001', 'squad-0.localhost:3002'])
@@ -21,14 +21,14 @@ test('a token opens its session at the host it was made for, and nowhere else', 
     expect(sessions.admit(wrong, HOST)).toBeNull();
 });
 
-test('another hub knows nothing of it', () => {
+test('another hub knows nothing of it', { tags: ['S2'] }, () => {
   const { token } = sessions.open(HOST);
   const next = new Sessions();
   expect(next.admit(token, HOST)).toBeNull();
   expect(next.proof(token.split('.')[0]!, 'nonce', HOST)).toBeNull();
 });
 
-test('it ends when it is not used for an hour', () => {
+test('it ends when it is not used for an hour', { tags: ['S2'] }, () => {
   const { token } = sessions.open(HOST);
   vi.advanceTimersByTime(SESSION_IDLE_MS - 1);
   expect(sessions.admit(token, HOST)).not.toBeNull();
@@ -59,7 +59,7 @@ test('the first session of a host is known as such: what a browser holds there b
   expect(sessions.open('127.0.0.1:3001').isFirst).toBe(true);
 });
 
-test('a proof takes the token to make, and names the host', () => {
+test('a proof takes the token to make, and names the host', { tags: ['S2'] }, () => {
   const { token } = sessions.open(HOST);
   const id = token.split('.')[0]!;
   const expected = createHmac('sha256', token).update(`nonce ${HOST}`).digest('hex');

@@ -91,7 +91,7 @@ describe('who says handshake', () => {
     });
   });
 
-  test('has proven who it is by its token or its processes, not by a mark', async () => {
+  test('has proven who it is by its token or its processes, not by a mark', { tags: ['S3'] }, async () => {
     const isProven = async (given: Handshake, from: CallerPorts) =>
       (await callerOfHandshake(given, from)).parent?.isProven;
     const [{ id }] = live as [Run];
@@ -114,7 +114,7 @@ describe('who says handshake', () => {
       expect(await records(mcp)).toBe(false);
   });
 
-  test('is known by its processes before its mark, and by its mark where those say nothing', async () => {
+  test('is known by its processes before its mark, and by its mark where those say nothing', { tags: ['S3'] }, async () => {
     const marked = handshake({ env: { SQUAD_RUN_ID: live[1]!.id } });
     expect(await parentOf(marked, ports(live[0]!.id))).toBe(live[0]!.id);
     expect(await parentOf(marked, ports(null))).toBe(live[1]!.id);
@@ -151,7 +151,7 @@ describe('who says handshake', () => {
     },
   );
 
-  test('is in the run of its process also while no run is running', async () => {
+  test('is in the run of its process also while no run is running', { tags: ['S3'] }, async () => {
     const idle = { ...ports(live[0]!.id), liveRuns: () => [] };
     expect(await parentOf(handshake(), idle)).toBe(live[0]!.id);
   });
@@ -195,14 +195,14 @@ test('what a coder starts is a part of its task, and so is what came of that; wh
   expect(await task(run('planner', { type: 'planning', parentId: lead.id }), lead)).toBeNull();
 });
 
-test('a process that nobody has seen takes rights away, and gives none', async () => {
+test('a process that nobody has seen takes rights away, and gives none', { tags: ['S3'] }, async () => {
   const around = await callerOfHandshake(handshake(), ports(live[0]!.id), false);
   expect(around.parent).toMatchObject({ id: live[0]!.id, isProven: false });
   for (const given of [handshake(), handshake({ token: one.token })])
     await expect(callerOfHandshake(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
-test("a run's token is refused to a process that is neither of that run nor certainly the user's", async () => {
+test("a run's token is refused to a process that is neither of that run nor certainly the user's", { tags: ['S3'] }, async () => {
   const given = handshake({ token: one.token });
   await expect(callerOfHandshake(given, ports(null, live, true, false))).rejects.toMatchObject({
     code: 'NOT_ALLOWED',

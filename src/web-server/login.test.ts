@@ -18,7 +18,7 @@ const show = (
     body: JSON.stringify(body),
   });
 
-test('a key is exchanged for a session, once', async () => {
+test('a key is exchanged for a session, once', { tags: ['S2'] }, async () => {
   await using fixture = await WebFixture.start();
   const key = fixture.key();
   const opened = await show(fixture, { key });
@@ -35,7 +35,7 @@ test('a key is exchanged for a session, once', async () => {
   expect([again.status, JSON.parse(again.text)]).toMatchObject([401, { error: { code: 'TICKET_WRONG' } }]);
 });
 
-test('what the browser holds at a host before the first session there is evicted, and never later', async () => {
+test('what the browser holds at a host before the first session there is evicted, and never later', { tags: ['S2'] }, async () => {
   await using fixture = await WebFixture.start();
   const evicted = async (host?: string) =>
     (await show(fixture, { key: fixture.key(host) }, {}, host)).headers['clear-site-data'];
@@ -44,7 +44,7 @@ test('what the browser holds at a host before the first session there is evicted
   expect([await evicted(address), await evicted(address)]).toEqual(['"storage"', undefined]);
 });
 
-test('a key is for one host', async () => {
+test('a key is for one host', { tags: ['S2'] }, async () => {
   await using fixture = await WebFixture.start();
   const address = fixture.openAtAddress();
   const [own, other] = [fixture.key(), fixture.key(address)];
@@ -53,7 +53,7 @@ test('a key is for one host', async () => {
   expect((await show(fixture, { key: own })).status).toBe(200);
 });
 
-test('a key that is late, for something else, made up or no key is refused', async () => {
+test('a key that is late, for something else, made up or no key is refused', { tags: ['S2'] }, async () => {
   await using fixture = await WebFixture.start();
   const late = fixture.key();
   fixture.now += 600_000;
@@ -81,7 +81,7 @@ test('a key shown by a page of another site is not even looked at', async () => 
   expect((await show(fixture, { key }, { origin: `http://${fixture.webHost}` })).status).toBe(200);
 });
 
-test('a key shown on a connection of another user is refused, stays good, and is in the log once', async () => {
+test('a key shown on a connection of another user is refused, stays good, and is in the log once', { tags: ['S2'] }, async () => {
   await using fixture = await WebFixture.start({ isOwnPeer: false });
   const key = fixture.key();
   for (let i = 0; i < 3; i++) {

@@ -171,7 +171,7 @@ test(
 );
 
 test('a hub that is killed again and again while it rebuilds: all is there in the end', {
-  tags: ['D10'],
+  tags: ['D10', 'S9'],
   timeout: 2 * WAIT_TIMEOUT_MS,
 }, async () => {
   const home = await openHome();
@@ -233,7 +233,7 @@ test('a disk that is full while the database is rebuilt: refused, nothing lost, 
 });
 
 test('whatever is damaged, in whatever order: every run with a folder is listed, and none runs twice', {
-  tags: ['D10'],
+  tags: ['D10', 'S9'],
   timeout: 4 * WAIT_TIMEOUT_MS,
 }, async () => {
   const home = await openHome();

@@ -63,7 +63,7 @@ const asMap = (nulSeparated: string) =>
   );
 
 describe("the agent's environment", () => {
-  test("is the asking client's, without any session's marks and any of Squad's secrets, and tagged", async () => {
+  test("is the asking client's, without any session's marks and any of Squad's secrets, and tagged", { tags: ['S4'] }, async () => {
     const client = await squad.client({ env: { ...LEFT_OUT, ...HANDED_DOWN, RUN_TEMPLATE: 'env -0' } });
     const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }] });
     const id = members[0]!.memberId;
@@ -81,7 +81,7 @@ describe("the agent's environment", () => {
     expect(Object.values(env).filter(value => value === 'secret')).toEqual([]);
   });
 
-  test("is nothing of the hub's, which another client may have started", async () => {
+  test("is nothing of the hub's, which another client may have started", { tags: ['S4'] }, async () => {
     const first = await squad.client({ env: { ONLY_FIRST: '1', RUN_TEMPLATE: 'env -0' } });
     const second = await squad.client({ env: { RUN_TEMPLATE: 'env -0' } });
     const member = { members: [{ roleId: 'coder', task: 'x' }] };
@@ -89,7 +89,7 @@ describe("the agent's environment", () => {
     expect((await startAndWait(second, member)).members[0]!.rawStdout).not.toContain('ONLY_FIRST');
   });
 
-  test('is on disk only while the run lives, and for its owner only', async () => {
+  test('is on disk only while the run lives, and for its owner only', { tags: ['S5'] }, async () => {
     const client = await squad.client({
       env: { PRIVATE_KEY: 'shh', ENGINE_COMMAND: 'scripted', MCP_TOOL_TIMEOUT: '50' },
     });

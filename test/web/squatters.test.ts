@@ -40,7 +40,7 @@ test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
   },
 );
 
-test('a worker that a squatter left in the browser does not get the key of the next `squad open`', async () => {
+test('a worker that a squatter left in the browser does not get the key of the next `squad open`', { tags: ['S2'] }, async () => {
   webUi.expectErrors(/./);
   const { port } = new URL(webUi.origin);
   const before = await webUi.open('/');

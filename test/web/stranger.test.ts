@@ -15,7 +15,7 @@ const webUi = useWebUi(squad);
 const tokenOf = () => readFileSync(join(squad.home, 'token'), 'utf8').trim();
 
 test('a program that takes the port of a stopped hub gets proof requests only, and no token', {
-  tags: ['D9'],
+  tags: ['D9', 'S2'],
 }, async () => {
   webUi.expectErrors(/ERR_|WebSocket|403|404|preload|dynamically imported|request to/);
   const kept = () => page.evaluate(() => Object.values(sessionStorage).join());

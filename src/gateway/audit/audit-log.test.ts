@@ -26,7 +26,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const current = (folder: string) => join(folder, 'audit.jsonl');
 
 describe('the log', () => {
-  test('holds one line an entry, numbered, timed and chained, for the user only', async () => {
+  test('holds one line an entry, numbered, timed and chained, for the user only', { tags: ['S8'] }, async () => {
     const folder = auditFolder();
     const log = openLog(folder);
     log.append(
@@ -55,7 +55,7 @@ describe('the log', () => {
     expect(await log.verify()).toEqual({ problem: null, entries: 2, files: 1, lastHash: two.hash });
   });
 
-  test('is written by itself, without anybody waiting for it', async () => {
+  test('is written by itself, without anybody waiting for it', { tags: ['S8'] }, async () => {
     const folder = auditFolder();
     openLog(folder).append(anEntry('read'));
     await vi.waitFor(() => expect(namesIn(folder)).toEqual(['read']), { timeout: 5000 });
@@ -121,7 +121,7 @@ describe('on disk for good', () => {
     };
   }
 
-  test('is a denial or an approval with the write it is in, anything else within a second', async () => {
+  test('is a denial or an approval with the write it is in, anything else within a second', { tags: ['S8'] }, async () => {
     const folder = auditFolder();
     const { timers, pass, waiting } = stoppedTime();
     const { disk, syncs } = faultyDisk(() => 'works');
@@ -396,7 +396,7 @@ describe('what a killed hub left', () => {
     expect(await verifyAudit(folder)).toMatchObject({ problem: null, entries: 5, files: 2 });
   });
 
-  test('is whole up to what it was killed in, whenever that was', async () => {
+  test('is whole up to what it was killed in, whenever that was', { tags: ['S8'] }, async () => {
     const folder = auditFolder();
     for (const linesBeforeKill of [1, 60, 400]) {
       const writer = spawn(process.execPath, [

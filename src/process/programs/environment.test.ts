@@ -5,7 +5,7 @@ const build = (client: Record<string, string>, saved: Record<string, string> = {
   childEnvironment({ client, saved, home: '/home/me', exists: folder => folders.includes(folder) });
 
 describe('the environment of an agent', () => {
-  test("is the client's, with what it lacks from the saved one", () => {
+  test("is the client's, with what it lacks from the saved one", { tags: ['S4'] }, () => {
     const env = build(
       { PATH: '/bin', LANG: 'de', EMPTY: '' },
       { LANG: 'en', ANTHROPIC_API_KEY: 'k', EMPTY: 'x' },

@@ -75,7 +75,7 @@ describe('after kill -9 of the supervising process', () => {
     expect(await processesOf(turn.runId)).toEqual([]);
   });
 
-  test('a turn whose wrapper was killed too is gone, with all that was left of it', async () => {
+  test('a turn whose wrapper was killed too is gone, with all that was left of it', { tags: ['S11'] }, async () => {
     const turn = turns.turn('setsid sleep 61 & echo ready; sleep 60');
     const pid = await startedByOneThatDied(turn);
     process.kill(pid, 'SIGKILL');
@@ -191,7 +191,7 @@ describe('what a folder says', () => {
     expect(await nextHub().find(turn, options)).toMatchObject({ state: 'gone' });
   });
 
-  test('a pid that belongs to a stranger now: gone, and the stranger lives', async () => {
+  test('a pid that belongs to a stranger now: gone, and the stranger lives', { tags: ['S11'] }, async () => {
     const stranger = spawn('sleep', ['61'], { detached: true, stdio: 'ignore' });
     const turn = turns.turn('true');
     writeFileSync(join(turns.folder(turn), 'pid'), `${stranger.pid}\n`);

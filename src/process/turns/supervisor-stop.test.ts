@@ -36,7 +36,7 @@ describe('stop', () => {
     expect(turns.read(turn, 'stdout')).toBe('ready\nbye\n');
   });
 
-  test('kills an agent that ignores TERM, and its wrapper still writes the record', async () => {
+  test('kills an agent that ignores TERM, and its wrapper still writes the record', { tags: ['S12'] }, async () => {
     const { turn, live } = await started(`trap '' TERM; echo ready; while :; do sleep 0.05; done`);
     live.stop(100);
     expect(await live.ended).toMatchObject({ exitCode: 137 });
@@ -44,7 +44,7 @@ describe('stop', () => {
     expect(await processesOf(turn.runId)).toEqual([]);
   });
 
-  test('reaches a grandchild in a session of its own that ignores TERM', async () => {
+  test('reaches a grandchild in a session of its own that ignores TERM', { tags: ['S12'] }, async () => {
     const hidden = `setsid sh -c 'trap "" TERM; echo "pid $$"; echo ready; while :; do sleep 0.05; done' & wait`;
     const { turn, live } = await started(hidden);
     live.stop(100);
@@ -61,7 +61,7 @@ describe('stop', () => {
     expect(isAlive(pidSaid(turn))).toBe(false);
   });
 
-  test('reaches an orphan that dropped the mark and left the session, by the output it still holds', async () => {
+  test('reaches an orphan that dropped the mark and left the session, by the output it still holds', { tags: ['S12'] }, async () => {
     const hidden = `(env -i /usr/bin/setsid /bin/sh -c 'echo "pid $$"; echo ready; exec /usr/bin/env -i /bin/sleep 61' &); exec sleep 60`;
     const { turn, live } = await started(hidden);
     const command = () => readFileSync(`/proc/${pidSaid(turn)}/cmdline`, 'utf8');
@@ -106,7 +106,7 @@ describe('stop', () => {
 });
 
 describe('at a normal end', () => {
-  test('what the agent left behind is ended and reported', async () => {
+  test('what the agent left behind is ended and reported', { tags: ['S12'] }, async () => {
     const turn = turns.turn(`sleep 61 & setsid sh -c 'trap "" TERM; while :; do sleep 0.05; done' & exit 0`);
     const end = await (await supervisor.start(turn, options)).ended;
     expect(end.exitCode).toBe(0);

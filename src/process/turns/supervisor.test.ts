@@ -92,7 +92,7 @@ describe('a turn', () => {
     expect(turns.read(turn, 'stdout')).toBe('a\\tb\n');
   });
 
-  test('writes its output where only the user can read it', async () => {
+  test('writes its output where only the user can read it', { tags: ['S1'] }, async () => {
     const turn = turns.turn('stat -c %a "$1/stdout" "$1/stderr"');
     turn.command.argv.push('sh', turns.folder(turn));
     await (await supervisor.start(turn, options)).ended;
@@ -151,7 +151,7 @@ describe('a wrapper that cannot be started', () => {
 });
 
 describe('two starts of one turn', () => {
-  test('run the agent once, and both see its end', async () => {
+  test('run the agent once, and both see its end', { tags: ['S13'] }, async () => {
     const turn = turns.turn('echo ran >>"$1"; while [ ! -e "$2" ]; do sleep 0.02; done; exit 3');
     const [log, gate] = [turns.path('ran'), turns.path('gate')];
     turn.command.argv.push('sh', log, gate);
@@ -171,7 +171,7 @@ describe('two starts of one turn', () => {
     expect(turns.read(turn, 'stdout')).toBe('ran\n');
   });
 
-  test('a folder that a dead wrapper took without a word is not used again', async () => {
+  test('a folder that a dead wrapper took without a word is not used again', { tags: ['S13'] }, async () => {
     const turn = turns.turn('echo ran');
     writeFileSync(`${turns.folder(turn)}/pid`, '');
     const end = await (await supervisor.start(turn, options)).ended;

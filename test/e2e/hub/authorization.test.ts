@@ -106,7 +106,7 @@ test('the user has none of them, whatever toolsets they ask for', async () => {
     await expect(client.callTool({ name, arguments: CALLS[name] })).rejects.toThrow(name);
 });
 
-test("whoever only has a run's mark in the environment has none of them", async () => {
+test("whoever only has a run's mark in the environment has none of them", { tags: ['S3'] }, async () => {
   await using agent = await RunningAgent.start(squad, 'coder');
   const client = await squad.client({ env: { SQUAD_RUN_ID: agent.id } });
   const names = (await client.listTools()).tools.map(({ name }) => name);
@@ -175,7 +175,7 @@ test.each(['mark', 'mark and the token'])(
   },
 );
 
-test('a run that has ended has none of them left', async () => {
+test('a run that has ended has none of them left', { tags: ['S3'] }, async () => {
   const agent = await RunningAgent.start(squad, 'coder');
   const client = await agent.overRelay();
   await agent.end();

@@ -40,7 +40,7 @@ test('a newer command is served at once, by a hub of its own version, and client
 });
 
 test('a newer client is served at once, and the hub it ends up with has kept the port', {
-  tags: ['D9'],
+  tags: ['D9', 'S10'],
 }, async () => {
   const url = await until('the port is bound', async () => (await squad.json<Status>(['hub', 'start'])).url);
   const client = await squad.client({ bin: newer.bin });
@@ -73,7 +73,7 @@ test('the old hub makes way only when no call is in flight; the newer client is 
   expect(old.answers(1)).toHaveLength(1);
 });
 
-test('nothing that is asked while hubs change is lost, refused or done twice', async () => {
+test('nothing that is asked while hubs change is lost, refused or done twice', { tags: ['S10'] }, async () => {
   const old = await RawMcp.legacy(squad, { env: { ENGINE_COMMAND: 'scripted' } });
   await squad.unlimited();
   // It stays: a hub makes way only while somebody is there to start the next one.
@@ -100,14 +100,14 @@ test('nothing that is asked while hubs change is lost, refused or done twice', a
   await hubIsNew();
 });
 
-test('an older client or command leaves a newer hub alone', async () => {
+test('an older client or command leaves a newer hub alone', { tags: ['S10'] }, async () => {
   const { pid } = await squad.json<Status>(['hub', 'start'], { bin: newer.bin });
   const client = await squad.client();
   expect(client.getServerVersion()?.version).toBe(newer.version);
   expect(await status()).toMatchObject({ pid, version: newer.version, successor: null });
 });
 
-test('a database from a newer version is an error that says so, to clients and in the terminal, and is left alone', async () => {
+test('a database from a newer version is an error that says so, to clients and in the terminal, and is left alone', { tags: ['S10'] }, async () => {
   const client = await RawMcp.legacy(squad);
   await squad.run(['run', 'coder', 'x', '--engine', 'scripted']);
   await squad.run(['hub', 'stop']);

@@ -145,7 +145,7 @@ test('a home too deep for a socket gets a short one, the same for every client w
   expect(existsSync(socket)).toBe(false);
 });
 
-test('everything in the home is for its owner only, also under a generous umask', async () => {
+test('everything in the home is for its owner only, also under a generous umask', { tags: ['S1'] }, async () => {
   await using squad = new TestSquad();
   const before = process.umask(0);
   try {
@@ -170,14 +170,14 @@ test('everything in the home is for its owner only, also under a generous umask'
   }
 });
 
-test('a home that was left open to others is closed before anything is put into it', async () => {
+test('a home that was left open to others is closed before anything is put into it', { tags: ['S1'] }, async () => {
   await using squad = new TestSquad();
   mkdirSync(squad.home, { mode: 0o777 });
   await squad.hubPid();
   expect(mode(squad.home)).toBe('700');
 });
 
-test("a client's secrets do not become the hub's", async () => {
+test("a client's secrets do not become the hub's", { tags: ['S4'] }, async () => {
   await using squad = new TestSquad();
   const { pid } = await squad.json<Status>(['hub', 'start'], { env: { OPENAI_API_KEY: 'sk-secret-of-one' } });
   const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');

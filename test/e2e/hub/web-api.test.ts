@@ -475,7 +475,7 @@ describe('squad open', () => {
     await run.end();
   });
 
-  test('--ip opens it at 127.0.0.1, where it is not unless asked for', async () => {
+  test('--ip opens it at 127.0.0.1, where it is not unless asked for', { tags: ['S2'] }, async () => {
     await using other = new TestSquad();
     const ip = await originOf(other);
     expect((await atWeb(ip, '/')).status).toBe(404);
@@ -490,13 +490,13 @@ describe('squad open', () => {
     expect(await statusOf(ip, '/mcp', token)).toBe(401);
   });
 
-  test('gives keys to the terminal only: over HTTP even the token of the user gets none', async () => {
+  test('gives keys to the terminal only: over HTTP even the token of the user gets none', { tags: ['S2'] }, async () => {
     const { status, body } = await ask('/api/ticket', { body: { purpose: 'open' } });
     expect([status, body.error.code]).toEqual([400, 'INVALID_INPUT']);
   });
 
   test('a session ends with its hub: the next one has another address, and knows nothing of it', {
-    tags: ['D9'],
+    tags: ['D9', 'S2'],
   }, async () => {
     await using other = new TestSquad();
     const open = async () => (await other.run(['open', '--no-browser'])).stdout.trim();
