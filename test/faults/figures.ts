@@ -171,7 +171,7 @@ export const FIGURES = {
   },
   R33: {
     goal: '24 h soak: heap slope ≤ 1 MB/h, 0 lost events',
-    blockedBy: 'a day of a machine that does nothing else; npm run faults -- --soak does 30 minutes',
+    blockedBy: 'a day of a machine that does nothing else; npm run soak does 30 minutes',
   },
   R34: {
     goal: 'same seed, same decisions and audit hashes over 100 runs on simulated time',

@@ -1,6 +1,6 @@
 /**
  * `npm run faults`: reaches the goal figures of `figures.ts`, all or those that are named. With `--rounds` it only kills the hub at
- * random moments while twenty agents work, and checks what is left. With `--soak` it watches the memory of one hub instead.
+ * random moments while twenty agents work, and checks what is left. `npm run soak` watches the memory of one hub instead.
  */
 import { parseArgs } from 'node:util';
 import { FIGURE_IDS, type FigureId } from './figures.ts';
@@ -10,7 +10,7 @@ import { runFigures } from './run-figures.ts';
 import { playSeries } from './series.ts';
 import { MAX_HEAP_SLOPE, soak } from './soak.ts';
 
-const { values, positionals } = parseArgs({
+const { values, positionals: ids } = parseArgs({
   allowPositionals: true,
   options: {
     figures: { type: 'boolean', default: false },
@@ -18,18 +18,17 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: String(newSeed()) },
     first: { type: 'string' },
     soak: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '30' },
   },
 });
-const { rounds = '100', first = '0' } = values;
+const { rounds = '100', first = '0', minutes } = values;
 const isForRounds = values.rounds !== undefined || values.first !== undefined;
-const [minutes = '30'] = values.soak ? positionals : [];
-const ids = positionals.slice(values.soak ? 1 : 0);
 const isUsable = [rounds, values.seed, first, minutes].map(Number).every(Number.isSafeInteger);
 const unknown = ids.filter(id => !FIGURE_IDS.includes(id as FigureId));
 const modes = [isForRounds, values.figures || ids.length > 0, values.soak].filter(Boolean);
 if (!isUsable || unknown.length > 0 || modes.length > 1) {
   console.error(
-    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND] | [--seed S] --soak [MINUTES]',
+    'Usage: npm run faults -- [--seed S] --figures [R1 … R36] | [--seed S] --rounds N [--first ROUND], or npm run soak -- [--seed S] [--minutes N]',
   );
   process.exit(2);
 }
