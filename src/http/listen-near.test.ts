@@ -28,13 +28,17 @@ test('at the end of the numbers, or beyond it, any port will do', async () => {
   for (const port of ports) expect(port).toBeGreaterThan(0);
 });
 
-test.each(['127.0.0.1', '::1'])('a port that another program has at %s is not ours', { tags: ['S2'] }, async host => {
-  const other = createTcpServer().listen(0, host);
-  await once(other, 'listening');
-  both.push(other);
-  const { port } = other.address() as { port: number };
-  expect(await near(port)).toBeGreaterThan(port);
-});
+test.each(['127.0.0.1', '::1'])(
+  'a port that another program has at %s is not ours',
+  { tags: ['S2'] },
+  async host => {
+    const other = createTcpServer().listen(0, host);
+    await once(other, 'listening');
+    both.push(other);
+    const { port } = other.address() as { port: number };
+    expect(await near(port)).toBeGreaterThan(port);
+  },
+);
 
 test.each(['127.0.0.1', '::1'])(
   'requests at %s are answered, and nobody else can listen there',

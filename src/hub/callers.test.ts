@@ -114,7 +114,9 @@ describe('who says handshake', () => {
       expect(await records(mcp)).toBe(false);
   });
 
-  test('is known by its processes before its mark, and by its mark where those say nothing', { tags: ['S3'] }, async () => {
+  test('is known by its processes before its mark, and by its mark where those say nothing', {
+    tags: ['S3'],
+  }, async () => {
     const marked = handshake({ env: { SQUAD_RUN_ID: live[1]!.id } });
     expect(await parentOf(marked, ports(live[0]!.id))).toBe(live[0]!.id);
     expect(await parentOf(marked, ports(null))).toBe(live[1]!.id);
@@ -202,7 +204,9 @@ test('a process that nobody has seen takes rights away, and gives none', { tags:
     await expect(callerOfHandshake(given, ports(null), false)).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
-test("a run's token is refused to a process that is neither of that run nor certainly the user's", { tags: ['S3'] }, async () => {
+test("a run's token is refused to a process that is neither of that run nor certainly the user's", {
+  tags: ['S3'],
+}, async () => {
   const given = handshake({ token: one.token });
   await expect(callerOfHandshake(given, ports(null, live, true, false))).rejects.toMatchObject({
     code: 'NOT_ALLOWED',

@@ -35,7 +35,9 @@ test('a key is exchanged for a session, once', { tags: ['S2'] }, async () => {
   expect([again.status, JSON.parse(again.text)]).toMatchObject([401, { error: { code: 'TICKET_WRONG' } }]);
 });
 
-test('what the browser holds at a host before the first session there is evicted, and never later', { tags: ['S2'] }, async () => {
+test('what the browser holds at a host before the first session there is evicted, and never later', {
+  tags: ['S2'],
+}, async () => {
   await using fixture = await WebFixture.start();
   const evicted = async (host?: string) =>
     (await show(fixture, { key: fixture.key(host) }, {}, host)).headers['clear-site-data'];
@@ -81,7 +83,9 @@ test('a key shown by a page of another site is not even looked at', async () => 
   expect((await show(fixture, { key }, { origin: `http://${fixture.webHost}` })).status).toBe(200);
 });
 
-test('a key shown on a connection of another user is refused, stays good, and is in the log once', { tags: ['S2'] }, async () => {
+test('a key shown on a connection of another user is refused, stays good, and is in the log once', {
+  tags: ['S2'],
+}, async () => {
   await using fixture = await WebFixture.start({ isOwnPeer: false });
   const key = fixture.key();
   for (let i = 0; i < 3; i++) {

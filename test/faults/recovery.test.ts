@@ -75,7 +75,9 @@ test('a run folder that cannot be read any more costs that run, not the hub', { 
   expect((await endOf(home, kept)).run.status).toBe('completed');
 });
 
-test('after a reboot a wrapper’s number belongs to a stranger: the run is lost, the stranger is left alone', { tags: ['S11'] }, async () => {
+test('after a reboot a wrapper’s number belongs to a stranger: the run is lost, the stranger is left alone', {
+  tags: ['S11'],
+}, async () => {
   const home = await openHome();
   const [id] = (await ask(home, [['plain', LONG]])) as [string];
   await started(home, 'long');
@@ -167,7 +169,9 @@ test('a chat’s id is on disk before the agent has it, so that no run forgets i
   expect(sideOf(home, 'await-talk').filter(line => line.startsWith('start'))).toHaveLength(1);
 });
 
-test('a cancel that was written down while a chat was being opened holds after the hub died', { tags: ['S5'] }, async () => {
+test('a cancel that was written down while a chat was being opened holds after the hub died', {
+  tags: ['S5'],
+}, async () => {
   const home = await openHome();
   const link = await home.hub();
   const stopping = new Promise<void>(settle => {

@@ -63,7 +63,9 @@ const asMap = (nulSeparated: string) =>
   );
 
 describe("the agent's environment", () => {
-  test("is the asking client's, without any session's marks and any of Squad's secrets, and tagged", { tags: ['S4'] }, async () => {
+  test("is the asking client's, without any session's marks and any of Squad's secrets, and tagged", {
+    tags: ['S4'],
+  }, async () => {
     const client = await squad.client({ env: { ...LEFT_OUT, ...HANDED_DOWN, RUN_TEMPLATE: 'env -0' } });
     const { members } = await startAndWait(client, { members: [{ roleId: 'coder', task: 'x' }] });
     const id = members[0]!.memberId;

@@ -40,7 +40,9 @@ test.each<SquatterKind>(['answers', 'resets', 'hangs'])(
   },
 );
 
-test('a worker that a squatter left in the browser does not get the key of the next `squad open`', { tags: ['S2'] }, async () => {
+test('a worker that a squatter left in the browser does not get the key of the next `squad open`', {
+  tags: ['S2'],
+}, async () => {
   webUi.expectErrors(/./);
   const { port } = new URL(webUi.origin);
   const before = await webUi.open('/');

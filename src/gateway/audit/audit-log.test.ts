@@ -26,7 +26,9 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const current = (folder: string) => join(folder, 'audit.jsonl');
 
 describe('the log', () => {
-  test('holds one line an entry, numbered, timed and chained, for the user only', { tags: ['S8'] }, async () => {
+  test('holds one line an entry, numbered, timed and chained, for the user only', {
+    tags: ['S8'],
+  }, async () => {
     const folder = auditFolder();
     const log = openLog(folder);
     log.append(
@@ -121,7 +123,9 @@ describe('on disk for good', () => {
     };
   }
 
-  test('is a denial or an approval with the write it is in, anything else within a second', { tags: ['S8'] }, async () => {
+  test('is a denial or an approval with the write it is in, anything else within a second', {
+    tags: ['S8'],
+  }, async () => {
     const folder = auditFolder();
     const { timers, pass, waiting } = stoppedTime();
     const { disk, syncs } = faultyDisk(() => 'works');

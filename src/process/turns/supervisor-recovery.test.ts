@@ -75,7 +75,9 @@ describe('after kill -9 of the supervising process', () => {
     expect(await processesOf(turn.runId)).toEqual([]);
   });
 
-  test('a turn whose wrapper was killed too is gone, with all that was left of it', { tags: ['S11'] }, async () => {
+  test('a turn whose wrapper was killed too is gone, with all that was left of it', {
+    tags: ['S11'],
+  }, async () => {
     const turn = turns.turn('setsid sleep 61 & echo ready; sleep 60');
     const pid = await startedByOneThatDied(turn);
     process.kill(pid, 'SIGKILL');

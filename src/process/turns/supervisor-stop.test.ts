@@ -36,7 +36,9 @@ describe('stop', () => {
     expect(turns.read(turn, 'stdout')).toBe('ready\nbye\n');
   });
 
-  test('kills an agent that ignores TERM, and its wrapper still writes the record', { tags: ['S12'] }, async () => {
+  test('kills an agent that ignores TERM, and its wrapper still writes the record', {
+    tags: ['S12'],
+  }, async () => {
     const { turn, live } = await started(`trap '' TERM; echo ready; while :; do sleep 0.05; done`);
     live.stop(100);
     expect(await live.ended).toMatchObject({ exitCode: 137 });
@@ -61,7 +63,9 @@ describe('stop', () => {
     expect(isAlive(pidSaid(turn))).toBe(false);
   });
 
-  test('reaches an orphan that dropped the mark and left the session, by the output it still holds', { tags: ['S12'] }, async () => {
+  test('reaches an orphan that dropped the mark and left the session, by the output it still holds', {
+    tags: ['S12'],
+  }, async () => {
     const hidden = `(env -i /usr/bin/setsid /bin/sh -c 'echo "pid $$"; echo ready; exec /usr/bin/env -i /bin/sleep 61' &); exec sleep 60`;
     const { turn, live } = await started(hidden);
     const command = () => readFileSync(`/proc/${pidSaid(turn)}/cmdline`, 'utf8');

@@ -73,7 +73,9 @@ test('the old hub makes way only when no call is in flight; the newer client is 
   expect(old.answers(1)).toHaveLength(1);
 });
 
-test('nothing that is asked while hubs change is lost, refused or done twice', { tags: ['S10'] }, async () => {
+test('nothing that is asked while hubs change is lost, refused or done twice', {
+  tags: ['S10'],
+}, async () => {
   const old = await RawMcp.legacy(squad, { env: { ENGINE_COMMAND: 'scripted' } });
   await squad.unlimited();
   // It stays: a hub makes way only while somebody is there to start the next one.
@@ -107,7 +109,9 @@ test('an older client or command leaves a newer hub alone', { tags: ['S10'] }, a
   expect(await status()).toMatchObject({ pid, version: newer.version, successor: null });
 });
 
-test('a database from a newer version is an error that says so, to clients and in the terminal, and is left alone', { tags: ['S10'] }, async () => {
+test('a database from a newer version is an error that says so, to clients and in the terminal, and is left alone', {
+  tags: ['S10'],
+}, async () => {
   const client = await RawMcp.legacy(squad);
   await squad.run(['run', 'coder', 'x', '--engine', 'scripted']);
   await squad.run(['hub', 'stop']);

@@ -145,7 +145,9 @@ test('a home too deep for a socket gets a short one, the same for every client w
   expect(existsSync(socket)).toBe(false);
 });
 
-test('everything in the home is for its owner only, also under a generous umask', { tags: ['S1'] }, async () => {
+test('everything in the home is for its owner only, also under a generous umask', {
+  tags: ['S1'],
+}, async () => {
   await using squad = new TestSquad();
   const before = process.umask(0);
   try {
@@ -170,7 +172,9 @@ test('everything in the home is for its owner only, also under a generous umask'
   }
 });
 
-test('a home that was left open to others is closed before anything is put into it', { tags: ['S1'] }, async () => {
+test('a home that was left open to others is closed before anything is put into it', {
+  tags: ['S1'],
+}, async () => {
   await using squad = new TestSquad();
   mkdirSync(squad.home, { mode: 0o777 });
   await squad.hubPid();

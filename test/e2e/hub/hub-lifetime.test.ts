@@ -78,7 +78,9 @@ test('the hub survives the terminal that happened to start it, and a SIGHUP', { 
   expect((await status(squad)).pid).toBe(pid);
 });
 
-test('the hub takes over no files, folder, umask, priority, terminal or variables from the process that started it', { tags: ['S4'] }, async () => {
+test('the hub takes over no files, folder, umask, priority, terminal or variables from the process that started it', {
+  tags: ['S4'],
+}, async () => {
   await using squad = new TestSquad();
   const held = join(squad.root, 'held');
   // 200 is the descriptor that scripts around flock(1) usually hold.

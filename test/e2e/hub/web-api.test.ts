@@ -490,7 +490,9 @@ describe('squad open', () => {
     expect(await statusOf(ip, '/mcp', token)).toBe(401);
   });
 
-  test('gives keys to the terminal only: over HTTP even the token of the user gets none', { tags: ['S2'] }, async () => {
+  test('gives keys to the terminal only: over HTTP even the token of the user gets none', {
+    tags: ['S2'],
+  }, async () => {
     const { status, body } = await ask('/api/ticket', { body: { purpose: 'open' } });
     expect([status, body.error.code]).toEqual([400, 'INVALID_INPUT']);
   });
