@@ -20,6 +20,7 @@ const PARTS = [
   })),
   { in: source('github/octokit-client.ts'), out: 'github' },
   { in: source('web-server/serve-web.ts'), out: 'web-server' },
+  { in: source('telemetry/telemetry.ts'), out: 'telemetry' },
 ];
 
 const partsApart: Plugin = {

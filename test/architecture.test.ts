@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   operations: ['schema', 'core'],
   gateway: ['schema', 'core', 'redaction', 'process', 'wire'],
   github: ['schema', 'core', 'redaction', 'process'],
+  telemetry: ['schema', 'core'],
   mcp: ['schema', 'core', 'operations', 'wire'],
   http: ['schema', 'operations', 'wire'],
   'web-server': ['schema', 'core', 'operations'],
@@ -58,6 +59,7 @@ const ONLY_IN: [RegExp, ...string[]][] = [
   [/^eta(\/|$)/, 'engines'],
   [/^(commander|string-width)$/, 'cli'],
   [/^@octokit\//, 'github'],
+  [/^@opentelemetry\//, 'telemetry'],
   [/^(ai$|@ai-sdk\/)/, 'model-loop'],
   [/^(hono|@hono\/node-server|ws)(\/|$)/, 'web-server'],
 ];
@@ -173,7 +175,7 @@ describe('the import directions hold', () => {
 
   test('what few hubs need is not loaded with the hub', () => {
     const atOnce = files.filter(file =>
-      /^import (?!type ).*from '[^']*(octokit-client|serve-web)\.ts'/m.test(
+      /^import (?!type ).*from '[^']*(octokit-client|serve-web|telemetry)\.ts'/m.test(
         readFileSync(join(src, file), 'utf8'),
       ),
     );

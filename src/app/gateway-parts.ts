@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { modelSecrets } from '../core/gateway/secrets.ts';
 import type { Elicited, ServerAsk } from '../core/inbox/elicitation.ts';
-import type { GatewayView } from '../core/ports/gateway.ts';
+import type { AuditEntry, GatewayView } from '../core/ports/gateway.ts';
 import { loadPlan } from '../core/runs/plan-file.ts';
 import { hasOwnServers } from '../gateway/access/run-servers.ts';
 import { AuditLog } from '../gateway/audit/audit-log.ts';
@@ -22,6 +22,8 @@ interface GatewayPorts {
   /** Adds a note to the run's result. */
   note(id: RunId, text: string): void;
   onDenied(run: Run, tool: string, count: number): void;
+  /** Called with each entry of the audit log. */
+  onCall(entry: AuditEntry): void;
   /** Asks a person on behalf of a server. */
   ask(question: ServerAsk): Promise<Elicited>;
 }
@@ -35,7 +37,14 @@ export function openGateway({ home, version, clock, store, files, log }: HubHome
   const gateway = createGateway({
     configs,
     pins: store,
-    audit,
+    audit: {
+      append(entry) {
+        audit.append(entry);
+        ports.onCall(entry);
+      },
+      check: () => audit.check(),
+      flush: () => audit.flush(),
+    },
     clock,
     warn,
     connect: createConnect({

@@ -32,6 +32,8 @@ export interface HttpPortOptions {
   notices: EndNotices;
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];
+  /** Metrics as Prometheus reads them. */
+  metrics(): Promise<string>;
   onInFlight(change: number): void;
   /** Called with the number of requests that are being answered, including open streams. */
   onOpen(count: number): void;
@@ -206,6 +208,7 @@ export class HttpPort {
         close: () => mcp.close(),
       },
       web: webUi,
+      metrics: async request => (bearers.has(request) ? null : this.options.metrics()),
       onOpen,
       onError: thrown => log('error', 'A bug in HTTP', thrown),
     });

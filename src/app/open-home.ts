@@ -48,7 +48,7 @@ export async function openHome(options: HubOptions) {
   const runsDir = join(home, 'runs');
   const runOfProcess = createRunOfProcess(runsDir);
   await takeStartEnvironment({ home, env, startedBy, runOfProcess });
-  const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL);
+  const log = new Log(join(home, 'hub.log'), env.MCP_LOG_LEVEL, env.SQUAD_LOG_FORMAT);
   const warn = (message: string, cause?: unknown) => log.write('warning', message, cause);
   const clock = { now: () => Date.now(), monotonic: () => performance.now() };
   const startedAt = clock.now();

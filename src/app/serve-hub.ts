@@ -27,7 +27,7 @@ export interface HubStop extends RunningHub {
 
 export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): HubStop {
   const { log, warn } = parts;
-  const { runner, traces, reviews, inbox, team, hooks, servers, clients } = runs;
+  const { runner, traces, reviews, inbox, team, hooks, servers, clients, telemetry } = runs;
   const { server, http, subagents, asking, teamUpdates, lifetime, stopped } = views;
   const stopping = new AbortController();
   const ended = Promise.withResolvers<boolean>();
@@ -52,7 +52,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
     await parts
       .record({ type: 'hub.stopped', reason })
       .catch(thrown => warn('The stop was not recorded', thrown));
-    await parts.close();
+    await Promise.all([parts.close(), telemetry.close()]);
     clearTimeout(tooLate);
     ended.resolve(true);
   }

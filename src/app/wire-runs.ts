@@ -34,6 +34,7 @@ import { openGateway } from './gateway-parts.ts';
 import type { HubHome } from './open-home.ts';
 import { createPrepareFolder, endpointOf } from './prepare-run.ts';
 import { TeamKeeper } from './team-keeper.ts';
+import { lazyTelemetry } from './telemetry-parts.ts';
 import { UserHooks } from './user-hooks.ts';
 
 /** Parts that are wired after the runs, which use them only while the hub serves. */
@@ -52,7 +53,14 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, warn } = parts;
   const allSettings = () => settings.all();
   const path = env.PATH ?? '';
-  const executor = createSupervisor({ runsDir: parts.runsDir, onError: message => warn(message) });
+  const telemetry = lazyTelemetry({
+    ...{ env, version, store, warn },
+    environment: id => files.environment(id),
+    liveRuns: () => runner.liveRuns(),
+  });
+  const executor = telemetry.traced(
+    createSupervisor({ runsDir: parts.runsDir, onError: message => warn(message) }),
+  );
   const engines = createEngines({ node: process.execPath, programs, home });
   keepPrivateGitIn(join(home, 'git'));
   const workTree = createWorkTree();
@@ -108,6 +116,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
       return (await workspace.roles()).map(({ id }) => id);
     },
     note: (id, text) => runner.note(id, text),
+    onCall: entry => telemetry.gatewayCall(entry),
     ask: question => askForServer(question, inbox, runner, settings.all()['inbox.timeout_minutes']),
     onDenied: async (run, tool, count) => {
       const call = { services: later.services(), caller: await callerOfRun(run, identities) };
@@ -152,7 +161,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
   });
   return {
-    ...{ executor, engines, workTree, worktrees, commandLine, sessions, endpoints, hooks, traces },
+    ...{ executor, engines, workTree, worktrees, commandLine, sessions, endpoints, hooks, traces, telemetry },
     ...{ runner, clients, servers, workspaces, inbox, reviews, proposals, integration, integrator },
     activity: new LastActivity(store, id => runner.current(id) !== null),
     team: new TeamKeeper({ store, clock, files, home, warn }),

@@ -37,7 +37,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, log, warn, restored, warnings } =
     parts;
   const { runner, clients, servers, workspaces, traces, hooks, sessions } = runs;
-  const { inbox, reviews, proposals, integration, integrator } = runs;
+  const { inbox, reviews, proposals, integration, integrator, telemetry } = runs;
   const { identities } = clients;
   const tokenFile = join(home, 'token');
   const asking = new WaitingCalls();
@@ -111,6 +111,7 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const http = new HttpPort({
     ...{ services, version, tokenFile, programs, identities, runsDir: parts.runsDir, notices, teamUpdates },
     serversOf: servers.viewOf,
+    metrics: () => telemetry.prometheus(),
     port: requestedPort(env.MCP_SERVER_PORT, message => {
       warnings.push(message);
       warn(message);

@@ -82,7 +82,7 @@ export class UnauthenticatedConnections {
  * Purpose of a request. Files hold no secret, a ticket or a key is a secret of its own; everything else shows a token. `elsewhere`:
  * a document of the web UI, which is at another host.
  */
-export type RequestKind = 'mcp' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
+export type RequestKind = 'mcp' | 'metrics' | 'api' | 'ticket' | 'file' | 'elsewhere' | 'none';
 
 /** A browser requests these by itself, so it cannot send a token. */
 const BY_TICKET = ['GET /api/live', 'GET /api/download'];
@@ -94,6 +94,7 @@ export function requestKind({ method, url, headers }: IncomingMessage, hosts: Ho
   const host = headers.host ?? '';
   const isWeb = hosts.isWeb(host);
   if (path === '/mcp') return hosts.isAddress(host) ? 'mcp' : 'none';
+  if (path === '/metrics') return method === 'GET' && hosts.isAddress(host) ? 'metrics' : 'none';
   if (BY_TICKET.includes(`${method} ${path}`)) return 'ticket';
   if (BEFORE_SESSION.includes(`${method} ${path}`)) return isWeb ? 'ticket' : 'none';
   if (path === '/api' || path.startsWith('/api/')) return 'api';
@@ -118,6 +119,8 @@ export interface HttpServerOptions {
   admits(token: string, request: IncomingMessage, hosts: Hosts): boolean | Promise<boolean | Refusal>;
   mcp: Pick<HttpHandler, 'handle' | 'close'>;
   web: WebFace;
+  /** Metrics as Prometheus reads them; null: not for this client. */
+  metrics?(request: IncomingMessage): Promise<string | null>;
   /** Limits of request bodies (default: BODY_LIMITS). */
   bodyLimits?: BodyLimitOptions;
   /** Called with the number of admitted requests that are being answered, including open streams. */
@@ -130,7 +133,7 @@ export interface WebFace {
   handle(
     request: IncomingMessage,
     response: ServerResponse,
-    kind: Exclude<RequestKind, 'mcp' | 'elsewhere' | 'none'>,
+    kind: Exclude<RequestKind, 'mcp' | 'metrics' | 'elsewhere' | 'none'>,
     admit: () => void,
   ): Promise<void>;
   /** Returns a refusal, or null when the connection is now a WebSocket. */
@@ -237,13 +240,21 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
     );
   }
 
+  async function answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = (await options.metrics?.(request)) ?? null;
+    if (text === null) refuse(response, NOWHERE);
+    else response.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8').end(text);
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const kind = requestKind(request, hosts) as Exclude<RequestKind, 'elsewhere' | 'none'>;
-    if (kind === 'mcp' || kind === 'api') enter(request, response);
+    if (kind === 'mcp' || kind === 'metrics' || kind === 'api') enter(request, response);
     const answered =
       kind === 'mcp'
         ? mcp.handle(request, response)
-        : web.handle(request, response, kind, () => enter(request, response));
+        : kind === 'metrics'
+          ? answerMetrics(request, response)
+          : web.handle(request, response, kind, () => enter(request, response));
     answered.catch((thrown: unknown) => {
       const { code, kind: errorKind, message, suggestions = [] } = asSquadError(thrown).toShape();
       const isMistake = errorKind === 'usage';

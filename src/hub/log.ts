@@ -5,13 +5,15 @@ export type Level = (typeof LEVELS)[number];
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
-/** A plain text log for people, with one older generation, so that it never fills a disk. */
+/** Lines of text for people, or of JSON for programs, with one older generation, so that the log never fills a disk. */
 export class Log {
   private readonly file: string;
   private readonly least: number;
+  private readonly isJson: boolean;
 
-  constructor(file: string, level: string | undefined) {
+  constructor(file: string, level: string | undefined, format?: string) {
     this.file = file;
+    this.isJson = format === 'json';
     const known = LEVELS.indexOf(level as Level);
     this.least = known < 0 ? LEVELS.indexOf('info') : known;
     if (known < 0 && level)
@@ -23,11 +25,14 @@ export class Log {
 
   write(level: Level, message: string, cause?: unknown): void {
     if (LEVELS.indexOf(level) < this.least) return;
-    const why = cause === undefined ? '' : `: ${describe(cause)}`;
+    const time = new Date().toISOString();
+    const why = cause === undefined ? null : describe(cause);
+    const line = this.isJson
+      ? JSON.stringify({ time, level, message, ...(why !== null && { cause: why }) })
+      : `${time} ${level.padEnd(7)} ${indented(why === null ? message : `${message}: ${why}`)}`;
     try {
       this.rotate();
-      const line = `${new Date().toISOString()} ${level.padEnd(7)} ${indented(`${message}${why}`)}\n`;
-      appendFileSync(this.file, line, { mode: 0o600 });
+      appendFileSync(this.file, `${line}\n`, { mode: 0o600 });
     } catch {} // a full disk must not take the hub down over its own log
   }
 

@@ -107,7 +107,7 @@ function ownFace(options: McpFaceOptions): Face {
       async call(name, args, call) {
         const placed = await roots.caller(call);
         const operation = await toolsOf(services, placed, toolsets).find(name);
-        const from = { ...placed, client: clientName(call) };
+        const from = traced({ ...placed, client: clientName(call) }, call);
         if (operation && call.asTask) return run(operation, args, call, from, options);
         if (operation)
           return answer(
@@ -144,6 +144,13 @@ function ownFace(options: McpFaceOptions): Face {
       logging: true,
     }),
   };
+}
+
+/** The trace that the call belongs to goes on in the runs that it starts. Clients send it as `_meta.traceparent`. */
+function traced(caller: Caller, { raw }: Call): Caller {
+  const traceparent = raw.mcpReq._meta?.traceparent;
+  if (typeof traceparent !== 'string' || !/^[\da-f]{2}(-[\da-f]+){3}$/.test(traceparent)) return caller;
+  return { ...caller, env: { ...caller.env, TRACEPARENT: traceparent } };
 }
 
 async function run(

@@ -1,0 +1,98 @@
+import type { AuditEntry } from '../core/ports/gateway.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { Executor, TurnRef } from '../core/ports/turns.ts';
+import type { RunId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+
+interface TelemetryPorts {
+  env: Record<string, string | undefined>;
+  version: string;
+  store: Pick<Store, 'run' | 'turns' | 'onEvents'>;
+  /** The environment of a run that has not ended. */
+  environment(id: RunId): Promise<Record<string, string>>;
+  liveRuns(): Run[];
+  warn(message: string, cause?: unknown): void;
+}
+
+const ENDPOINTS = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+];
+
+export type LazyTelemetry = ReturnType<typeof lazyTelemetry>;
+
+/** OpenTelemetry is loaded when an OTLP endpoint is set, else at the first scrape, which counts from then on. */
+export function lazyTelemetry({ env, version, store, environment, liveRuns, warn }: TelemetryPorts) {
+  const sends = env.OTEL_SDK_DISABLED !== 'true' && ENDPOINTS.some(name => env[name]);
+  /** The `traceparent` that came with each run that has not ended. */
+  const parents = new Map<RunId, string>();
+  let loading: Promise<Telemetry> | null = null;
+  let unsubscribe = () => {};
+
+  function load(): Promise<Telemetry> {
+    loading ??= import('../telemetry/telemetry.ts').then(({ createTelemetry }) =>
+      createTelemetry({
+        version,
+        sends,
+        run: async id => liveRuns().find(run => run.id === id) ?? store.run(id),
+        turns: id => store.turns(id),
+        parentOf: id => parents.get(id) ?? null,
+        running() {
+          const queued = liveRuns().filter(({ status }) => status === 'queued').length;
+          return { running: liveRuns().length - queued, queued };
+        },
+        onRunReported: id => parents.delete(id),
+        warn,
+      }),
+    );
+    return loading;
+  }
+
+  function listen(): void {
+    unsubscribe = store.onEvents(events => void load().then(telemetry => telemetry.events(events)));
+  }
+  if (sends) listen();
+
+  const remember = (id: RunId, env: Record<string, string>) => {
+    if (env.TRACEPARENT !== undefined) parents.set(id, env.TRACEPARENT);
+  };
+
+  return {
+    /** Makes each run the parent of the spans that its agent reports itself. */
+    traced(executor: Executor): Executor {
+      if (!sends) return executor;
+      return {
+        ...executor,
+        async start(turn, options) {
+          const { command, runId } = turn;
+          remember(runId, command.env);
+          const run = liveRuns().find(({ id }) => id === runId);
+          const TRACEPARENT = run && (await (await load()).traceparentFor(run));
+          const traced = TRACEPARENT ? { ...command, env: { ...command.env, TRACEPARENT } } : command;
+          return executor.start({ ...turn, command: traced }, options);
+        },
+        async find(turn: TurnRef, options) {
+          remember(turn.runId, await environment(turn.runId).catch(() => ({})));
+          return executor.find(turn, options);
+        },
+      };
+    },
+
+    gatewayCall(entry: AuditEntry): void {
+      if (sends || loading) void load().then(telemetry => telemetry.gatewayCall(entry));
+    },
+
+    /** Metrics as Prometheus reads them. */
+    async prometheus(): Promise<string> {
+      if (!sends && !loading) listen();
+      return (await load()).prometheus();
+    },
+
+    async close(): Promise<void> {
+      unsubscribe();
+      await (await loading)?.close();
+    },
+  };
+}
