@@ -159,9 +159,7 @@ describe('/metrics', () => {
     expect(await scrape()).toContain('squad_runs{squad_run_state="running"');
     await squad.run(['run', 'coder', 'Say hello']);
     await until('the run is counted', async () =>
-      /gen_ai_client_operation_duration_count\{.*gen_ai_agent_name="coder".*\} 1/.test(
-        await scrape(),
-      ),
+      /gen_ai_client_operation_duration_count\{.*gen_ai_agent_name="coder".*\} 1/.test(await scrape()),
     );
   });
 
