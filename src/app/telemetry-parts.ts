@@ -21,8 +21,6 @@ const ENDPOINTS = [
   'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
 ];
 
-export type LazyTelemetry = ReturnType<typeof lazyTelemetry>;
-
 /** OpenTelemetry is loaded when an OTLP endpoint is set, else at the first scrape, which counts from then on. */
 export function lazyTelemetry({ env, version, store, environment, liveRuns, warn }: TelemetryPorts) {
   const sends = env.OTEL_SDK_DISABLED !== 'true' && ENDPOINTS.some(name => env[name]);
