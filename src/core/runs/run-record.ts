@@ -46,31 +46,72 @@ export const RECORDED_EVENTS = [
 
 const ALL_ROWS = 1_000;
 
+/** A run that starts at once has its next commit before this is over, and both go into one record. */
+const NEW_RECORD_DELAY_MS = 20;
+
 /**
  * The same store, which also writes a record into the run's folder after each commit about the run. The record follows the
- * commit, so a folder without a record belongs to a run whose start was never reported.
+ * commit, so a folder without a record belongs to a run whose start was never reported. The commit of a new run does not wait
+ * for its record, because the agent's start would; `recorded` does.
  */
 export function keepRecords<S extends Store>(
   store: S,
   files: Pick<RunFiles, 'record' | 'saveRecord'>,
   warn: (message: string, cause: unknown) => void,
-): S {
+): S & Required<Pick<Store, 'recorded'>> {
   const queue = new KeyedQueue<RunId>();
-  const save = async (id: RunId, part: Part) => {
-    const record = part.isNew ? merge(null, part) : merge(ownRecord(await files.record(id)), part);
-    const whole = record ?? (await recordInStore(store, id));
-    if (whole) await files.saveRecord(id, JSON.stringify(whole));
-  };
+  /** New runs without a record. */
+  const waiting = new Map<RunId, { part: Part; written: PromiseWithResolvers<void> }>();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function write(id: RunId, part: Part): Promise<void> {
+    const fresh = waiting.get(id);
+    // A later change was faster, and brought this one along.
+    if (part.isNew && !fresh) return;
+    waiting.delete(id);
+    try {
+      const before = fresh ? merge(null, fresh.part) : ownRecord(await files.record(id));
+      const record = part.isNew ? before : merge(before, part);
+      const whole = record ?? (await recordInStore(store, id));
+      if (whole) await files.saveRecord(id, JSON.stringify(whole));
+    } finally {
+      fresh?.written.resolve();
+    }
+  }
+
+  const save = (id: RunId, part: Part): Promise<void> =>
+    queue
+      .run(id, () => write(id, part))
+      // The database has it; only a restore would miss this change.
+      .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
+
+  function saveWaiting(ids: Iterable<RunId> = waiting.keys()): void {
+    for (const id of ids) if (waiting.has(id)) void save(id, waiting.get(id)!.part);
+  }
+
+  async function recorded(now: readonly RunId[]): Promise<void> {
+    saveWaiting(now);
+    await Promise.all([...waiting.values()].map(({ written }) => written.promise));
+  }
+
   return {
     ...store,
     async commit(change: Change): Promise<void> {
       const parts = partsOf(change);
       await store.commit(change);
       for (const [id, part] of parts)
-        await queue
-          .run(id, () => save(id, part))
-          // The database has it; only a restore would miss this change.
-          .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
+        if (part.isNew) waiting.set(id, { part, written: Promise.withResolvers() });
+        else await save(id, part);
+      if (waiting.size === 0) return;
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        saveWaiting();
+      }, NEW_RECORD_DELAY_MS);
+    },
+    recorded,
+    async close(): Promise<void> {
+      await recorded([...waiting.keys()]);
+      await store.close();
     },
   };
 }

@@ -9,8 +9,11 @@ const MAX_LINE_LENGTH = 1000;
 /** A flag in `stat`. These have no environment and are never ours. */
 const KERNEL_THREAD = 0x200000;
 
+/** With more new processes a list of all, which callers share, costs less. */
+const MAX_LATER = 50;
+
 /** Linux. Reads are synchronous: the kernel answers from memory, and a list in one go is a truer picture than one in steps. */
-export function createProcSource(): ProcessSource {
+export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
   const buffer = Buffer.allocUnsafe(4096);
   let known = new Map<number, { startTime: string; name: string; tag: Tag | null }>();
 
@@ -52,6 +55,22 @@ export function createProcSource(): ProcessSource {
       }
       known = remembered;
       return tags;
+    },
+
+    countStarted: () => countStarted(),
+
+    listAfter(pid, count) {
+      const now = countStarted();
+      if (now === null || now <= count || mayBeReused(pid, now - count)) return null;
+      const later = readdirSync('/proc').map(Number).filter(each => each > pid);
+      if (later.length > maxLater) return null;
+      const bootedAt = Date.now() - uptime() * 1000;
+      const found = later.flatMap(each => readStat(each, buffer, bootedAt) ?? []);
+      const tags = found.flatMap(({ pid }): [number, Tag][] => {
+        const tag = readTag(pid);
+        return tag ? [[pid, tag]] : [];
+      });
+      return [found, new Map(tags)];
     },
 
     alive({ pid, startTime }) {
@@ -102,6 +121,30 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
     // User and system time, then the same of children that were waited for.
     cpuMs: fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0) * TICK_MS,
   };
+}
+
+/** The kernel counts threads too: they have numbers as well. */
+function countStarted(): number | null {
+  try {
+    return Number(/^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1] ?? Number.NaN) || null;
+  } catch {
+    return null;
+  }
+}
+
+let maxPid: number | null = null;
+
+/**
+ * Numbers are given out in ascending order, and the lowest free ones follow the highest. Numbers still in use are skipped, hence
+ * the wide margin.
+ */
+function mayBeReused(pid: number, started: number): boolean {
+  try {
+    maxPid ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+    return !(pid + 2 * started < maxPid * 0.75);
+  } catch {
+    return true;
+  }
 }
 
 /** Undefined while it is unknown: a process that is just changing its program shows an empty environment. */

@@ -17,7 +17,7 @@ const child = spawn('/bin/sh', ['-c', 'sleep 61 & wait', 'a (strange) name'], {
 afterAll(() => process.kill(-child.pid!, 'SIGKILL'));
 
 describe.each([
-  ['/proc', createProcSource],
+  ['/proc', () => createProcSource()],
   ['ps', createPsSource],
 ])('the table from %s', (_, source) => {
   const table = createProcessTable(source());
@@ -104,4 +104,38 @@ test('a shortage while looking is not taken for an empty table', async () => {
   };
   const snapshot = await createProcessTable({ ...source, list }).snapshot();
   expect(snapshot.get(process.pid)).toBeDefined();
+});
+
+test('processes that were started after another one are listed without the rest', async () => {
+  const table = createProcessTable(createProcSource({ maxLater: Number.POSITIVE_INFINITY }));
+  const before = table.countStarted()!;
+  const tag = { runId: `run_${process.pid}later`, number: 1 };
+  const env = { PATH: process.env.PATH, SQUAD_RUN_ID: tag.runId, SQUAD_TURN: '1' };
+  const later = spawn('/bin/sh', ['-c', 'sleep 61 & wait'], { detached: true, stdio: 'ignore', env });
+  try {
+    const names = () =>
+      table
+        .snapshotAfter(later.pid! - 1, before)
+        ?.tagged(tag)
+        .map(({ name }) => name)
+        .sort();
+    await until(() => names()?.length === 2, 'both processes');
+    expect(names()).toEqual(['sh', 'sleep']);
+    const afterBoth = Number(readFileSync(`/proc/${later.pid}/task/${later.pid}/children`, 'utf8'));
+    const rest = table.snapshotAfter(afterBoth, before)!;
+    expect([rest.tagged(tag), rest.get(process.pid)]).toEqual([[], undefined]);
+  } finally {
+    process.kill(-later.pid!, 'SIGKILL');
+  }
+});
+
+test('with many later processes, or once numbers may have been used again, nobody knows which processes are later', () => {
+  const table = createProcessTable(createProcSource());
+  const max = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
+  const now = table.countStarted()!;
+  expect(createProcessTable(createProcSource({ maxLater: 0 })).snapshotAfter(1, now - 1)).toBeNull();
+  expect(table.snapshotAfter(max - 1, now - 1)).toBeNull();
+  expect(table.snapshotAfter(process.pid, now - max)).toBeNull();
+  // A counter that stands still counts nothing.
+  expect(table.snapshotAfter(process.pid, Number.MAX_SAFE_INTEGER)).toBeNull();
 });
