@@ -37,7 +37,8 @@ export async function startPair(
     () =>
       untilBegun(
         fifo,
-        () => once(spawn(program, args, { cwd: squad.workspace, env: squad.env(env), stdio: 'ignore' }), 'exit'),
+        () =>
+          once(spawn(program, args, { cwd: squad.workspace, env: squad.env(env), stdio: 'ignore' }), 'exit'),
         end.floor,
       ),
     { pairs: PAIRS, warmUps: WARM_UPS },

@@ -321,7 +321,7 @@ describe('damage', () => {
   );
 });
 
-describe('the record of a new run', () => {
+describe('the record of a run', () => {
   test('is written with its next commit, and once', async () => {
     const bench = new Bench();
     const { store } = await bench.open();
@@ -334,7 +334,7 @@ describe('the record of a new run', () => {
       ...{ squad: { id: squad.id }, run: { status: 'running' }, turns: [{ number: 1 }] },
       events: [{ body: { type: 'run.queued' } }, { body: { type: 'run.started' } }],
     });
-    await store.recorded([]);
+    await store.recorded([run.id]);
     expect(bench.saves).toBe(1);
   });
 
@@ -344,9 +344,25 @@ describe('the record of a new run', () => {
     const squad = aSquad();
     const [one, other] = [aRun(squad), aRun(squad, { position: 1 })];
     await store.commit({ squads: [squad], runs: [one, other], events: [queued(one), queued(other)] });
-    await store.recorded([one.id]);
+    await store.recorded([one.id, other.id], [one.id]);
     expect([one, other].map(({ id }) => readRecord(bench.folders.get(id)!)?.run.status)).toEqual([
       ...['queued', 'queued'],
     ]);
+  });
+
+  test('has its end, which the commit does not wait for', async () => {
+    const bench = new Bench();
+    const { store } = await bench.open();
+    const squad = aSquad();
+    const run = aRun(squad);
+    await store.commit({ squads: [squad], runs: [run], events: [queued(run)] });
+    await store.recorded([run.id]);
+    const completed: Run = { ...run, status: 'completed', endedAt: 6 };
+    await store.commit({ runs: [completed], events: [ended(run)] });
+    expect(readRecord(bench.folders.get(run.id)!)).toMatchObject({ run: { status: 'queued' } });
+    await store.close();
+    expect(readRecord(bench.folders.get(run.id)!)).toMatchObject({
+      ...{ run: { status: 'completed' }, events: [{}, { body: { type: 'run.ended' } }] },
+    });
   });
 });

@@ -2,8 +2,8 @@ import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
-import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Baseline } from '../../schema/evidence.ts';
+import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Role, RoleMeta } from '../../schema/role.ts';
 import type { Run, RunOptions, Squad } from '../../schema/run.ts';
 import type { Worktree } from '../../schema/worktree.ts';
@@ -75,7 +75,9 @@ export async function planRun(
 ): Promise<PlannedRun> {
   const { workspace, caller, engines, worktrees } = context;
   // While the role is read: every start of an agent waits for both. Errors of the role come first.
-  const directory = request.place ? null : workspace.directory(request.cwd, caller.parent?.worktree?.workspace);
+  const directory = request.place
+    ? null
+    : workspace.directory(request.cwd, caller.parent?.worktree?.workspace);
   directory?.catch(() => {});
   const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
   const whole = await context.environment(role?.meta.env ?? []);

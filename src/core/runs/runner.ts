@@ -130,7 +130,8 @@ export class Runner {
       for (const entry of entries) this.enqueue(entry);
       const queued = entries.filter(entry => this.queue.has(entry));
       for (const entry of queued) entry.earlyBaseline = null;
-      await this.ports.store.recorded?.(queued.map(({ run }) => run.id));
+      const ids = (of: LiveRun[]) => of.map(({ run }) => run.id);
+      await this.ports.store.recorded?.(ids(entries), ids(queued));
     } finally {
       releaseChats();
     }
@@ -506,7 +507,6 @@ export class Runner {
     entry.isActive = false;
     this.pump();
   }
-
 }
 
 const LOST_CALLER_NOTE =

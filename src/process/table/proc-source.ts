@@ -61,8 +61,10 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
 
     listAfter(pid, count) {
       const now = countStarted();
-      if (now === null || now <= count || mayBeReused(pid, now - count)) return null;
-      const later = readdirSync('/proc').map(Number).filter(each => each > pid);
+      if (now === null || now <= count) return null;
+      const isLater = laterThan(pid, now - count, highestPid());
+      if (isLater === null) return null;
+      const later = readdirSync('/proc').map(Number).filter(isLater);
       if (later.length > maxLater) return null;
       const bootedAt = Date.now() - uptime() * 1000;
       const found = later.flatMap(each => readStat(each, buffer, bootedAt) ?? []);
@@ -70,7 +72,8 @@ export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
         const tag = readTag(pid);
         return tag ? [[pid, tag]] : [];
       });
-      return [found, new Map(tags)];
+      // A process that was started meanwhile may be missing, and its parent gone.
+      return countStarted() === now ? [found, new Map(tags)] : null;
     },
 
     alive({ pid, startTime }) {
@@ -132,18 +135,33 @@ function countStarted(): number | null {
   }
 }
 
-let maxPid: number | null = null;
+/** After the highest number the kernel goes on with this one. */
+const FIRST_PID_AGAIN = 300;
+/** Numbers that are still in use are skipped. */
+const MAX_SKIPPED = 2_000;
 
 /**
- * Numbers are given out in ascending order, and the lowest free ones follow the highest. Numbers still in use are skipped, hence
- * the wide margin.
+ * Tells which numbers can have been given to the next `started` processes and threads after `pid`: the kernel gives them out in
+ * ascending order. Null: any number.
  */
-function mayBeReused(pid: number, started: number): boolean {
+export function laterThan(
+  pid: number,
+  started: number,
+  highest: number,
+): ((other: number) => boolean) | null {
+  const count = 2 * started + MAX_SKIPPED;
+  if (!(count < highest / 2)) return null;
+  const last = pid + count;
+  const lastAgain = last - highest + FIRST_PID_AGAIN;
+  return other => (other > pid ? other <= last : other <= lastAgain);
+}
+
+/** NaN where the system does not say. */
+function highestPid(): number {
   try {
-    maxPid ??= Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
-    return !(pid + 2 * started < maxPid * 0.75);
+    return Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
   } catch {
-    return true;
+    return Number.NaN;
   }
 }
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../testing/turn-fixture.ts';
-import { createProcSource } from './proc-source.ts';
+import { createProcSource, laterThan } from './proc-source.ts';
 import type { ProcessInfo } from './process-info.ts';
-import { createProcessTable } from './process-table.ts';
+import { createProcessTable, type Snapshot } from './process-table.ts';
 import { createPsSource } from './ps-source.ts';
 
 const turn = { runId: `run_${process.pid}table`, number: 3 };
@@ -113,29 +113,40 @@ test('processes that were started after another one are listed without the rest'
   const env = { PATH: process.env.PATH, SQUAD_RUN_ID: tag.runId, SQUAD_TURN: '1' };
   const later = spawn('/bin/sh', ['-c', 'sleep 61 & wait'], { detached: true, stdio: 'ignore', env });
   try {
-    const names = () =>
-      table
-        .snapshotAfter(later.pid! - 1, before)
-        ?.tagged(tag)
-        .map(({ name }) => name)
-        .sort();
-    await until(() => names()?.length === 2, 'both processes');
-    expect(names()).toEqual(['sh', 'sleep']);
-    const afterBoth = Number(readFileSync(`/proc/${later.pid}/task/${later.pid}/children`, 'utf8'));
-    const rest = table.snapshotAfter(afterBoth, before)!;
-    expect([rest.tagged(tag), rest.get(process.pid)]).toEqual([[], undefined]);
+    let snapshot: Snapshot | null = null;
+    const names = () => snapshot?.tagged(tag).map(({ name }) => name);
+    await until(() => {
+      // Null whenever another process is started at that moment.
+      snapshot = table.snapshotAfter(later.pid! - 1, before);
+      return names()?.includes('sleep') ?? false;
+    }, 'both processes');
+    expect(names()?.sort()).toEqual(['sh', 'sleep']);
+    const sleep = Number(readFileSync(`/proc/${later.pid}/task/${later.pid}/children`, 'utf8'));
+    await until(() => {
+      snapshot = table.snapshotAfter(sleep, before);
+      return snapshot !== null;
+    }, 'a moment without starts');
+    expect(names()).toEqual([]);
   } finally {
     process.kill(-later.pid!, 'SIGKILL');
   }
 });
 
+test.each([
+  ['follow each other', 1_000, 5, { 999: false, 1000: false, 1001: true, 3010: true, 3011: false }],
+  ['begin again after the highest one', 32_000, 5, { 31999: false, 32767: true, 1542: true, 1543: false }],
+])('process numbers %s', (_, pid, started, expected) => {
+  const isLater = laterThan(pid, started, 32_768)!;
+  const found = Object.keys(expected).map(other => [other, isLater(Number(other))]);
+  expect(Object.fromEntries(found)).toEqual(expected);
+});
+
 test('with many later processes, or once numbers may have been used again, nobody knows which processes are later', () => {
   const table = createProcessTable(createProcSource());
-  const max = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
   const now = table.countStarted()!;
+  expect(laterThan(1_000, 10_000, 32_768)).toBeNull();
+  expect(laterThan(1_000, 1, Number.NaN)).toBeNull();
   expect(createProcessTable(createProcSource({ maxLater: 0 })).snapshotAfter(1, now - 1)).toBeNull();
-  expect(table.snapshotAfter(max - 1, now - 1)).toBeNull();
-  expect(table.snapshotAfter(process.pid, now - max)).toBeNull();
   // A counter that stands still counts nothing.
   expect(table.snapshotAfter(process.pid, Number.MAX_SAFE_INTEGER)).toBeNull();
 });

@@ -102,7 +102,9 @@ async function readConfigFile(file: string): Promise<TextFile> {
     readTextFile(file, MAX_SETTINGS_BYTES),
     readlink(file).catch(() => null),
   ]);
-  return link === null || !('missing' in read) ? read : { fault: `is a symbolic link to ${link}, which does not exist` };
+  return link === null || !('missing' in read)
+    ? read
+    : { fault: `is a symbolic link to ${link}, which does not exist` };
 }
 
 async function leadsOut(workspace: string, directory: string | undefined): Promise<boolean> {
