@@ -135,7 +135,7 @@ function countStarted(): number | null {
   }
 }
 
-/** After the highest number the kernel goes on with this one. */
+/** The number that follows the highest one. */
 const FIRST_PID_AGAIN = 300;
 /** Numbers that are still in use are skipped. */
 const MAX_SKIPPED = 2_000;
