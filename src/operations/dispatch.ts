@@ -31,8 +31,8 @@ export async function dispatch(
   } finally {
     if (operation.tool || code === 'NOT_ALLOWED') {
       const recorded = recordToolCall(call, operation.name, code, startedAt);
-      // A successful call does not wait for the record, which is written before the next call is read.
-      if (code !== null) await waitBrieflyForWrite(recorded);
+      // A successful call of an agent does not wait for the record.
+      if (code !== null || !call.caller.parent) await waitBrieflyForWrite(recorded);
     }
   }
 }
