@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { BenchSquad } from './bench-squad.ts';
 import type { Fifo } from './fifo.ts';
+import type { McpClient } from './mcp-client.ts';
 import { interleave, type Pair, type Samples } from './measure.ts';
 
 const PAIRS = 100;
@@ -28,31 +29,49 @@ export async function startPair(
   squad: BenchSquad,
   { fifo, env, command, isolation }: StartedBy,
 ): Promise<StartAndEnd> {
-  await squad.hubPid();
-  await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
-  const client = squad.client(env);
-  await client.initialize();
+  const client = await clientForStarts(squad, env);
   const end: Pair = { ours: [], floor: [] };
-  const started = async (ends: Samples, begin: () => Promise<unknown>): Promise<number> => {
-    const start = performance.now();
-    const over = begin().then(() => performance.now());
-    const at = await fifo.take();
-    ends.push((await over) - at);
-    return at - start;
-  };
   const [program, ...args] = command;
   const start = await interleave(
+    () => untilBegun(fifo, () => startMember(client, isolation), end.ours),
     () =>
-      started(end.ours, () =>
-        client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin', isolation }] }),
-      ),
-    () =>
-      started(end.floor, () =>
-        once(spawn(program, args, { cwd: squad.workspace, env: squad.env(env), stdio: 'ignore' }), 'exit'),
+      untilBegun(
+        fifo,
+        () =>
+          once(spawn(program, args, { cwd: squad.workspace, env: squad.env(env), stdio: 'ignore' }), 'exit'),
+        end.floor,
       ),
     { pairs: PAIRS, warmUps: WARM_UPS },
   );
   await client.close();
-  fifo.close();
   return { start, end: { ours: end.ours.slice(WARM_UPS), floor: end.floor.slice(WARM_UPS) } };
+}
+
+/** A client that may start as many runs as a figure needs. */
+export async function clientForStarts(
+  squad: BenchSquad,
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<McpClient> {
+  await squad.hubPid();
+  await squad.squad('config', 'set', 'limits.spawns_per_minute', '10000');
+  const client = squad.client(env, ...args);
+  await client.initialize();
+  return client;
+}
+
+export const startMember = (client: McpClient, isolation?: 'none'): Promise<unknown> =>
+  client.tool('start_squad_members', { members: [{ roleId: 'coder', task: 'begin', isolation }] });
+
+/** Milliseconds from `begin` to the line on the fifo; those from there to the end of `begin` are added to `ends`. */
+export async function untilBegun(
+  fifo: Fifo,
+  begin: () => Promise<unknown>,
+  ends: Samples = [],
+): Promise<number> {
+  const start = performance.now();
+  const over = begin().then(() => performance.now());
+  const at = await fifo.take();
+  ends.push((await over) - at);
+  return at - start;
 }

@@ -28,6 +28,7 @@ export const engineStart: Figure = {
       command: [program, '-p'],
       isolation: 'none',
     });
+    fifo.close();
     return [
       paired('a built-in engine, against child_process.spawn', 'ms', pair, {
         target: `≤ floor + ${MAX_OVER_SPAWN_MS} ms`,

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { type Stats, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { RunEndpoint } from '../core/ports/engine.ts';
@@ -33,7 +33,7 @@ export const createPrepareFolder =
     const { clock, store, files, worktrees } = ports;
     const { id, squadId, worktree, workspace, options } = run;
     if (!worktree) {
-      await checkFolder(run.directory);
+      checkFolder(run.directory);
       return [];
     }
     const left = isContinued(run, worktree) ? await worktrees.remains(worktree) : null;
@@ -48,9 +48,9 @@ export const createPrepareFolder =
     return left ? [recreationNote(worktree, left, restoredAt)] : [];
   };
 
-/** The run may have waited for long since its folder was checked. */
-async function checkFolder(directory: string): Promise<void> {
-  const found = await stat(directory).catch((thrown: NodeJS.ErrnoException) => thrown.code ?? 'error');
+/** The run may have waited for long since its folder was checked. Synchronous, as the start there is in the next moment. */
+function checkFolder(directory: string): void {
+  const found = statOf(directory);
   if (typeof found === 'object' && found.isDirectory()) return;
   const why =
     typeof found === 'object'
@@ -59,6 +59,14 @@ async function checkFolder(directory: string): Promise<void> {
         ? 'does not exist'
         : `cannot be entered (${found})`;
   throw new SquadError('CWD_MISSING', `The folder of the run ${why}: ${directory}`);
+}
+
+function statOf(path: string): Stats | string {
+  try {
+    return statSync(path);
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code ?? 'error';
+  }
 }
 
 /** Whether an agent has used the work tree before: in an earlier turn, or for the run that this one replies to. */

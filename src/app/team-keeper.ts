@@ -8,6 +8,8 @@ import type { Run } from '../schema/run.ts';
 import { TeamLog } from '../workspace/team/team-log.ts';
 
 const KEPT = new Set<EventBody['type']>(['run.started', 'run.ended']);
+/** Starts wait this long for an end to be written with, so that agents need not share the processor with these files. */
+const START_DELAY_MS = 50;
 
 interface TeamKeeperOptions {
   store: Store;
@@ -23,6 +25,8 @@ export class TeamKeeper {
   private readonly files: RunFiles;
   private readonly log: TeamLog;
   private written: Promise<void> = Promise.resolve();
+  private waiting: Event[] = [];
+  private timer: NodeJS.Timeout | undefined;
 
   constructor({ store, clock, files, home, warn }: TeamKeeperOptions) {
     this.store = store;
@@ -36,11 +40,22 @@ export class TeamKeeper {
 
   take(events: readonly Event[]): void {
     const kept = events.filter(({ body }) => KEPT.has(body.type));
+    if (kept.length === 0) return;
+    this.waiting.push(...kept);
+    if (kept.some(({ body }) => body.type === 'run.ended')) this.write();
+    else this.timer ??= setTimeout(() => this.write(), START_DELAY_MS);
+  }
+
+  private write(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const kept = this.waiting.splice(0);
     if (kept.length > 0) this.written = this.written.then(() => this.keep(kept));
   }
 
   /** Settles when everything taken so far is in the files. */
   async flush(): Promise<void> {
+    this.write();
     await this.written;
     await this.log.flush();
   }

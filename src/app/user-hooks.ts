@@ -11,7 +11,7 @@ const STOP_TIMEOUT_MS = 2_000;
 export interface UserHookPorts {
   /** PATH of the hub. */
   path: string;
-  savedEnvironment(): Promise<Record<string, string>>;
+  savedEnvironment(): Record<string, string>;
   /** Called when a hook has ended. */
   onDone(): void;
   warn(message: string): void;
@@ -85,7 +85,7 @@ export class UserHooks {
     { id, squadId, directory }: Run,
     { variables, facts }: HookInput,
   ): Promise<string | null> {
-    const saved = await this.ports.savedEnvironment();
+    const saved = this.ports.savedEnvironment();
     return runHook({
       argv,
       cwd: directory,

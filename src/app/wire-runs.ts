@@ -157,7 +157,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     ownTools: new Set(OPERATIONS.flatMap(({ name, tool }) => (tool ? name : []))),
     engines,
     environment: async (caller, keep) =>
-      childEnvironment({ client: caller.env, saved: await savedEnvironment(home), home: homedir(), keep }),
+      childEnvironment({ client: caller.env, saved: savedEnvironment(home), home: homedir(), keep }),
     onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
   });
   return {

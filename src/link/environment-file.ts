@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { nullIfMissing } from '../base/missing-file.ts';
 import { ownFolder } from './home.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -40,10 +38,13 @@ const LINE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
 export const environmentFilePath = (home: string): string => join(home, 'env');
 
-/** Variables that `squad install` saved, for clients that hand down almost nothing. */
-export async function savedEnvironment(home: string): Promise<Record<string, string>> {
+/**
+ * Variables that `squad install` saved, for clients that hand down almost nothing. Synchronous, because every start of an agent
+ * waits for it: a thread's round trip costs more than the call.
+ */
+export function savedEnvironment(home: string): Record<string, string> {
   const file = environmentFilePath(home);
-  return parseEnvironmentFile((await readFile(file, 'utf8').catch(nullIfMissing)) ?? '', file);
+  return existsSync(file) ? parseEnvironmentFile(readFileSync(file, 'utf8'), file) : {};
 }
 
 /**

@@ -63,6 +63,7 @@ export async function servicesForAgent(
     runner: {
       submit: squad => runner.submit(squad),
       admit: (count, parent) => runner.admit(count, parent),
+      earlyBaseline: directory => runner.earlyBaseline(directory),
       current,
       usageOf: id => (sees(id) ? runner.usageOf(id) : null),
       isStopping: id => sees(id) && runner.isStopping(id),

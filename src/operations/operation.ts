@@ -70,6 +70,7 @@ export interface Services {
     | 'current'
     | 'usageOf'
     | 'remainingBudget'
+    | 'earlyBaseline'
     | 'silenceOf'
     | 'timeLeft'
     | 'isStopping'

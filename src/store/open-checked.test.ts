@@ -30,6 +30,7 @@ class Bench {
   readonly folders = new Map<RunId, string>();
   lists = 0;
   damages = 0;
+  saves = 0;
   readonly source: RunSource = {
     list: async () => {
       this.lists++;
@@ -49,7 +50,10 @@ class Bench {
     onTestFinished(() => store.close());
     const files = {
       record: async (id: RunId) => this.folders.get(id) ?? null,
-      saveRecord: async (id: RunId, record: string) => void this.folders.set(id, record),
+      saveRecord: async (id: RunId, record: string) => {
+        this.saves++;
+        this.folders.set(id, record);
+      },
     };
     const kept = keepRecords(store, files, (_, thrown) => {
       throw thrown;
@@ -108,6 +112,7 @@ async function killedBench() {
   const second = aSquad();
   const fresh = aRun(second);
   await store.commit({ squads: [second], runs: [fresh], events: [queued(fresh)] });
+  await store.recorded([fresh.id]);
   await store.commit({ intents: [anIntent('an intent')], events: [] });
   await store.setSetting('limits.concurrency', '7');
   const seq = await store.lastEvent();
@@ -314,4 +319,50 @@ describe('damage', () => {
       expect(existsSync(`${bench.file}.rebuilt`)).toBe(false);
     },
   );
+});
+
+describe('the record of a run', () => {
+  test('is written with its next commit, and once', async () => {
+    const bench = new Bench();
+    const { store } = await bench.open();
+    const squad = aSquad();
+    const run = aRun(squad);
+    await store.commit({ squads: [squad], runs: [run], events: [queued(run)] });
+    const running: Run = { ...run, status: 'running' };
+    await store.commit({ turns: [aTurn(run)], runs: [running], events: [started(run)] });
+    expect(readRecord(bench.folders.get(run.id)!)).toMatchObject({
+      ...{ squad: { id: squad.id }, run: { status: 'running' }, turns: [{ number: 1 }] },
+      events: [{ body: { type: 'run.queued' } }, { body: { type: 'run.started' } }],
+    });
+    await store.recorded([run.id]);
+    expect(bench.saves).toBe(1);
+  });
+
+  test('is there when that was waited for, also without another commit', async () => {
+    const bench = new Bench();
+    const { store } = await bench.open();
+    const squad = aSquad();
+    const [one, other] = [aRun(squad), aRun(squad, { position: 1 })];
+    await store.commit({ squads: [squad], runs: [one, other], events: [queued(one), queued(other)] });
+    await store.recorded([one.id, other.id], [one.id]);
+    expect([one, other].map(({ id }) => readRecord(bench.folders.get(id)!)?.run.status)).toEqual([
+      ...['queued', 'queued'],
+    ]);
+  });
+
+  test('has its end, which the commit does not wait for', async () => {
+    const bench = new Bench();
+    const { store } = await bench.open();
+    const squad = aSquad();
+    const run = aRun(squad);
+    await store.commit({ squads: [squad], runs: [run], events: [queued(run)] });
+    await store.recorded([run.id]);
+    const completed: Run = { ...run, status: 'completed', endedAt: 6 };
+    await store.commit({ runs: [completed], events: [ended(run)] });
+    expect(readRecord(bench.folders.get(run.id)!)).toMatchObject({ run: { status: 'queued' } });
+    await store.close();
+    expect(readRecord(bench.folders.get(run.id)!)).toMatchObject({
+      ...{ run: { status: 'completed' }, events: [{}, { body: { type: 'run.ended' } }] },
+    });
+  });
 });

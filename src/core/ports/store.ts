@@ -71,6 +71,11 @@ export interface EventFilter {
 export interface Store extends BoardStore {
   /** Changes are applied in order, several to a transaction. Resolves when this one is on disk. */
   commit(change: Change): Promise<void>;
+  /**
+   * Resolves when the records of these runs are in their folders too. Those of `now` (default: all of them) are written at once,
+   * the others with the next commit about each, or a moment later.
+   */
+  recorded?(ids: readonly RunId[], now?: readonly RunId[]): Promise<void>;
   squad(id: SquadId): Promise<Squad | null>;
   run(id: RunId): Promise<Run | null>;
   /** Newest first; the runs of a squad in member order. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { HubSettings } from '../../schema/config.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
+import type { Baseline } from '../../schema/evidence.ts';
 import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Role, RoleMeta } from '../../schema/role.ts';
 import type { Run, RunOptions, Squad } from '../../schema/run.ts';
@@ -32,6 +33,8 @@ export interface PlannedRun {
   variables: Record<string, string>;
   /** Notes for the caller about how it will be run. */
   notes: string[];
+  /** The folder as it is now, read while the rest is planned. Null: nothing is gained by that. */
+  baseline: Promise<Baseline> | null;
 }
 
 export interface PlannedSquad {
@@ -53,6 +56,8 @@ export interface PlanContext {
   settings: HubSettings;
   /** Money that the calling run may still spend on others; null: no budget limits it, or the user asks. */
   remainingBudget: number | null;
+  /** Reads the state of a folder for a run that will start there at once. Null: it will have to wait. */
+  baseline(directory: string): Promise<Baseline> | null;
 }
 
 /** Place of a run in the squad that it is planned for. */
@@ -69,6 +74,11 @@ export async function planRun(
   context: PlanContext,
 ): Promise<PlannedRun> {
   const { workspace, caller, engines, worktrees } = context;
+  // While the role is read: every start of an agent waits for both. Errors of the role come first.
+  const directory = request.place
+    ? null
+    : workspace.directory(request.cwd, caller.parent?.worktree?.workspace);
+  directory?.catch(() => {});
   const role = request.roleId === undefined ? null : await workspace.role(request.roleId);
   const whole = await context.environment(role?.meta.env ?? []);
   const { spec, notes } = request.spec
@@ -77,9 +87,11 @@ export async function planRun(
   const engine = engines.create(spec);
   const id = newRunId();
   const folder = await resolveRunFolder(request, {
-    ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees },
+    ...{ runId: id, name: role?.id ?? engine.id, role, workspace, worktrees, directory },
     around: caller.parent?.worktree ?? null,
   });
+  // A work tree does not exist yet, and nobody else works in it.
+  const baseline = folder.worktree ? null : context.baseline(folder.directory);
   const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
   const environment = await splitEnvironment(whole, { reserved, role, engine }, context);
   const options = {
@@ -90,7 +102,10 @@ export async function planRun(
   if (run.chatIsNew && run.stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const prompt = await promptFor(request, run, role, engine, workspace);
   return checkCommand(
-    { run, request, prompt, engine, spec, role, ...environment, notes: [...notes, ...folder.notes] },
+    {
+      ...{ run, request, prompt, engine, spec, role, ...environment, baseline },
+      notes: [...notes, ...folder.notes],
+    },
     context,
   );
 }
@@ -124,6 +139,8 @@ interface FolderContext {
   worktrees: Pick<Worktrees, 'plan' | 'repositoryOf'>;
   /** Work tree of the calling run. */
   around: Worktree | null;
+  /** The folder of the request, if it is being resolved already. */
+  directory?: Promise<string> | null;
 }
 
 /**
@@ -136,7 +153,7 @@ export async function resolveRunFolder(request: RunRequest, context: FolderConte
     await checkPlace(request.place, context);
     return { ...request.place, isShared: false, notes: [] };
   }
-  const directory = await workspace.directory(request.cwd, around?.workspace);
+  const directory = await (context.directory ?? workspace.directory(request.cwd, around?.workspace));
   const isolation = request.isolation ?? role?.meta.isolation ?? 'none';
   if (isolation === 'none' && !request.forkOf)
     return { directory, worktree: around, isShared: true, notes: [] };

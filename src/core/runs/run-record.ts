@@ -5,7 +5,7 @@ import { SquadError } from '../../schema/error.ts';
 import { EventBody } from '../../schema/event.ts';
 import { newSquadId, RunId } from '../../schema/ids.ts';
 import { Review } from '../../schema/review.ts';
-import { Chat, Run, Squad, Turn } from '../../schema/run.ts';
+import { Chat, isEnd, Run, Squad, Turn } from '../../schema/run.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { RunFiles, RunSource } from '../ports/run-files.ts';
 import type { Change, Store } from '../ports/store.ts';
@@ -46,34 +46,75 @@ export const RECORDED_EVENTS = [
 
 const ALL_ROWS = 1_000;
 
+/** A run that starts at once has its next commit before this is over, and both go into one record. */
+const RECORD_DELAY_MS = 10;
+
 /**
  * The same store, which also writes a record into the run's folder after each commit about the run. The record follows the
- * commit, so a folder without a record belongs to a run whose start was never reported.
+ * commit, so a folder without a record belongs to a run whose start was never reported. The commits of a new run and of its end
+ * do not wait for the record, because the agent's start and its answer would; `recorded` does.
  */
 export function keepRecords<S extends Store>(
   store: S,
   files: Pick<RunFiles, 'record' | 'saveRecord'>,
   warn: (message: string, cause: unknown) => void,
-): S {
+): S & Required<Pick<Store, 'recorded'>> {
   const queue = new KeyedQueue<RunId>();
-  const save = async (id: RunId, part: Part) => {
-    const record = part.isNew ? merge(null, part) : merge(ownRecord(await files.record(id)), part);
-    const whole = record ?? (await recordInStore(store, id));
-    if (whole) await files.saveRecord(id, JSON.stringify(whole));
-  };
+  /** Committed, and not yet in a record. */
+  const waiting = new Map<RunId, { part: Part; written: PromiseWithResolvers<void> }>();
+  let isDue = false;
+
+  /** Writes the part that waits, if any, and this one. */
+  async function write(id: RunId, part: Part | null): Promise<void> {
+    const held = waiting.get(id);
+    if (!held && !part) return;
+    waiting.delete(id);
+    try {
+      const before = held?.part.isNew ? null : ownRecord(await files.record(id));
+      const parts = [held?.part, part].filter(each => each != null);
+      const record = parts.reduce(merge, before) ?? (await recordInStore(store, id));
+      if (record) await files.saveRecord(id, JSON.stringify(record));
+    } finally {
+      held?.written.resolve();
+    }
+  }
+
+  const save = (id: RunId, part: Part | null = null): Promise<void> =>
+    queue
+      .run(id, () => write(id, part))
+      // The database has it; only a restore would miss this change.
+      .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
+
+  async function recorded(ids: readonly RunId[], now = ids): Promise<void> {
+    const written = ids.map(id => waiting.get(id)?.written.promise);
+    for (const id of now) void save(id);
+    await Promise.all(written);
+  }
+
   return {
     ...store,
     async commit(change: Change): Promise<void> {
       const parts = partsOf(change);
       await store.commit(change);
       for (const [id, part] of parts)
-        await queue
-          .run(id, () => save(id, part))
-          // The database has it; only a restore would miss this change.
-          .catch(thrown => warn(`The record in the folder of ${id} could not be written`, thrown));
+        if (mayWait(part) && !waiting.has(id)) waiting.set(id, { part, written: Promise.withResolvers() });
+        else await save(id, part);
+      if (waiting.size === 0 || isDue) return;
+      isDue = true;
+      setTimeout(() => {
+        isDue = false;
+        for (const id of waiting.keys()) void save(id);
+      }, RECORD_DELAY_MS);
+    },
+    recorded,
+    async close(): Promise<void> {
+      await recorded([...waiting.keys()]);
+      await store.close();
     },
   };
 }
+
+const mayWait = ({ isNew, run }: Part): boolean => isNew || (run !== undefined && isEnd(run.status));
 
 export function readRecord(text: string | null): RunRecord | null {
   return RunRecord.safeParse(text === null ? null : parseJson(text)).data ?? null;

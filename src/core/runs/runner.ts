@@ -24,7 +24,7 @@ import { isSubagentCall } from '../subagents/plan-subagent.ts';
 import { ChatClaims, monotonicOf, RunQueue, SpawnLimit } from './admission.ts';
 import { LiveRun } from './live-run.ts';
 import { type Outcome, outcomeInReview } from './outcome.ts';
-import type { PlannedRun, PlannedSquad } from './plan-run.ts';
+import type { PlannedSquad } from './plan-run.ts';
 import { RunLedger, saveSquad, waitBrieflyForWrite } from './run-ledger.ts';
 import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts';
 import { type Silence, StallWatch } from './stall-watch.ts';
@@ -119,20 +119,27 @@ export class Runner {
       const { depth = 0, parentId = null } = runs[0]?.run ?? {};
       const asked = { count: runs.length, depth, callers: this.callers(parentId) };
       this.spawnLimit.admit(asked, settings(), clock.monotonic());
-      const baselines = this.earlyBaselines(runs);
       const write = (change?: Change) => saveSquad(plan, this.ports, this.ledger, change);
       const entries = along
         ? await beginWaiting(this.live.get(along.awaiting), along.awaiting, row =>
             write({ ...along.change, runs: [row] }),
           )
         : await write();
-      for (const [i, baseline] of baselines.entries()) entries[i]!.earlyBaseline = baseline;
+      for (const [i, entry] of entries.entries()) entry.earlyBaseline = runs[i]!.baseline;
       for (const entry of entries) this.live.set(entry.run.id, entry);
       for (const entry of entries) this.enqueue(entry);
-      for (const entry of entries) if (this.queue.has(entry)) entry.earlyBaseline = null;
+      const queued = entries.filter(entry => this.queue.has(entry));
+      for (const entry of queued) entry.earlyBaseline = null;
+      const ids = (of: LiveRun[]) => of.map(({ run }) => run.id);
+      await this.ports.store.recorded?.(ids(entries), ids(queued));
     } finally {
       releaseChats();
     }
+  }
+
+  /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
+  earlyBaseline(directory: string): Promise<Baseline> | null {
+    return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
   }
 
   /** A run and its ancestors that have not ended. */
@@ -499,16 +506,6 @@ export class Runner {
     entry.turnOver.resolve();
     entry.isActive = false;
     this.pump();
-  }
-
-  /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
-  private earlyBaselines(runs: PlannedRun[]): (Promise<Baseline> | null)[] {
-    return (
-      runs
-        .slice(0, this.queue.free)
-        // A work tree does not exist yet, and nobody else works in it.
-        .map(({ run }) => (run.worktree ? null : takeBaseline(run.directory, this.ports.workTree)))
-    );
   }
 }
 

@@ -51,7 +51,10 @@ export async function planSubagent(
   };
   const run = newRun(id, request, { role: null, engine, folder, options }, membership, context);
   // The prompt of its caller is passed on as it is: the system prompt is in the file, and a failure is a tool error.
-  const planned = { run, request, prompt: request.task, engine, spec, role: null, ...environment, notes };
+  const planned = {
+    ...{ run, request, prompt: request.task, engine, spec, role: null, ...environment, notes },
+    baseline: run.worktree ? null : context.baseline(run.directory),
+  };
   return checkCommand(planned, context);
 }
 

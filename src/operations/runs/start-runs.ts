@@ -93,6 +93,7 @@ export async function planRuns(
     worktrees,
     settings: services.settings.all(),
     remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
+    baseline: directory => runner.earlyBaseline(directory),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {

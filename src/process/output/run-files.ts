@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
@@ -39,9 +39,15 @@ export function createRunFiles<RunName extends string>({
   }
 
   return {
-    prepare: async (turn: TurnKey, prompt: string) => ({
-      promptFile: await save(turnFile(turn, 'prompt.md'), prompt),
-    }),
+    async prepare(turn: TurnKey, prompt: string) {
+      const promptFile = turnFile(turn, 'prompt.md');
+      const folder = join(promptFile, '..');
+      // Most often the folder is new; then there is no file either, and nothing to find out.
+      if (existsSync(folder)) return { promptFile: await save(promptFile, prompt) };
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      create(promptFile, prompt);
+      return { promptFile };
+    },
     path: turnFile,
     write: async (turn: TurnKey, name: string, content: string) => save(turnFile(turn, name), content),
     chatFolder,
@@ -146,8 +152,7 @@ export function createRunFiles<RunName extends string>({
  */
 async function save(path: string, content: string): Promise<string> {
   try {
-    // Nobody reads a new file before a row in the database refers to it, so it needs no rename.
-    writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
+    create(path, content);
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     if (code === 'ENOENT') mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
@@ -156,6 +161,10 @@ async function save(path: string, content: string): Promise<string> {
   }
   return path;
 }
+
+/** Nobody reads a new file before a row in the database refers to it, so it needs no rename. */
+const create = (path: string, content: string): void =>
+  writeFileSync(path, content, { mode: 0o600, flag: 'wx' });
 
 function replace(path: string, content: string): void {
   writeFileSync(`${path}.new`, content, { mode: 0o600 });

@@ -18,11 +18,11 @@ export const TERM_MS = 3000;
 export function createServiceTree(table: ProcessTable, service: string, leaderPid: number): TurnTree {
   const tree = createTurnTree(table, { service }, leaderPid);
   return {
+    ...tree,
     async members() {
       const { wrapper, others } = await tree.members();
       return { wrapper: null, others: wrapper ? [wrapper, ...others] : others };
     },
-    wrapperEnded: tree.wrapperEnded,
   };
 }
 

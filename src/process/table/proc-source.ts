@@ -9,8 +9,11 @@ const MAX_LINE_LENGTH = 1000;
 /** A flag in `stat`. These have no environment and are never ours. */
 const KERNEL_THREAD = 0x200000;
 
+/** With more new processes a list of all, which callers share, costs less. */
+const MAX_LATER = 50;
+
 /** Linux. Reads are synchronous: the kernel answers from memory, and a list in one go is a truer picture than one in steps. */
-export function createProcSource(): ProcessSource {
+export function createProcSource({ maxLater = MAX_LATER } = {}): ProcessSource {
   const buffer = Buffer.allocUnsafe(4096);
   let known = new Map<number, { startTime: string; name: string; tag: Tag | null }>();
 
@@ -52,6 +55,25 @@ export function createProcSource(): ProcessSource {
       }
       known = remembered;
       return tags;
+    },
+
+    countStarted: () => countStarted(),
+
+    listAfter(pid, count) {
+      const now = countStarted();
+      if (now === null || now <= count) return null;
+      const isLater = laterThan(pid, now - count, highestPid());
+      if (isLater === null) return null;
+      const later = readdirSync('/proc').map(Number).filter(isLater);
+      if (later.length > maxLater) return null;
+      const bootedAt = Date.now() - uptime() * 1000;
+      const found = later.flatMap(each => readStat(each, buffer, bootedAt) ?? []);
+      const tags = found.flatMap(({ pid }): [number, Tag][] => {
+        const tag = readTag(pid);
+        return tag ? [[pid, tag]] : [];
+      });
+      // A process that was started meanwhile may be missing, and its parent gone.
+      return countStarted() === now ? [found, new Map(tags)] : null;
     },
 
     alive({ pid, startTime }) {
@@ -102,6 +124,45 @@ function readStat(pid: number, buffer: Buffer, bootedAt: number): ProcessInfo | 
     // User and system time, then the same of children that were waited for.
     cpuMs: fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0) * TICK_MS,
   };
+}
+
+/** The kernel counts threads too: they have numbers as well. */
+function countStarted(): number | null {
+  try {
+    return Number(/^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1] ?? Number.NaN) || null;
+  } catch {
+    return null;
+  }
+}
+
+/** The number that follows the highest one. */
+const FIRST_PID_AGAIN = 300;
+/** Numbers that are still in use are skipped. */
+const MAX_SKIPPED = 2_000;
+
+/**
+ * Tells which numbers can have been given to the next `started` processes and threads after `pid`: the kernel gives them out in
+ * ascending order. Null: any number.
+ */
+export function laterThan(
+  pid: number,
+  started: number,
+  highest: number,
+): ((other: number) => boolean) | null {
+  const count = 2 * started + MAX_SKIPPED;
+  if (!(count < highest / 2)) return null;
+  const last = pid + count;
+  const lastAgain = last - highest + FIRST_PID_AGAIN;
+  return other => (other > pid ? other <= last : other <= lastAgain);
+}
+
+/** NaN where the system does not say. */
+function highestPid(): number {
+  try {
+    return Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** Undefined while it is unknown: a process that is just changing its program shows an empty environment. */

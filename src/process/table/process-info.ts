@@ -53,4 +53,11 @@ export interface ProcessSource {
   command(process: ProcessInfo): Promise<string>;
   /** Bytes read and written so far, of files, pipes and most sockets; null where the system does not say. */
   ioBytes(process: ProcessInfo): number | null;
+  /** How many processes and threads were ever started; null where the system does not say. */
+  countStarted?(): number | null;
+  /**
+   * Processes, with their tags, that were started after the process `pid`, when `countStarted` said `count`. Null: unknown, or
+   * more than are worth a list of their own.
+   */
+  listAfter?(pid: number, count: number): [ProcessInfo[], Map<number, Tag>] | null;
 }

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../testing/turn-fixture.ts';
-import { createProcSource } from './proc-source.ts';
+import { createProcSource, laterThan } from './proc-source.ts';
 import type { ProcessInfo } from './process-info.ts';
-import { createProcessTable } from './process-table.ts';
+import { createProcessTable, type Snapshot } from './process-table.ts';
 import { createPsSource } from './ps-source.ts';
 
 const turn = { runId: `run_${process.pid}table`, number: 3 };
@@ -17,7 +17,7 @@ const child = spawn('/bin/sh', ['-c', 'sleep 61 & wait', 'a (strange) name'], {
 afterAll(() => process.kill(-child.pid!, 'SIGKILL'));
 
 describe.each([
-  ['/proc', createProcSource],
+  ['/proc', () => createProcSource()],
   ['ps', createPsSource],
 ])('the table from %s', (_, source) => {
   const table = createProcessTable(source());
@@ -104,4 +104,49 @@ test('a shortage while looking is not taken for an empty table', async () => {
   };
   const snapshot = await createProcessTable({ ...source, list }).snapshot();
   expect(snapshot.get(process.pid)).toBeDefined();
+});
+
+test('processes that were started after another one are listed without the rest', async () => {
+  const table = createProcessTable(createProcSource({ maxLater: Number.POSITIVE_INFINITY }));
+  const before = table.countStarted()!;
+  const tag = { runId: `run_${process.pid}later`, number: 1 };
+  const env = { PATH: process.env.PATH, SQUAD_RUN_ID: tag.runId, SQUAD_TURN: '1' };
+  const later = spawn('/bin/sh', ['-c', 'sleep 61 & wait'], { detached: true, stdio: 'ignore', env });
+  try {
+    let snapshot: Snapshot | null = null;
+    const names = () => snapshot?.tagged(tag).map(({ name }) => name);
+    await until(() => {
+      // Null whenever another process is started at that moment.
+      snapshot = table.snapshotAfter(later.pid! - 1, before);
+      return names()?.includes('sleep') ?? false;
+    }, 'both processes');
+    expect(names()?.sort()).toEqual(['sh', 'sleep']);
+    const sleep = Number(readFileSync(`/proc/${later.pid}/task/${later.pid}/children`, 'utf8'));
+    await until(() => {
+      snapshot = table.snapshotAfter(sleep, before);
+      return snapshot !== null;
+    }, 'a moment without starts');
+    expect(names()).toEqual([]);
+  } finally {
+    process.kill(-later.pid!, 'SIGKILL');
+  }
+});
+
+test.each([
+  ['follow each other', 1_000, 5, { 999: false, 1000: false, 1001: true, 3010: true, 3011: false }],
+  ['begin again after the highest one', 32_000, 5, { 31999: false, 32767: true, 1542: true, 1543: false }],
+])('process numbers %s', (_, pid, started, expected) => {
+  const isLater = laterThan(pid, started, 32_768)!;
+  const found = Object.keys(expected).map(other => [other, isLater(Number(other))]);
+  expect(Object.fromEntries(found)).toEqual(expected);
+});
+
+test('with many later processes, or once numbers may have been used again, nobody knows which processes are later', () => {
+  const table = createProcessTable(createProcSource());
+  const now = table.countStarted()!;
+  expect(laterThan(1_000, 10_000, 32_768)).toBeNull();
+  expect(laterThan(1_000, 1, Number.NaN)).toBeNull();
+  expect(createProcessTable(createProcSource({ maxLater: 0 })).snapshotAfter(1, now - 1)).toBeNull();
+  // A counter that stands still counts nothing.
+  expect(table.snapshotAfter(process.pid, Number.MAX_SAFE_INTEGER)).toBeNull();
 });

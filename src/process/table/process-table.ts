@@ -21,6 +21,10 @@ export type Mark = TurnKey | { service: string };
 export interface ProcessTable {
   /** All processes at a moment after the call. Callers that wait at the same time share it. */
   snapshot(): Promise<Snapshot>;
+  /** For `snapshotAfter`: a process has just started. Null where the system cannot tell old processes from new ones. */
+  countStarted(): number | null;
+  /** Only processes that were started after the process `pid`, at little cost. Null: take a snapshot. */
+  snapshotAfter(pid: number, count: number): Snapshot | null;
   alive(process: Pick<ProcessInfo, 'pid' | 'startTime'>): boolean;
   command(process: ProcessInfo): Promise<string>;
   ioBytes(process: ProcessInfo): number | null;
@@ -48,6 +52,15 @@ export function createProcessTable(
     snapshot() {
       next ??= take();
       return next;
+    },
+    countStarted: () => source.countStarted?.() ?? null,
+    snapshotAfter(pid, count) {
+      try {
+        const found = source.listAfter?.(pid, count);
+        return found ? toSnapshot(...found) : null;
+      } catch {
+        return null; // a shortage, of descriptors say: the snapshot waits until it has passed
+      }
     },
     alive: source.alive,
     command: source.command,

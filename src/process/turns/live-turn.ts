@@ -33,6 +33,8 @@ export interface WatchedTurn {
   folder: string;
   pid: number;
   keepLeftovers: boolean;
+  /** Its wrapper was started just now. */
+  isNew?: boolean;
   /** Settles when the wrapper has ended, with the exit code if its parent saw one. */
   wrapperEnd: Promise<number | null>;
   /** For the log: nobody waits for it. */
@@ -42,8 +44,8 @@ export interface WatchedTurn {
 
 /** Watches a turn from a running wrapper until no process of it is left. */
 export function watchTurn(watched: WatchedTurn): LiveTurn {
-  const { table, turn, folder, pid, giveUpMs } = watched;
-  const tree = createTurnTree(table, turn, pid);
+  const { table, turn, folder, pid, isNew, giveUpMs } = watched;
+  const tree = createTurnTree(table, turn, pid, { isNew });
   let killAt = Number.POSITIVE_INFINITY;
   let stopping: Promise<Swept> | null = null;
   let isOver = false;
@@ -93,7 +95,8 @@ async function endLeftovers(
   hasRecord: boolean,
 ): Promise<Swept> {
   if (!hasRecord) return sweep(table, tree, 0, giveUpMs);
-  return keepLeftovers ? NOTHING : sweep(table, tree, SWEEP_GRACE_MS, giveUpMs);
+  if (keepLeftovers || tree.isProvenEmpty()) return NOTHING;
+  return sweep(table, tree, SWEEP_GRACE_MS, giveUpMs);
 }
 
 function reportSurvivors({ turn, onError }: Omit<WatchedTurn, 'wrapperEnd'>, { survivors }: Swept): void {

@@ -54,7 +54,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     const child = await spawnWrapper(turn, folder);
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();
-    const watched = { table, turn, folder, pid: child.pid, ...options, onError };
+    const watched = { table, turn, folder, pid: child.pid, isNew: true, ...options, onError };
     let live = watchTurn({ ...watched, wrapperEnd: wrapperEnd.promise });
     let stopBy = Number.POSITIVE_INFINITY;
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ProcessInfo, Tag } from '../table/process-info.ts';
 import { createProcessTable } from '../table/process-table.ts';
 import { createTurnTree } from './turn-tree.ts';
@@ -20,7 +20,7 @@ const at = (pid: number, more: Partial<ProcessInfo> = {}): ProcessInfo => ({
 });
 
 /** A table whose rows the test changes. */
-function given() {
+function given({ isNew = false } = {}) {
   const world = { rows: [] as ProcessInfo[], tags: new Map<number, Tag>() };
   const table = createProcessTable({
     list: async () => world.rows,
@@ -29,8 +29,10 @@ function given() {
     alive: () => true,
     command: async ({ name }) => name,
     ioBytes: () => null,
+    countStarted: () => 1,
+    listAfter: pid => [world.rows.filter(each => each.pid > pid), world.tags],
   });
-  const tree = createTurnTree(table, turn, WRAPPER);
+  const tree = createTurnTree(table, turn, WRAPPER, { isNew });
   const pids = async () => (await tree.members()).others.map(({ pid }) => pid).sort();
   return { world, tree, pids };
 }
@@ -99,4 +101,46 @@ test('after an end at an unknown time the group says nothing', async () => {
   world.rows = [at(2001, { pgid: WRAPPER })];
   tree.wrapperEnded(null);
   expect(await pids()).toEqual([]);
+});
+
+describe('that nothing is left', () => {
+  const later = WRAPPER + 1;
+  const ended = () => {
+    const found = given({ isNew: true });
+    found.tree.wrapperEnded(5000);
+    return found;
+  };
+
+  test('is proven when no later process belongs to the turn', () => {
+    const { world, tree } = ended();
+    world.rows = [at(2001), at(later)];
+    expect(tree.isProvenEmpty()).toBe(true);
+  });
+
+  test.each<[string, Partial<ProcessInfo>, Tag | null]>([
+    ['in its group', { pgid: WRAPPER }, null],
+    ['in its session', { sid: WRAPPER }, null],
+    ['with its mark in a session of its own', {}, { runId: 'run_a', turn: '1' }],
+  ])('is not proven while one %s lives', (_, more, tag) => {
+    const { world, tree } = ended();
+    world.rows = [at(later, more)];
+    if (tag) world.tags.set(later, tag);
+    expect(tree.isProvenEmpty()).toBe(false);
+  });
+
+  test('is not proven while one lives that was seen below it before', async () => {
+    const { world, tree } = given({ isNew: true });
+    world.rows = [at(WRAPPER), at(later, { ppid: WRAPPER })];
+    await tree.members();
+    tree.wrapperEnded(5000);
+    world.rows = [at(later)];
+    expect(tree.isProvenEmpty()).toBe(false);
+  });
+
+  test('is not proven while the wrapper lives, nor for one that was not watched from its start', () => {
+    expect(given({ isNew: true }).tree.isProvenEmpty()).toBe(false);
+    const { tree } = given();
+    tree.wrapperEnded(5000);
+    expect(tree.isProvenEmpty()).toBe(false);
+  });
 });

@@ -13,6 +13,11 @@ export interface TurnTree {
   /** Every running process of the turn. Remembers processes, so that later orphans are still found. */
   members(): Promise<Members>;
   /**
+   * Whether nothing is left of a turn whose wrapper has ended. All of it was started after the wrapper, so there are few
+   * processes to check. False: something is left, or only `members` can tell.
+   */
+  isProvenEmpty(): boolean;
+  /**
    * The wrapper ended at `at`. Its pid and group id may be reused since then, so only processes that started before count as its
    * group. Null: the time is unknown, so none do.
    */
@@ -24,7 +29,13 @@ export interface TurnTree {
  * process that left group and session, was orphaned, cleared its environment and closed the turn's output before the first
  * snapshot. Never includes Squad itself, its ancestors, or other descendants of those.
  */
-export function createTurnTree(table: ProcessTable, mark: Mark, wrapperPid: number): TurnTree {
+export function createTurnTree(
+  table: ProcessTable,
+  mark: Mark,
+  wrapperPid: number,
+  { isNew = false } = {},
+): TurnTree {
+  const startedBefore = isNew ? table.countStarted() : null;
   const known = new Map<number, ProcessInfo>();
   let wrapperStart: string | null = null;
   let groupUntil = Number.POSITIVE_INFINITY;
@@ -49,6 +60,11 @@ export function createTurnTree(table: ProcessTable, mark: Mark, wrapperPid: numb
   }
 
   return {
+    isProvenEmpty() {
+      if (startedBefore === null || hasWrapper) return false;
+      const snapshot = table.snapshotAfter(wrapperPid, startedBefore);
+      return snapshot !== null && closure(snapshot, roots(snapshot)).length === 0;
+    },
     async members() {
       const snapshot = await table.snapshot();
       const found = closure(snapshot, roots(snapshot));

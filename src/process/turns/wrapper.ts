@@ -27,7 +27,7 @@ const LINES = [
   `trap 'squad_end=1; [ ! "$squad_sleep" ] || kill -s KILL "$squad_sleep"' USR1;`,
   'while [ ! "$squad_end" ] && [ "$squad_left" -gt 0 ]; do',
   '[ "$squad_nap" -le "$squad_left" ] || squad_nap=$squad_left;',
-  'sleep "$squad_nap" & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep";',
+  'LC_ALL=C sleep "$squad_nap" & squad_sleep=$!; [ "$squad_end" ] || wait "$squad_sleep";',
   'squad_left=$((squad_left - squad_nap)); squad_nap=$((squad_nap * 2));',
   'done;',
   '[ ! "$squad_sleep" ] || { kill -s KILL "$squad_sleep"; wait "$squad_sleep"; };',

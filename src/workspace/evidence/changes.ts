@@ -122,11 +122,11 @@ const MAX_DIRTY = 50_000;
 /** Reading this much before a start takes a few milliseconds. */
 const HASH_BUDGET = { files: 50, bytes: 1024 * 1024 };
 
-/** By two git processes at once, then a stat of each file that differs from HEAD or is hidden from git. */
+/** By one git process, or two at once for an index that was not seen before; then a stat of each file that differs from HEAD or is hidden from git. */
 async function takeSnapshot(git: Git, signal?: AbortSignal): Promise<WorkSnapshot> {
   const takenAt = Date.now();
-  const logSize = await headLogSize(git.folder);
-  const [{ head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
+  const [logSize, { head, branch, entries: listed }, hidden, ignoreRules] = await Promise.all([
+    headLogSize(git.folder),
     readStatus(git, { signal }),
     ownIndex(git).hiddenFiles(undefined, signal),
     readIgnoreRules(git),

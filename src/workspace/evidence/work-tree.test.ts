@@ -1,7 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { until } from '../../process/testing/turn-fixture.ts';
 import { WorkSnapshot } from '../../schema/evidence.ts';
 import { Repository } from '../testing/repository.ts';
 import { createWorkTree } from './changes.ts';
@@ -526,6 +536,27 @@ describe('work that git is set to hide', () => {
     const uncovered = hidden();
     const changes = await changedBy(uncovered, () => uncovered.write('.git/info/exclude', ''));
     expect(changes.names).toEqual([]);
+  });
+
+  test('is looked up once for each state of the index', { tags: ['F1'] }, async () => {
+    const repo = started();
+    const log = join(repo.folder, 'calls');
+    const real = execFileSync('/bin/sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+    mkdirSync(join(repo.folder, 'bin'));
+    const counting = `#!/bin/sh\necho "$*" >>'${log}'\nexec '${real}' "$@"\n`;
+    writeFileSync(join(repo.folder, 'bin', 'git'), counting, { mode: 0o755 });
+    const env = { ...repo.env, PATH: `${join(repo.folder, 'bin')}:${repo.env.PATH}` };
+    const lists = () => readFileSync(log, 'utf8').match(/ls-files -v/g)?.length ?? 0;
+    const dirty = async () => {
+      // A younger index could change again within the same tick of the clock.
+      const index = repo.path('.git/index');
+      await until(() => Date.now() - statSync(index).ctimeMs > 200, 'an index that is not new');
+      return (await createWorkTree(env).snapshot(repo.root)).snapshot!.dirty.map(({ path }) => path);
+    };
+    repo.git('update-index', '--assume-unchanged', 'a.txt');
+    expect([await dirty(), await dirty(), lists()]).toEqual([['a.txt'], ['a.txt'], 1]);
+    repo.git('update-index', '--skip-worktree', 'b.txt');
+    expect([await dirty(), await dirty(), lists()]).toEqual([['a.txt', 'b.txt'], ['a.txt', 'b.txt'], 2]);
   });
 
   test('files below a new .gitignore that ignores itself are noted', async () => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { mkdtemp, open, rm, utimes } from 'node:fs/promises';
+import { lstat, mkdtemp, open, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eachOf, statWorkFile } from '../files/file-stamp.ts';
@@ -124,8 +124,7 @@ export class GitIndex {
   }
 
   async hiddenFiles(only?: ReadonlySet<string>, signal?: AbortSignal): Promise<HiddenFiles> {
-    const how = { maxBytes: MAX_LIST_BYTES, limitMs: LIST_TIMEOUT_MS, signal };
-    const all = parseEntries(await this.#run(['ls-files', '-v', '--stage', '-z'], how));
+    const all = await this.#unusualEntries(signal);
     const entries = only ? all.filter(({ path }) => only.has(path)) : all;
     const marked = entries.filter(({ tag }) => tag.toUpperCase() === 'S').map(({ path }) => path);
     const stats = await eachOf(marked, path => statWorkFile(this.git.folder.root, path));
@@ -135,8 +134,23 @@ export class GitIndex {
       assumed: assumed.map(({ path }) => path),
       skipped: marked.filter(path => !absent.has(path)),
       absent,
-      links: entries.filter(({ mode }) => mode === '160000').map(({ path }) => path),
+      links: entries.filter(({ mode }) => mode === SUBMODULE).map(({ path }) => path),
     };
+  }
+
+  /** Entries with a flag, and submodules. Git lists all entries to find them, so they are kept until the index changes. */
+  async #unusualEntries(signal?: AbortSignal): Promise<readonly IndexEntry[]> {
+    const stamp = await settledStamp(this.file);
+    const known = unusual.get(this.file);
+    if (stamp !== null && known?.stamp === stamp) return known.entries;
+    const how = { maxBytes: MAX_LIST_BYTES, limitMs: LIST_TIMEOUT_MS, signal };
+    const all = parseEntries(await this.#run(['ls-files', '-v', '--stage', '-z'], how));
+    const entries = all.filter(({ tag, mode }) => tag !== 'H' || mode === SUBMODULE);
+    if (stamp === null || entries.length > MAX_KEPT_ENTRIES || stamp !== (await settledStamp(this.file)))
+      return entries;
+    if (unusual.size >= MAX_KEPT_INDEXES) unusual.clear();
+    unusual.set(this.file, { stamp, entries });
+    return entries;
   }
 
   /**
@@ -159,6 +173,21 @@ export class GitIndex {
   async commit(parent: string, message: string): Promise<string> {
     return commitTree(this.git, await this.writeTree(), [parent], message);
   }
+}
+
+const SUBMODULE = '160000';
+const MAX_KEPT_INDEXES = 100;
+const MAX_KEPT_ENTRIES = 1_000;
+const unusual = new Map<string, { stamp: string; entries: readonly IndexEntry[] }>();
+
+/** Two changes within one tick of the file system's clock have the same time, so a new file may still change unseen. */
+const SETTLED_AFTER_MS = 100;
+
+/** Differs after every change of the file; null while that is not certain. */
+async function settledStamp(file: string): Promise<string | null> {
+  const found = await lstat(file, { bigint: true }).catch(() => null);
+  if (!found?.isFile() || Date.now() - Number(found.ctimeMs) < SETTLED_AFTER_MS) return null;
+  return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
 }
 
 const NO_FILTER = new Set(['unspecified', 'unset', 'set']);

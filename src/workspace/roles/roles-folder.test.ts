@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Setting } from '../../schema/config.ts';
-import { rolesFolder } from './roles.ts';
+import { namedRolesFolder, rolesFolder } from './roles.ts';
 
 let workspace: string;
 let shippedDir: string;
@@ -18,7 +18,8 @@ const unset: Setting<string | null> = { value: null, origin: 'default', source: 
 const byVariable = (value: string): Setting<string | null> => ({
   ...{ value, origin: 'environment', source: 'SQUAD_AGENTS_DIR' },
 });
-const chosen = (agentsDirSetting = unset) => rolesFolder({ workspace, agentsDirSetting, shippedDir });
+const chosen = async (agentsDirSetting = unset) =>
+  (await namedRolesFolder(workspace, agentsDirSetting)) ?? rolesFolder(workspace, shippedDir);
 
 describe('rolesFolder', () => {
   it('takes the first place that exists', { tags: ['A7'] }, async () => {

@@ -7,7 +7,7 @@ import { SquadError } from '../../schema/error.ts';
 import { GRANTING_KEYS, type Role, type RoleMeta } from '../../schema/role.ts';
 import { resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
-import { headLength, readFrontmatter } from './frontmatter.ts';
+import { type Frontmatter, headLength, readFrontmatter } from './frontmatter.ts';
 
 /** Every role of the folder, sorted by id; one that cannot be used has a fault. */
 export async function readRoles(folder: RolesFolder, isTrusted: Trust): Promise<Role[]> {
@@ -84,7 +84,7 @@ async function readRoleFile(
   if (fault !== null) return broken(fault);
   if ('missing' in read) return broken('was removed while it was read');
   if ('fault' in read) return broken(read.fault);
-  const head = await offThread('role', readFrontmatter, headLength(read.text), read.text);
+  const head = await headOf(read.text);
   if ('fault' in head) return broken(head.fault);
   const { body } = head;
   const grants = GRANTING_KEYS.filter(key => head.meta[key] !== undefined);
@@ -109,6 +109,20 @@ async function readRoleFile(
     ungranted,
     wantedMcp: head.meta.mcp ?? [],
   };
+}
+
+const MAX_HEADS = 50;
+const heads = new Map<string, Promise<Frontmatter>>();
+
+/** Of each text once: a role is read at every start, and seldom changed. */
+function headOf(text: string): Promise<Frontmatter> {
+  const known = heads.get(text);
+  if (known) return known;
+  const head = offThread('role', readFrontmatter, headLength(text), text);
+  if (heads.size >= MAX_HEADS) heads.clear();
+  heads.set(text, head);
+  head.catch(() => heads.delete(text));
+  return head;
 }
 
 /** A link in a repository must not bring in a file from elsewhere on the machine. */
@@ -165,20 +179,16 @@ export interface RolesFolder {
   charters: boolean;
 }
 
-interface RolesPlaces {
-  workspace: string;
-  agentsDirSetting: Setting<string | null>;
-  shippedDir: string;
+/** The folder that the user named, which must exist. Null: they named none. */
+export async function namedRolesFolder(
+  workspace: string,
+  { value, source }: Setting<string | null>,
+): Promise<RolesFolder | null> {
+  return value === null ? null : named(resolve(workspace, value), source);
 }
 
-/** The first that exists; a folder that the user named must exist. */
-export async function rolesFolder({
-  workspace,
-  agentsDirSetting,
-  shippedDir,
-}: RolesPlaces): Promise<RolesFolder> {
-  if (agentsDirSetting.value !== null)
-    return named(resolve(workspace, agentsDirSetting.value), agentsDirSetting.source);
+/** The first that exists. */
+export async function rolesFolder(workspace: string, shippedDir: string): Promise<RolesFolder> {
   const own = { from: 'workspace', why: 'the workspace has agents/', charters: false } as const;
   const squad = { from: 'squad_folder', why: 'the workspace has .squad/agents/', charters: true } as const;
   const shipped = { from: 'shipped', why: 'the workspace has no roles of its own', charters: false } as const;

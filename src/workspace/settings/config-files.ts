@@ -98,10 +98,13 @@ async function templateFile(home: string, file: string): Promise<TemplateFile | 
 
 /** A broken link is a fault, not a missing file: it stands for an engine or a template. */
 async function readConfigFile(file: string): Promise<TextFile> {
-  const read = await readTextFile(file, MAX_SETTINGS_BYTES);
-  if (!('missing' in read)) return read;
-  const link = await readlink(file).catch(() => null);
-  return link === null ? read : { fault: `is a symbolic link to ${link}, which does not exist` };
+  const [read, link] = await Promise.all([
+    readTextFile(file, MAX_SETTINGS_BYTES),
+    readlink(file).catch(() => null),
+  ]);
+  return link === null || !('missing' in read)
+    ? read
+    : { fault: `is a symbolic link to ${link}, which does not exist` };
 }
 
 async function leadsOut(workspace: string, directory: string | undefined): Promise<boolean> {

@@ -18,7 +18,7 @@ import { readInside } from '../files/text-file.ts';
 import { untrustedMcpConfig } from '../gateway/mcp-config-file.ts';
 import { readAgentTemplates, templateFolders } from '../roles/agent-templates.ts';
 import { contextOf } from '../roles/context-files.ts';
-import { readRole, readRoles, rolesFolder, type Trust } from '../roles/roles.ts';
+import { namedRolesFolder, readRole, readRoles, rolesFolder, type Trust } from '../roles/roles.ts';
 import { dropHomeTeamFolders, homeTeamFolder, readTeamFile, teamFolder } from '../team/team-file.ts';
 import { createTeamMemories } from '../team/team-memory.ts';
 import { readConfigFiles } from './config-files.ts';
@@ -259,23 +259,25 @@ export function createWorkspaces({
     async open(caller) {
       const env = environmentOf(caller);
       const { root, notes } = await rootOf(caller, env);
+      // While the configuration is read: every start of an agent waits for both.
+      const usualFolder = rolesFolder(root, shippedRoles);
+      usualFolder.catch(() => {}); // the configuration may name another
       const sources = await readConfigFiles({ workspace: root, home, env });
       const { config, ignored } = resolveConfig(sources);
       const { workspaceFile } = sources;
       const untrustedEngines =
         workspaceFile && !workspaceFile.trusted ? Object.keys(workspaceFile.settings.engines ?? {}) : [];
-      const folder = await rolesFolder({
-        workspace: root,
-        agentsDirSetting: config.agentsDir,
-        shippedDir: shippedRoles,
-      });
+      const folder = (await namedRolesFolder(root, config.agentsDir)) ?? (await usualFolder);
       // Shipped roles and a folder that the user named are trusted. Roles in the workspace came with it.
       const isOwn =
         folder.from === 'shipped' || (folder.from === 'setting' && config.agentsDir.origin !== 'workspace');
       // A role file that agents can write must not grant them anything, whoever named its folder.
       const reach = folder.from === 'shipped' ? [root] : [root, ...config.allowedRoots.value];
-      const isOutOfReach = isOwn && (await liesOutside(reach, folder.directory));
-      const byContent: Trust = async (file, text) => isOutOfReach || isTrusted(home, file, text);
+      let isOutOfReach: Promise<boolean> | undefined;
+      const byContent: Trust = async (file, text) => {
+        isOutOfReach ??= isOwn ? liesOutside(reach, folder.directory) : Promise.resolve(false);
+        return (await isOutOfReach) || isTrusted(home, file, text);
+      };
       const mayGrant: Trust = caller.parent || !isOwn ? byContent : async () => true;
       /** Members of one squad often have the same role. */
       const known = new Map<string, Promise<Role>>();
