@@ -23,9 +23,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('three runs on a real terminal: live below, lines above, nothing left behind', {
-  timeout: 30_000,
-}, async () => {
+test('three runs on a real terminal: live below, lines above, nothing left behind', async () => {
   const started = [
     'earlier output of the shell',
     '09:04:01  architect  started    claude · run_0000000001',
