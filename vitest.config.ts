@@ -1,21 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
 
-const tests = (name: string, include: string[]) => ({
+/** Needs a process of its own: what other files leave in it, or have made ready, would count. */
+const MEASURES_ITSELF = /process\.(memoryUsage|cpuUsage|getActiveResourcesInfo|on\('worker')/;
+const alone = globSync('{src,web,test}/**/*.test.ts').filter(file =>
+  MEASURES_ITSELF.test(readFileSync(file, 'utf8')),
+);
+
+const project = (name: string, { include, isolate }: { include: string[]; isolate: boolean }) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
     name,
     include,
-    // These need the real agent CLIs; see vitest.engines.config.ts.
-    exclude: ['test/engines/**/*.engine.test.ts'],
+    // Those with the real agent CLIs are in vitest.engines.config.ts.
+    exclude: ['test/engines/**/*.engine.test.ts', ...(isolate ? [] : alone)],
     tags: tagNames().map(tag => ({ name: tag })),
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks' as const,
-    // Files take turns in a few processes: a new process for each file would import the same modules again.
-    isolate: false,
+    isolate,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Whoever polls waits for something to happen, not for how fast it does.
@@ -30,8 +36,10 @@ export default defineConfig({
     globalSetup: ['test/support/build-once.ts'],
     maxWorkers: 3,
     projects: [
-      tests('unit', ['src/**/*.test.ts', 'web/**/*.test.ts']),
-      tests('whole', ['test/**/*.test.ts']),
+      // Files take turns in a few processes: a new process for each file would import the same modules again.
+      project('unit', { include: ['src/**/*.test.ts', 'web/**/*.test.ts'], isolate: false }),
+      project('whole', { include: ['test/**/*.test.ts'], isolate: false }),
+      project('alone', { include: alone, isolate: true }),
     ],
   },
 });

@@ -15,20 +15,18 @@ interface Surroundings {
   /** Makes of a command line the one to run instead. */
   wrap?: (command: string[]) => string[];
   env?: Record<string, string>;
-  /** Print everything at the end, because something else prints now. */
-  isQuiet?: boolean;
 }
 
 const REPORTER = join(import.meta.dirname, 'outside-errors.ts');
 
 export async function runVitest(args: string[], surroundings: Surroundings = {}): Promise<Counts> {
-  const { wrap = command => command, env = {}, isQuiet = false } = surroundings;
+  const { wrap = command => command, env = {} } = surroundings;
   const folder = mkdtempSync(join(tmpdir(), 'squad-tests-'));
   const report = join(folder, 'report.json');
   const outside = join(folder, 'outside.json');
   const reporters = ['--reporter=default', `--reporter=${REPORTER}`, '--reporter=json'];
   const command = wrap(['vitest', 'run', ...reporters, `--outputFile.json=${report}`, ...args]);
-  const status = await runCommand(command, { env: { ...env, [OUTSIDE_ERRORS]: outside }, isQuiet });
+  const status = await runCommand(command, { env: { ...env, [OUTSIDE_ERRORS]: outside } });
   const files = readReport(report, args.includes('-t'));
   const failures = [...files.flatMap(file => file.failures), ...readOutside(outside)];
   rmSync(folder, { recursive: true });
@@ -36,10 +34,10 @@ export async function runVitest(args: string[], surroundings: Surroundings = {})
   return { passed: files.reduce((sum, file) => sum + file.passed, 0), failures, files };
 }
 
-/** Runs a command to its end; returns its exit code. */
+/** Runs a command to its end; returns its exit code. With `isQuiet` it prints at its end, because something else prints now. */
 export async function runCommand(
   [program, ...args]: string[],
-  { env = {}, isQuiet = false }: Pick<Surroundings, 'env' | 'isQuiet'> = {},
+  { env = {}, isQuiet = false }: { env?: Record<string, string>; isQuiet?: boolean } = {},
 ): Promise<number | null> {
   const output = isQuiet ? 'pipe' : 'inherit';
   const child = spawn(program!, args, { stdio: ['ignore', output, output], env: { ...process.env, ...env } });

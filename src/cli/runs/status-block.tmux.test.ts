@@ -94,7 +94,7 @@ function step(): void {
 }
 
 async function until(isSo: () => boolean | undefined): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !isSo(); ) {
+  for (const deadline = Date.now() + 60_000; !isSo(); ) {
     if (Date.now() > deadline) throw new Error(`not seen in time; the screen is:\n${screen().join('\n')}`);
     await new Promise(wake => setTimeout(wake, 25));
   }
