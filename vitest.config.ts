@@ -1,25 +1,45 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { tagNames } from './scripts/test-tags.ts';
 import { COMPILE_CACHE } from './test/support/compile-cache.ts';
 import { define } from './vite.config.ts';
 
-export default defineConfig({
+/** Needs a process of its own: what other files leave in it, or have made ready, would count. */
+const MEASURES_ITSELF = /process\.(memoryUsage|cpuUsage|getActiveResourcesInfo|on\('worker')/;
+const alone = globSync('{src,web,test}/**/*.test.ts').filter(file =>
+  MEASURES_ITSELF.test(readFileSync(file, 'utf8')),
+);
+
+const project = (name: string, { include, isolate }: { include: string[]; isolate: boolean }) => ({
   // The build writes the version into programs; here it is in no program.
   define: { ...define, SQUAD_VERSION: '"0.0.0-test"' },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
-    // These need the real agent CLIs; see vitest.engines.config.ts.
-    exclude: ['test/engines/**/*.engine.test.ts'],
-    tags: tagNames().map(name => ({ name })),
-    globalSetup: ['test/support/build-once.ts'],
+    name,
+    include,
+    // Those with the real agent CLIs are in vitest.engines.config.ts.
+    exclude: ['test/engines/**/*.engine.test.ts', ...(isolate ? [] : alone)],
+    tags: tagNames().map(tag => ({ name: tag })),
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
-    pool: 'forks',
-    maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    pool: 'forks' as const,
+    isolate,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Whoever polls waits for something to happen, not for how fast it does.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     // A test that leaks a process or a timer must show, not be cut off.
     teardownTimeout: 10_000,
+  },
+});
+
+export default defineConfig({
+  test: {
+    globalSetup: ['test/support/build-once.ts'],
+    maxWorkers: 3,
+    projects: [
+      // Files take turns in a few processes: a new process for each file would import the same modules again.
+      project('unit', { include: ['src/**/*.test.ts', 'web/**/*.test.ts'], isolate: false }),
+      project('whole', { include: ['test/**/*.test.ts'], isolate: false }),
+      project('alone', { include: alone, isolate: true }),
+    ],
   },
 });

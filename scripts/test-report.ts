@@ -5,6 +5,7 @@ import { relative } from 'node:path';
 export interface FileReport {
   file: string;
   passed: number;
+  seconds: number;
   /** Which, and how: the end of a long log is what people see. */
   failures: string[];
 }
@@ -14,6 +15,8 @@ interface Report {
     name: string;
     status: string;
     message?: string;
+    startTime: number;
+    endTime: number;
     assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
   }[];
 }
@@ -29,7 +32,7 @@ export function readReport(file: string, isByTitle = false): FileReport[] {
   } catch {
     return [];
   }
-  return report.testResults.map(({ name, status, message = '', assertionResults }) => {
+  return report.testResults.map(({ name, status, message = '', startTime, endTime, assertionResults }) => {
     const file = relative('.', name);
     const failures = assertionResults
       .filter(({ status }) => status !== 'passed' && !(isByTitle && status === 'skipped'))
@@ -38,7 +41,8 @@ export function readReport(file: string, isByTitle = false): FileReport[] {
         return [`${file} › ${fullName}`, ...how.map(beginning)].join('\n');
       });
     if (status === 'failed' && failures.length === 0) failures.push([file, beginning(message)].join('\n'));
-    return { file, passed: assertionResults.filter(test => test.status === 'passed').length, failures };
+    const passed = assertionResults.filter(test => test.status === 'passed').length;
+    return { file, passed, seconds: (endTime - startTime) / 1000, failures };
   });
 }
 

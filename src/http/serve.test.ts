@@ -51,7 +51,7 @@ test('an idle connection stays open longer than the announced keep-alive, so tha
     const headers = { authorization: `Bearer ${TOKEN}`, connection: 'keep-alive' };
     const answer = await ask(port, '/mcp', headers);
     expect(answer.headers['keep-alive']).toBe('timeout=40');
-    await vi.waitFor(() => expect(heard[0]!.timeout).toBe(50_000));
+    await expect.poll(() => heard[0]!.timeout).toBe(50_000);
     heard[0]!.destroy();
   });
 });
@@ -141,10 +141,10 @@ test('an admitted request is counted until its answer has ended; a refused one i
   });
   await ask(server.port, '/mcp', {});
   const answers = [1, 2].map(() => ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` }));
-  await vi.waitUntil(() => held.length === 2);
+  await expect.poll(() => held.length === 2).toBe(true);
   for (const response of held) response.end();
   await Promise.all(answers);
-  await vi.waitUntil(() => counts.length === 4);
+  await expect.poll(() => counts.length === 4).toBe(true);
   expect(counts).toEqual([1, 2, 1, 0]);
   await server.close();
 });
@@ -184,7 +184,7 @@ test('closing does not wait for an answer that never ends', async () => {
     );
     asked.on('error', settle).end();
   });
-  await vi.waitUntil(() => isOpen);
+  await expect.poll(() => isOpen).toBe(true);
   await server.close();
   expect(await cut).toMatchObject({ code: 'ECONNRESET' });
 });
@@ -204,7 +204,7 @@ test.each([
   socket.on('error', () => {}).resume();
   const head = ['GET /api/live?ticket=x HTTP/1.1', `Host: 127.0.0.1:${server.port}`];
   socket.write([...head, 'Connection: Upgrade', 'Upgrade: websocket', '', ''].join('\r\n'));
-  await vi.waitUntil(() => upgrades.mock.calls.length === 1);
+  await expect.poll(() => upgrades.mock.calls.length === 1).toBe(true);
   const isClosed = server.close().then(() => true);
   const patience = new Promise<boolean>(settle => setTimeout(() => settle(false), 5_000).unref());
   expect(await Promise.race([isClosed, patience])).toBe(true);
@@ -310,7 +310,7 @@ test('a broken request in the middle of another answer closes the connection wit
     heard += chunk;
   });
   socket.write(`GET /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
-  await vi.waitUntil(() => heard.includes('begun'));
+  await expect.poll(() => heard.includes('begun')).toBe(true);
   socket.write('nonsense\r\n\r\n');
   await once(socket, 'close');
   expect(heard.match(/HTTP\/1\.1/g)).toHaveLength(1);
@@ -330,7 +330,7 @@ test('connections that say nothing keep nobody out, however many there are', { t
     const answer = await ask(port, '/mcp', { authorization: `Bearer ${TOKEN}` });
     expect(answer).toMatchObject({ status: 200, body: 'reached' });
     const closed = () => sockets.filter(socket => socket.closed).length;
-    await vi.waitFor(() => expect(closed()).toBeGreaterThanOrEqual(1_100 - 256), { timeout: 5_000 });
+    await expect.poll(() => closed()).toBeGreaterThanOrEqual(1_100 - 256);
     for (const socket of sockets) socket.destroy();
   });
 });
@@ -345,11 +345,11 @@ test('a connection that has shown a token stays, whoever comes after it', { tags
   });
   try {
     const answer = ask(server.port, '/mcp', { authorization: `Bearer ${TOKEN}` });
-    await vi.waitFor(() => expect(held).toHaveLength(1));
+    await expect.poll(() => held).toHaveLength(1);
     const sockets = Array.from({ length: 300 }, () =>
       connect(server.port, '127.0.0.1').on('error', () => {}),
     );
-    await vi.waitFor(() => expect(sockets.some(({ closed }) => closed)).toBe(true), { timeout: 10_000 });
+    await expect.poll(() => sockets.some(({ closed }) => closed)).toBe(true);
     held[0]!.end('late');
     expect(await answer).toMatchObject({ status: 200, body: 'late' });
     for (const socket of sockets) socket.destroy();

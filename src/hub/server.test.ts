@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Handshake } from '../link/handshake.ts';
 import { SquadError } from '../schema/error.ts';
 import { type Connection, HubServer } from './server.ts';
@@ -87,7 +87,7 @@ function onLine(socket: Socket, act: (line: string) => void): void {
   for (const end of [socket, lines]) end.on('error', () => {});
 }
 
-const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
+const until = (condition: () => boolean) => expect.poll(condition, { interval: 5 }).toBe(true);
 
 test('the socket is for its owner only, and takes the place of one a dead hub left', async () => {
   expect(statSync(path).mode & 0o777).toBe(0o600);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Handshake } from '../link/handshake.ts';
 import { type RelayOptions, relay } from './relay.ts';
 import { FakeHub } from './testing/fake-hub.ts';
@@ -74,7 +74,7 @@ async function hubAt(...at: Parameters<typeof FakeHub.at>): Promise<FakeHub> {
   return hub;
 }
 
-const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 10_000, interval: 5 });
+const until = (condition: () => boolean) => expect.poll(condition, { interval: 5 }).toBe(true);
 const CALL = { id: 1, method: 'tools/call' };
 const LIST = { id: 2, method: 'tools/list' };
 

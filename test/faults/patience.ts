@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  patienceMs = 30_000,
+  patienceMs = 60_000,
 ): Promise<NonNullable<T>> {
   const giveUpAt = Date.now() + patienceMs;
   for (;;) {

@@ -14,17 +14,17 @@ export interface FigureResult {
 }
 
 /** Runs the tests of these figures with their whole amounts, one vitest process after the other, and prints a table. */
-export function runFigures(ids: FigureId[], seed: number): boolean {
+export async function runFigures(ids: FigureId[], seed: number): Promise<boolean> {
   const results: FigureResult[] = [];
   for (const id of ids) {
-    results.push(runFigure(id, seed));
+    results.push(await runFigure(id, seed));
     console.log(`\n${resultLines(results.at(-1)!, seed).join('\n')}`);
   }
   console.log(`\n${results.flatMap(result => resultLines(result, seed)).join('\n')}`);
   return results.every(({ isFine }) => isFine);
 }
 
-function runFigure(id: FigureId, seed: number): FigureResult {
+async function runFigure(id: FigureId, seed: number): Promise<FigureResult> {
   const figure: Figure = FIGURES[id];
   if ('blockedBy' in figure) return judge(id, [], [], 0);
   const folder = mkdtempSync(join(tmpdir(), 'squad-figures-'));
@@ -32,7 +32,9 @@ function runFigure(id: FigureId, seed: number): FigureResult {
   writeFileSync(file, '');
   const startedAt = performance.now();
   const env = { SQUAD_FIGURES: 'whole', SQUAD_FIGURES_FILE: file, SQUAD_FAULT_SEED: String(seed) };
-  const failures = figure.tests.flatMap(test => runVitest(vitestArguments(test), { env }).failures);
+  const failures: string[] = [];
+  for (const test of figure.tests)
+    failures.push(...(await runVitest(vitestArguments(test), { env })).failures);
   const seconds = (performance.now() - startedAt) / 1000;
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
   rmSync(folder, { recursive: true });

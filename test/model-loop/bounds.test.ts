@@ -82,7 +82,7 @@ test.each(ENDLESS)(
   async (_, code, told, most, answer) => {
     await using agent = await TalkingAgent.start();
     await using provider = await startStrangeProvider(answer);
-    const { end } = await agent.ask('anthropic', 'hello', { model: { baseUrl: provider.url } });
+    const { end } = await agent.askProcess('anthropic', 'hello', { model: { baseUrl: provider.url } });
     expect(end).toMatchObject({ ok: false, code, error: expect.stringMatching(told) });
     await provider.left;
     expect(provider.sent).toBeLessThan(most + UNDER_WAY);
@@ -95,7 +95,7 @@ const longestLine = (stdout: string): number =>
 test('a prompt longer than a line reaches the model whole and is cut in the conversation', async () => {
   await using agent = await TalkingAgent.start();
   const prompt = `${'words "and" ö\n'.repeat(850_000)}${mock([{ text: 'read' }])}`;
-  const { end, messages, stdout } = await agent.ask('openai', prompt);
+  const { end, messages, stdout } = await agent.askProcess('openai', prompt);
   expect(end).toMatchObject({ ok: true, answer: 'read' });
   expect(agent.model.requests[0]!.prompt).toBe(prompt);
   expect(longestLine(stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);
@@ -131,7 +131,7 @@ test.each(WIRES)(
   { tags: ['E10'] },
   async type => {
     await using agent = await TalkingAgent.start();
-    const whole = await agent.ask(type, mock([{ bytes: 4 * MIB - 1000 }]));
+    const whole = await agent.askProcess(type, mock([{ bytes: 4 * MIB - 1000 }]));
     expect(whole.end).toMatchObject({ ok: true, error: null });
     expect(Buffer.byteLength(whole.end!.answer)).toBe(4 * MIB - 1000);
     expect(longestLine(whole.stdout)).toBeLessThanOrEqual(MAX_AGENT_LINE_LENGTH);

@@ -51,7 +51,7 @@ test.runIf(HAS_SANDBOX)('a program calls the tools as functions, many in one tur
     },
     { call: 'final_answer', arguments: { total: 210 } },
   ]);
-  const { end, messages } = await agent.ask('anthropic', steps, {
+  const { end, messages } = await agent.askProcess('anthropic', steps, {
     endpoint,
     codeMode: CODE_MODE,
     outputSchema: { type: 'object', properties: { total: { type: 'number' } } },
@@ -92,7 +92,7 @@ test.runIf(HAS_SANDBOX)(
     `),
       { text: 'done' },
     ]);
-    const { lines, messages } = await agent.ask('anthropic', steps, { endpoint, codeMode: CODE_MODE });
+    const { lines, messages } = await agent.askProcess('anthropic', steps, { endpoint, codeMode: CODE_MODE });
     const main = messages.filter(({ role }) => role !== 'program');
     expect(main.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
     expect(main.map(({ parentId }) => parentId)).toEqual([null, ...main.slice(0, -1).map(({ id }) => id)]);
@@ -149,7 +149,10 @@ test.runIf(HAS_SANDBOX)('told to stop while a program runs, it stops with it', a
 
 test('without a sandbox the error says what to install, and the model is not asked', async () => {
   await using agent = await TalkingAgent.start();
-  const { end } = await agent.ask('anthropic', 'hello', { codeMode: CODE_MODE, env: { PATH: '/nowhere' } });
+  const { end } = await agent.askProcess('anthropic', 'hello', {
+    codeMode: CODE_MODE,
+    env: { PATH: '/nowhere' },
+  });
   expect(end).toMatchObject({
     ok: false,
     code: 'SANDBOX_MISSING',
@@ -168,9 +171,9 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
     });
     await agent.model.waitForRequest(() => true);
     // The script around it, bubblewrap itself, and the guest; the first sandbox was the proof.
-    await expect.poll(() => sandbox.started().length, { timeout: 40_000 }).toBe(2);
+    await expect.poll(() => sandbox.started().length).toBe(2);
     const below = () => descendantsOf(Number(sandbox.started()[1])).length;
-    await expect.poll(below, { timeout: 40_000 }).toBe(2);
+    await expect.poll(below).toBe(2);
     child.kill('SIGTERM');
     expect((await ended).end).toMatchObject({ ok: false, error: 'Stopped by SIGTERM' });
     expect(sandbox.left()).toEqual([]);
@@ -183,7 +186,10 @@ describe.runIf(HAS_SANDBOX)('the sandbox that is started while the model is wait
   ] as const)('ends before the agent, after %s', async (_, step, ok) => {
     await using agent = await TalkingAgent.start();
     const sandbox = tellingSandbox(agent);
-    const { end } = await agent.ask('anthropic', mock([step]), { codeMode: CODE_MODE, env: sandbox.env });
+    const { end } = await agent.askProcess('anthropic', mock([step]), {
+      codeMode: CODE_MODE,
+      env: sandbox.env,
+    });
     expect(end).toMatchObject({ ok });
     expect(sandbox.left()).toEqual([]);
   });

@@ -15,7 +15,8 @@ describe.each(WIRES)('%s', type => {
     [500, 'ENGINE_FAILED'],
   ] as const)('an error %d is reported at once, unchanged', { tags: ['E10'] }, async (status, code) => {
     await using agent = await TalkingAgent.start();
-    const { end, exit, stdout, stderr } = await agent.ask(type, mock([{ status }]));
+    const ask = status === 401 ? 'askProcess' : 'ask';
+    const { end, exit, stdout, stderr } = await agent[ask](type, mock([{ status }]));
     expect(end).toMatchObject({ ok: false, code });
     expect(end!.error).toMatch(
       new RegExp(`^model-1 \\(${type}, ${agent.model.url}/v1\\w*\\) answered ${status}: scripted ${status}$`),
@@ -223,7 +224,9 @@ test.each(WIRES)('%s: arguments too deep for anybody are not told as events of a
   const depth = 20_000;
   const malformed = `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
   await using endpoint = await startToolEndpoint([{ name: 'look', answer: () => said('seen') }]);
-  const { end } = await agent.ask(type, mock([{ call: 'look', malformed }, { text: 'done' }]), { endpoint });
+  const { end } = await agent.askProcess(type, mock([{ call: 'look', malformed }, { text: 'done' }]), {
+    endpoint,
+  });
   expect(end).toMatchObject({ ok: false, code: 'ENGINE_FAILED' });
   expect(end!.error).toMatch(/answered 200 with a response that cannot be processed: Maximum call stack/);
 });

@@ -1,8 +1,10 @@
-/** `squad agent` as the hub starts it, without a hub: a request file, a prompt, and what it prints. */
+/** `squad agent` without a hub: a request file, a prompt, and the lines it prints. As a process, or its loop in the test's own process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runAgent } from '../../src/model-loop/agent.ts';
+import { createOutputWriter } from '../../src/model-loop/output-lines.ts';
 import { AgentLine, type AgentRequest } from '../../src/schema/agent-protocol.ts';
 import type { TraceMessage } from '../../src/schema/conversation.ts';
 import type { ModelType } from '../../src/schema/model-spec.ts';
@@ -59,15 +61,34 @@ export class TalkingAgent implements AsyncDisposable {
     return { last: read.at(-1)!.last, messages: read.flatMap(({ messages }) => messages) };
   }
 
+  /** In this process: the loop from the request file to the last line, without the start of a process. */
   async ask(type: ModelType, prompt: string, changes: Changes = {}): Promise<Talked> {
+    const requestFile = this.#request(type, changes);
+    let stdout = '';
+    const output = createOutputWriter({ write: text => (stdout += text) });
+    using printed = printedHere();
+    const exit = await runAgent({
+      ...{ requestFile, prompt, cwd: this.cwd, signal: new AbortController().signal },
+      env: this.#env(changes.env),
+      ...output,
+    });
+    return talk(stdout, printed.text(), exit);
+  }
+
+  /** As the hub starts it. */
+  askProcess(type: ModelType, prompt: string, changes: Changes = {}): Promise<Talked> {
     return this.begin(type, prompt, changes).ended;
   }
 
   begin(
     type: ModelType,
     prompt: string,
-    { model, env, ...changes }: Changes = {},
+    changes: Changes = {},
   ): { child: ChildProcess; ended: Promise<Talked> } {
+    return this.beginWith([this.#request(type, changes)], prompt, changes.env);
+  }
+
+  #request(type: ModelType, { model, env: _, ...changes }: Changes): string {
     const request: AgentRequest = {
       model: {
         type,
@@ -93,20 +114,21 @@ export class TalkingAgent implements AsyncDisposable {
     };
     const file = join(this.folder, 'request.json');
     writeFileSync(file, JSON.stringify(request), { mode: 0o600 });
-    return this.beginWith([file], prompt, env);
+    return file;
   }
 
-  beginWith(args: string[], prompt: string, env: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [AGENT, ...args], {
-      cwd: this.cwd,
-      env: {
-        PATH: process.env.PATH ?? '',
-        HOME: this.folder,
-        NODE_COMPILE_CACHE: COMPILE_CACHE,
-        TEST_KEY: KEY,
-        ...env,
-      },
-    });
+  #env(env: Record<string, string> = {}): Record<string, string> {
+    return {
+      PATH: process.env.PATH ?? '',
+      HOME: this.folder,
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      TEST_KEY: KEY,
+      ...env,
+    };
+  }
+
+  beginWith(args: string[], prompt: string, env?: Record<string, string>) {
+    const child = spawn(process.execPath, [AGENT, ...args], { cwd: this.cwd, env: this.#env(env) });
     this.#started.push(child);
     child.stdin.end(prompt);
     return { child, ended: talked(child) };
@@ -119,7 +141,6 @@ export class TalkingAgent implements AsyncDisposable {
   }
 }
 
-/** Every line must be one of the agent's own: anything else on standard output throws. */
 async function talked(child: ChildProcess): Promise<Talked> {
   let stdout = '';
   let stderr = '';
@@ -128,6 +149,11 @@ async function talked(child: ChildProcess): Promise<Talked> {
   const exit = await new Promise<number | string | null>(settle =>
     child.once('close', (code, signal) => settle(code ?? signal)),
   );
+  return talk(stdout, stderr, exit);
+}
+
+/** Every line must be one of the agent's own: anything else on standard output throws. */
+function talk(stdout: string, stderr: string, exit: Talked['exit']): Talked {
   const lines = stdout
     .split('\n')
     .filter(Boolean)
@@ -139,5 +165,23 @@ async function talked(child: ChildProcess): Promise<Talked> {
     stdout,
     stderr,
     exit,
+  };
+}
+
+const CONSOLE = ['debug', 'error', 'info', 'log', 'warn'] as const;
+
+/** What libraries print while the agent runs here; a process would print it on standard error or between its lines. */
+function printedHere(): Disposable & { text(): string } {
+  const printed: unknown[] = [];
+  const own = CONSOLE.map(name => console[name]);
+  for (const name of CONSOLE) console[name] = (...args) => void printed.push(...args);
+  const onWarning = (warning: Error) => void printed.push(warning);
+  process.on('warning', onWarning);
+  return {
+    text: () => printed.map(String).join('\n'),
+    [Symbol.dispose]() {
+      process.off('warning', onWarning);
+      for (const [at, name] of CONSOLE.entries()) console[name] = own[at]!;
+    },
   };
 }

@@ -25,7 +25,7 @@ describe.each(WIRES)('%s', type => {
   test('a text answer; the key is sent where the provider expects it', { tags: ['E3'] }, async () => {
     await using agent = await TalkingAgent.start();
     const steps = mock([{ text: 'Grüße,\nthe answer 🙂', usage: { input: 100, output: 20, cached: 40 } }]);
-    const { end, lines, messages, exit, stdout, stderr } = await agent.ask(type, `Say it ${steps}`, {
+    const { end, lines, messages, exit, stdout, stderr } = await agent.askProcess(type, `Say it ${steps}`, {
       systemPrompt: 'You are brief.',
       model: { headers: { 'x-team': 'blue' } },
     });

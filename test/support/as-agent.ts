@@ -22,7 +22,7 @@ export interface AgentRequest {
 }
 
 async function patiently({ method, params = {}, until = 0 }: AgentRequest): Promise<unknown> {
-  for (const end = Date.now() + 30_000; ; await new Promise(wake => setTimeout(wake, 100))) {
+  for (const end = Date.now() + 60_000; ; await new Promise(wake => setTimeout(wake, 100))) {
     const answer = await ask(method, params);
     const listed = answer.result?.tools?.filter(({ name }) => name.includes('__')).length ?? 0;
     if (listed >= until || Date.now() > end) return answer;

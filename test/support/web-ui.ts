@@ -2,12 +2,13 @@ import { AxeBuilder } from '@axe-core/playwright';
 import type { APIResponse, Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { askHub } from './ask-hub.ts';
-import { launchChromium } from './chromium.ts';
+import { sharedChromium } from './chromium.ts';
 import { script } from './git-squad.ts';
 import type { TestSquad } from './squad.ts';
 import { webKey } from './web-key.ts';
 
-const WEB_TIMEOUT_MS = 20_000;
+const VIEWPORT = { width: 1280, height: 800 };
+const WEB_TIMEOUT_MS = 60_000;
 
 export interface OpenOptions {
   width?: number;
@@ -22,6 +23,7 @@ export class WebUi {
   browser!: Browser;
   origin!: string;
   #contexts = new Set<BrowserContext>();
+  #visitor: Page | null = null;
   #problems: string[] = [];
   #expected: RegExp[] = [];
 
@@ -32,7 +34,7 @@ export class WebUi {
   }
 
   async start(): Promise<void> {
-    this.browser = await launchChromium();
+    this.browser = await sharedChromium();
     await this.squad.unlimited();
     await this.squad.set('stop.grace_ms', '200');
     await this.restart();
@@ -56,6 +58,20 @@ export class WebUi {
     return page;
   }
 
+  /** Loads a view in a tab that stays open for the next visit: a new tab costs more than a view. */
+  async visit(path: string): Promise<Page> {
+    if (!this.#visitor) {
+      this.#visitor = await this.blank();
+      this.#contexts.delete(this.#visitor.context());
+    }
+    const page = this.#visitor;
+    await page.goto('about:blank');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize(VIEWPORT);
+    await this.enter(page, path);
+    return page;
+  }
+
   async enter(page: Page, path: string): Promise<void> {
     const [place, hash] = path.split('#');
     await page.goto(`${this.origin}${place}${await webKey(this.squad)}`);
@@ -64,10 +80,10 @@ export class WebUi {
   }
 
   /** A tab without a URL. */
-  async blank({ width = 1280, theme = 'light', beside }: OpenOptions = {}): Promise<Page> {
+  async blank({ width = VIEWPORT.width, theme = 'light', beside }: OpenOptions = {}): Promise<Page> {
     const context =
       beside?.context() ??
-      (await this.browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme }));
+      (await this.browser.newContext({ viewport: { ...VIEWPORT, width }, colorScheme: theme }));
     context.setDefaultTimeout(WEB_TIMEOUT_MS);
     this.#contexts.add(context);
     const page = await context.newPage();
@@ -102,6 +118,12 @@ export class WebUi {
     expect(unexpected).toEqual([]);
   }
 
+  /** After the last test of a file. */
+  async end(): Promise<void> {
+    await this.#visitor?.context().close();
+    await this.squad[Symbol.asyncDispose]();
+  }
+
   #watch(page: Page): void {
     const report = (text: string) => void this.#problems.push(text);
     page.on('pageerror', error => report(String(error)));
@@ -119,15 +141,12 @@ export class WebUi {
   }
 }
 
-/** Starts the web UI before the tests of a file, checks for errors after each, and ends browser and squad at the end. */
+/** Starts the web UI before the tests of a file, checks for errors after each, and ends the squad at the end. */
 export function useWebUi(squad: TestSquad): WebUi {
   const webUi = new WebUi(squad);
   beforeAll(() => webUi.start());
   afterEach(() => webUi.closeAll());
-  afterAll(async () => {
-    await webUi.browser?.close();
-    await squad[Symbol.asyncDispose]();
-  });
+  afterAll(() => webUi.end());
   return webUi;
 }
 

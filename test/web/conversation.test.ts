@@ -37,10 +37,7 @@ beforeAll(async () => {
   child = runs.find(({ options }) => options.subagent === 'asker')!.id;
 });
 afterEach(() => webUi.closeAll());
-afterAll(async () => {
-  await webUi.browser?.close();
-  await subagents[Symbol.asyncDispose]();
-});
+afterAll(() => subagents[Symbol.asyncDispose]());
 
 const open = (of: string, width?: number) => webUi.open(`/r/${of}/conversation`, { width });
 const rows = (page: Page) =>

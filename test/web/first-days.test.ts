@@ -42,7 +42,7 @@ test('a view that fails to load offers a retry; without a hub it waits, and the 
       );
       return toast && banner ? toast.bottom <= banner.top : null;
     });
-  await expect.poll(isAbove, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isAbove).toBe(true);
   await other.unroute(/cost-page/);
   await webUi.restart();
   await other.locator('.banner', { hasText: 'The hub that served this page has stopped' }).waitFor();

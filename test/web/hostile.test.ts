@@ -161,7 +161,7 @@ test.each(PLACES)(
   'in %s, no words of an agent are more than words',
   { tags: ['html-and-markdown-injection'] },
   async (_, path, ready) => {
-    const page = await webUi.open(path());
+    const page = await webUi.visit(path());
     await page.locator(ready).first().waitFor();
     await expectHarmless(page);
   },
@@ -180,7 +180,7 @@ test.each(WHOLE)(
   'in %s, nothing hidden in a text is left out',
   { tags: ['terminal-escapes'] },
   async (_, path, place) => {
-    const page = await webUi.open(path());
+    const page = await webUi.visit(path());
     await page.locator(place).first().waitFor();
     const missing = async () => {
       const shown = await page.evaluate(() => document.body.textContent.replaceAll(/\s+/g, ''));

@@ -209,7 +209,7 @@ test('a GiB opens, has its numbers, and is searched to its end', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type('needle in');
   await page.keyboard.press('Enter');
-  await expect.poll(() => told(page).textContent(), { timeout: 30_000 }).toContain('line 4');
+  await expect.poll(() => told(page).textContent()).toContain('line 4');
 });
 
 const below = (page: Page) =>

@@ -34,7 +34,7 @@ test('a program that takes the port of a stopped hub gets proof requests only, a
   const { heard } = squatter;
   const proofs = () => heard.filter(words => words.startsWith('GET /api/proof?session=')).length;
   const before = proofs();
-  await expect.poll(proofs, { timeout: 20_000 }).toBeGreaterThan(before + 1);
+  await expect.poll(proofs).toBeGreaterThan(before + 1);
   expect(heard.join('\n')).not.toContain(token);
   expect(heard).toHaveLength(proofs());
 
@@ -47,7 +47,7 @@ test('a program that takes the port of a stopped hub gets proof requests only, a
     channel.postMessage({ ask: true });
   });
   const then = proofs();
-  await expect.poll(proofs, { timeout: 20_000 }).toBeGreaterThan(then);
+  await expect.poll(proofs).toBeGreaterThan(then);
   expect(await beside.locator('body').getAttribute('data-got')).toBeNull();
   await beside.close();
 

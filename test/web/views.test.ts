@@ -32,7 +32,7 @@ const VIEWS: [string, () => string, string][] = [
 
 describe.each(VIEWS)('%s', (_, path, ready) => {
   test('can be used by everybody, in light and in dark, and is as wide as a phone', async () => {
-    const page = await webUi.open(path());
+    const page = await webUi.visit(path());
     await page.locator(ready).first().waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });

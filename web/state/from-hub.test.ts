@@ -40,7 +40,7 @@ test('what a hub that was just going did not give is asked for once more', async
     throw new TypeError('Failed to fetch');
   });
   const loaded = fromHub(load);
-  await vi.waitUntil(() => answering === null);
+  await expect.poll(() => answering === null).toBe(true);
   expect(await whoAnswers('id.secret')).toBe('nobody');
   expect(load).toHaveBeenCalledTimes(1);
   answering = 'id.secret';

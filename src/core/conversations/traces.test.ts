@@ -155,7 +155,8 @@ test(
     for (let i = 0; i < 60; i++) traces.take(run, ...writes(large));
     await expect.poll(() => underWay).toBeGreaterThan(15_000_000);
     gate.resolve();
-    await expect.poll(ids, LONG).toEqual(written.map(({ id }) => id));
+    await expect.poll(() => underWay).toBe(0);
+    await expect.poll(ids, { ...LONG, interval: 1000 }).toEqual(written.map(({ id }) => id));
     expect(most).toBeLessThan(17 * 1024 * 1024);
     expect(JSON.stringify(written).length).toBeGreaterThan(1.7 * most);
   },

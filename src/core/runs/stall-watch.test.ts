@@ -31,13 +31,13 @@ function watchOf(entry: Partial<LiveRun>, isAsking: boolean): { watch: StallWatc
 test('a run without any output is reported as slow_start; one with output before this hub is silent', async () => {
   const { watch: unheard } = watchOf({}, false);
   const { watch: spoke } = watchOf({ lastSignAt: MINUTE }, false);
-  await vi.waitFor(() => expect(unheard.of(ID)?.state).toBe('slow_start'), { timeout: 5_000 });
-  await vi.waitFor(() => expect(spoke.of(ID)?.state).toBe('silent'), { timeout: 5_000 });
+  await expect.poll(() => unheard.of(ID)?.state).toBe('slow_start');
+  await expect.poll(() => spoke.of(ID)?.state).toBe('silent');
 });
 
 test('a run with an open question is not silent, although no call waits', async () => {
   const { watch, entry } = watchOf({ lastSignAt: MINUTE }, true);
-  await vi.waitFor(() => expect(entry.lastSignAt).toBe(10 * MINUTE), { timeout: 5_000 });
+  await expect.poll(() => entry.lastSignAt).toBe(10 * MINUTE);
   expect(watch.of(ID)).toBeNull();
 });
 

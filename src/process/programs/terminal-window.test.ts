@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { findTerminal, openWindow, terminalArguments } from './terminal-window.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'squad-terminals-'));
@@ -62,7 +62,7 @@ test('a program that stays is left alone, in a session of its own and without a 
   const argv = sh('env > env.txt; echo $$ > pid.new; mv pid.new pid; read line < never');
   execFileSync('mkfifo', [join(cwd, 'never')]);
   await openWindow({ argv, cwd, env: { ...env, ...marks }, settleMs: 20 });
-  await vi.waitUntil(() => existsSync(join(cwd, 'pid')), { timeout: 10_000 });
+  await expect.poll(() => existsSync(join(cwd, 'pid'))).toBe(true);
   const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
   try {
     const [, , , , , session] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ');

@@ -45,7 +45,7 @@ const pidIn = (file: string) =>
         return null;
       }
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
 
 const sources = [

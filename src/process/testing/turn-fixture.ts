@@ -57,7 +57,7 @@ export async function processesOf(runId: string): Promise<string[]> {
 }
 
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 60_000;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`Waited in vain for ${what}`);
     await delay(10);

@@ -236,7 +236,7 @@ export class OpenClient {
     type: T,
     count = 1,
   ): Promise<Extract<LiveMessage, { type: T }>> {
-    for (const end = Date.now() + 10_000; this.ofType(type).length < count; ) {
+    for (const end = Date.now() + 60_000; this.ofType(type).length < count; ) {
       if (Date.now() > end)
         throw new Error(`No ${type} came: ${JSON.stringify(this.received).slice(0, 2_000)}`);
       await new Promise(wake => setTimeout(wake, 5));

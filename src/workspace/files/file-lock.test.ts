@@ -39,7 +39,7 @@ describe('a lock', () => {
     ['a process that is gone', () => `${spawnSync('true').pid} 0123\n`],
     ['one that never wrote its name', () => ''],
     ['one that lives and does not let go', () => `${process.pid} 0123\n`],
-  ])('that was left behind by %s is taken by one after the other', { timeout: 30_000 }, async (_, mark) => {
+  ])('that was left behind by %s is taken by one after the other', async (_, mark) => {
     await withLock(lock, async () => {});
     await writeFile(lock, mark());
     let inside = 0;

@@ -57,7 +57,7 @@ const servers = async () => Object.keys((await configs.of(workspace)).config?.se
 const knownServers = () => Object.keys(configs.known(workspace)?.config?.servers ?? {});
 
 async function until(what: string, look: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise(wake => setTimeout(wake, 10)))
+  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise(wake => setTimeout(wake, 10)))
     if (look()) return;
   throw new Error(`It did not become so in time: ${what}`);
 }

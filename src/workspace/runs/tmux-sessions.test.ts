@@ -75,7 +75,7 @@ const names = () => tmux('list-sessions', '-F', '#{session_name}').split('\n').f
 const screen = (name: string) => tmux('capture-pane', '-p', '-t', `=${name}:`);
 
 async function until(what: string, look: () => boolean): Promise<void> {
-  for (const end = Date.now() + 15_000; Date.now() < end; await new Promise(wake => setTimeout(wake, 15)))
+  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise(wake => setTimeout(wake, 15)))
     if (look()) return;
   throw new Error(`It did not become so in time: ${what}`);
 }

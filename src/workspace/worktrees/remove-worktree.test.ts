@@ -115,14 +115,11 @@ test('copied files that nobody touched are no work; one that was changed is', as
   await fixture.worktrees.ensure(worktree, fixture.setup({ copy: ['one.env', 'other.env'] }));
   expect(await fixture.worktrees.state(worktree)).toMatchObject({ uncommitted: 0 });
   await expect
-    .poll(
-      async () => {
-        // Until the clock of the file system has gone on.
-        writeFileSync(join(worktree.path, 'other.env'), 'changed');
-        return (await fixture.worktrees.state(worktree)).uncommitted;
-      },
-      { timeout: 30_000 },
-    )
+    .poll(async () => {
+      // Until the clock of the file system has gone on.
+      writeFileSync(join(worktree.path, 'other.env'), 'changed');
+      return (await fixture.worktrees.state(worktree)).uncommitted;
+    })
     .toBe(1);
   expect(await remove(worktree)).toMatchObject({ savedRef: saved });
   expect(repo.git('diff', '--name-only', `${saved}^`, saved)).toBe('other.env\n');

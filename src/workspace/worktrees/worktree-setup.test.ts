@@ -187,7 +187,7 @@ describe('the set-up command', () => {
       fixture.setup({ setup: [...hiding, pidFile] }),
       giveUp.signal,
     );
-    await expect.poll(() => hasText(pidFile), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => hasText(pidFile)).toBe(true);
     giveUp.abort();
     await expect(ensuring).rejects.toMatchObject({ code: 'SETUP_FAILED' });
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(false);
@@ -201,7 +201,7 @@ describe('the set-up command', () => {
     const code = `import { createWorktrees } from ${JSON.stringify(new URL('./worktrees.ts', import.meta.url))};
       await createWorktrees(${JSON.stringify({ folder: fixture.folder })}).ensure(...${JSON.stringify([worktree, setup])});`;
     const hub = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' });
-    await expect.poll(() => hasText(pidFile), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => hasText(pidFile)).toBe(true);
     hub.kill('SIGKILL');
     await once(hub, 'exit');
     expect(isAlive(Number(readFileSync(pidFile, 'utf8')))).toBe(true);
