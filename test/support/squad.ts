@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
@@ -10,6 +20,7 @@ import { hubPid, hubRecordPath, isRunning } from '../../src/link/hub-record.ts';
 import type { HubSettingKey } from '../../src/schema/config.ts';
 import { askHub } from './ask-hub.ts';
 import { COMPILE_CACHE } from './compile-cache.ts';
+import { runHosted } from './run-hosted.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
 
@@ -38,6 +49,10 @@ export class TestSquad {
   readonly home: string;
   readonly workspace: string;
   readonly env: Record<string, string>;
+  /** Each command as a process of its own, for tests of what one process can know of another. */
+  asProcesses = false;
+  /** A hub keeps its compiled code in its home, and the home of a test is new: unless they share it, each hub compiles everything. */
+  sharesCompiled = true;
   private readonly clients: Client[] = [];
 
   constructor(env: Record<string, string> = {}, place = tmpdir()) {
@@ -95,6 +110,13 @@ export class TestSquad {
 
   /** Runs `squad …` to its end. */
   async run(args: string[], options: StartOptions & { input?: string } = {}): Promise<Ran> {
+    const { cwd = this.workspace, bin = BIN, input = '' } = options;
+    const env = { ...this.env, ...options.env };
+    if (!this.asProcesses && bin === BIN && isHostable(args, env)) {
+      this.shareCompiled();
+      const ran = await runHosted(bin, { args, env, cwd, umask: process.umask(), input });
+      if (ran) return ran;
+    }
     const child = this.start(args, options);
     child.stdin!.end(options.input ?? '');
     return ended(child);
@@ -111,6 +133,7 @@ export class TestSquad {
   }
 
   start(args: string[], { env = {}, cwd, bin = BIN }: StartOptions = {}): ChildProcess {
+    this.shareCompiled();
     return spawn(process.execPath, [bin, ...args], {
       cwd: cwd ?? this.workspace,
       env: { ...this.env, ...env },
@@ -134,6 +157,7 @@ export class TestSquad {
         capabilities: options.capabilities,
       },
     );
+    this.shareCompiled();
     await client.connect(
       new StdioClientTransport({
         command: process.execPath,
@@ -150,6 +174,14 @@ export class TestSquad {
   async hubPid(): Promise<number> {
     const { pid } = await this.json<{ pid: number }>(['hub', 'start']);
     return pid;
+  }
+
+  private shareCompiled(): void {
+    const cache = join(this.home, 'cache');
+    if (!this.sharesCompiled || existsSync(cache) || !existsSync(COMPILE_CACHE)) return;
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    // One folder for each version of Node.
+    for (const name of readdirSync(COMPILE_CACHE)) symlinkSync(join(COMPILE_CACHE, name), join(cache, name));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -178,6 +210,12 @@ export class TestSquad {
     }
   }
 }
+
+/** Not the programs that clients and hubs start, and nothing that only the start of a process can take from its environment. */
+const isHostable = ([name, next = '']: string[], env: Record<string, string>): boolean =>
+  name !== 'agent' &&
+  (name !== 'mcp' || /^(?!serve$)[^-]/.test(next)) &&
+  !['SQUAD_RUN_ID', 'SQUAD_SERVER_OF', 'NODE_OPTIONS'].some(variable => variable in env);
 
 /** A tool's answer: its structured content, checked to be what its one text block says. */
 export async function callTool<T = Record<string, unknown>>(

@@ -34,6 +34,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test('hub start, status and stop say what is so, to people and to programs, in words and in exit codes', async () => {
   await using squad = new TestSquad();
+  squad.sharesCompiled = false;
   const none = await squad.run(['hub', 'status']);
   expect(none).toMatchObject({ code: 1, stderr: '' });
   expect(none.stdout).toContain(`No hub is running for ${squad.home}`);
