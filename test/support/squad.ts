@@ -37,10 +37,6 @@ export interface StartOptions {
   bin?: string;
 }
 
-interface Shown {
-  run: { status: string };
-}
-
 const LEFT_BY_HUBS = [hubRecordPath, socketPath];
 
 /** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
@@ -102,10 +98,13 @@ export class TestSquad {
     );
   }
 
-  /** As `squad show` says it, likewise. */
+  /** As `squad show --json` does, likewise. */
+  shown<T>(run: string): Promise<T> {
+    return askHub<T>(this, 'show_run', { run }).catch(() => this.json<T>(['show', run]));
+  }
+
   async statusOf(run: string): Promise<string> {
-    const shown = await askHub<Shown>(this, 'show_run', { run }).catch(() => this.json<Shown>(['show', run]));
-    return shown.run.status;
+    return (await this.shown<{ run: { status: string } }>(run)).run.status;
   }
 
   /** Runs `squad …` to its end. */
@@ -258,7 +257,7 @@ export async function until<T>(
 
 /** Looking must not keep busy what is looked at: whoever has waited for long, or looks with effort, looks less often. */
 const pauseMs = (waited: number, took: number): number =>
-  Math.max(15, Math.min(waited / 20, 100), Math.min(took, 300));
+  Math.max(15, Math.min(waited / 20, 100), Math.min(2 * took, 300));
 
 /** A dead process that nobody has collected yet is not alive, though it still has its number. */
 export const isAlive = isRunning;
