@@ -50,6 +50,7 @@ process.on('message', ({ args, env, cwd, umask, input }: Hosted) => {
     removeListeners();
     answer(ranWith(undefined));
     process.exitCode = undefined;
+    process.chdir('/');
     process.channel!.ref();
   });
   // Only what the command itself waits for may keep it going.

@@ -6,6 +6,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -198,7 +200,11 @@ export class TestSquad {
   private async askedToEnd(): Promise<boolean> {
     const pid = hubPid(this.home);
     const hasRuns = existsSync(join(this.home, 'runs'));
-    if (pid === null) return !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
+    if (pid === null) {
+      const isUnused = !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
+      // Otherwise a hub is started to end what the last one left.
+      return isUnused || (process.platform === 'linux' && !hasProcesses(this.root));
+    }
     try {
       if (hasRuns) await askHub(this, 'cancel_run', { all: true, everywhere: true });
       await askHub(this, 'stop_hub');
@@ -209,6 +215,19 @@ export class TestSquad {
     }
   }
 }
+
+/** Whether any process works in this folder, or names it in its environment. */
+const hasProcesses = (folder: string): boolean =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .some(pid => {
+      try {
+        const cwd = readlinkSync(`/proc/${pid}/cwd`);
+        return cwd.startsWith(folder) || readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder);
+      } catch {
+        return false; // it has just gone, or is another user's
+      }
+    });
 
 /** Not the programs that clients and hubs start, and nothing that only the start of a process can take from its environment. */
 const isHostable = ([name, next = '']: string[], env: Record<string, string>): boolean =>
