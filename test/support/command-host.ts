@@ -36,19 +36,18 @@ process.on('message', ({ args, env, cwd, umask, input }: Hosted) => {
   stdin.push(null);
   for (const [name, value] of Object.entries({ stdout, stderr, stdin }))
     Object.defineProperty(process, name, { configurable: true, value });
-  const ranWith = (code: string | number | null | undefined): HostReply => {
-    const [out, err] = [stdout.text(), stderr.text()];
-    return { ran: { code: Number(code ?? process.exitCode ?? 0), stdout: out, stderr: err } };
-  };
+  const ranWith = (code: string | number | null = process.exitCode ?? 0) => ({
+    ran: { code: Number(code), stdout: stdout.text(), stderr: stderr.text() },
+  });
   process.exit = code => {
     process.on('uncaughtException', () => {});
-    answer(ranWith(code), () => exit(0));
+    answer({ ...ranWith(code), isLast: true }, () => exit(0));
     throw new Error('Nothing may happen after the end of a process');
   };
   const removeListeners = listenersFromNowOn();
   process.once('beforeExit', () => {
     removeListeners();
-    answer(ranWith(undefined));
+    answer(ranWith());
     process.exitCode = undefined;
     process.chdir('/');
     process.channel!.ref();

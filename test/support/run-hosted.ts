@@ -12,8 +12,8 @@ export interface Hosted {
   input: string;
 }
 
-/** Refused: it could not be set up, so nothing happened. */
-export type HostReply = { ran: Ran } | { refused: true };
+/** Refused: it could not be set up, so nothing happened. Last: the host ends with it. */
+export type HostReply = { ran: Ran; isLast?: true } | { refused: true };
 
 const HOST = join(import.meta.dirname, 'command-host.ts');
 const PROGRAM = join(import.meta.dirname, '..', '..', 'dist', 'cli.cjs');
@@ -33,7 +33,7 @@ export async function runHosted(bin: string, command: Hosted): Promise<Ran | nul
     };
     host.stderr!.on('data', hear);
     // It broke off, as a process of its own would have.
-    const left = (code: number | null) => settle({ ran: { code, stdout: '', stderr } });
+    const left = (code: number | null) => settle({ ran: { code, stdout: '', stderr }, isLast: true });
     host.once('close', left);
     host.once('message', (told: HostReply) => {
       host.off('close', left);
@@ -44,9 +44,13 @@ export async function runHosted(bin: string, command: Hosted): Promise<Ran | nul
   });
   host.unref();
   host.channel?.unref();
-  if (host.connected && idle.length < MAX_IDLE) idle.push(host);
-  else if (host.connected) host.disconnect();
+  if (!('isLast' in reply)) stay(host);
   return 'ran' in reply ? reply.ran : null;
+}
+
+function stay(host: ChildProcess): void {
+  if (idle.length < MAX_IDLE) idle.push(host);
+  else host.disconnect();
 }
 
 function startHost(bin: string): ChildProcess {
