@@ -113,8 +113,9 @@ export class TestSquad {
   async run(args: string[], options: StartOptions & { input?: string } = {}): Promise<Ran> {
     const { cwd = this.workspace, bin = BIN, input = '' } = options;
     const env = { ...this.env, ...options.env };
-    if (!this.asProcesses && bin === BIN && isHostable(args, env)) {
-      this.shareCompiled();
+    // Whoever starts a hub ends before it, or every process of the test would be above that hub.
+    const startsHub = hubPid(env.SQUAD_HOME ?? this.home) === null;
+    if (!startsHub && !this.asProcesses && bin === BIN && isHostable(args, env)) {
       const ran = await runHosted(bin, { args, env, cwd, umask: process.umask(), input });
       if (ran) return ran;
     }

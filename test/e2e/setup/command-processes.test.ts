@@ -99,10 +99,11 @@ test('standard input is the same', async () => {
 
 test('a variable, a folder and an exit code of one command are not those of the next', async () => {
   const elsewhere = join(squad.root, 'elsewhere');
-  const one = await squad.run(['ls'], { env: { SQUAD_HOME: elsewhere, FORCE_COLOR: '1' }, cwd: squad.root });
-  expect(one.code).toBe(0);
+  const env = { SQUAD_HOME: elsewhere, FORCE_COLOR: '1' };
+  await squad.run(['hub', 'start'], { env });
+  expect((await squad.run(['ls'], { env, cwd: squad.root })).code).toBe(0);
   expect((await squad.run(['show', 'run_nothing'])).code).not.toBe(0);
   const next = await squad.run(['hub', 'status', '--json']);
   expect([next.code, JSON.parse(next.stdout)]).toMatchObject([0, { running: true, home: squad.home }]);
-  await squad.run(['hub', 'stop'], { env: { SQUAD_HOME: elsewhere } });
+  await squad.run(['hub', 'stop'], { env });
 });
