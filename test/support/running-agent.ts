@@ -33,7 +33,7 @@ export class RunningAgent implements AsyncDisposable {
       task,
     ]);
     const id = runIds[0]!;
-    await until('it is running', async () => (await shown(squad, id)).status === 'running');
+    await until('it is running', async () => (await squad.statusOf(id)) === 'running');
     return new RunningAgent(squad, id, go);
   }
 
@@ -55,7 +55,10 @@ export class RunningAgent implements AsyncDisposable {
   async end(): Promise<void> {
     for (const client of this.clients.splice(0)) await client.close();
     this.squad.write(this.go, '');
-    await until('it has ended', async () => (await shown(this.squad, this.id)).endedAt !== null);
+    await until('it has ended', async () => {
+      const { run } = await this.squad.shown<{ run: { endedAt: number | null } }>(this.id);
+      return run.endedAt !== null;
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -66,9 +69,4 @@ export class RunningAgent implements AsyncDisposable {
 export async function hubUrl(squad: TestSquad): Promise<URL> {
   const { url } = await squad.json<{ url: string }>(['hub', 'start']);
   return new URL(url);
-}
-
-async function shown(squad: TestSquad, id: string): Promise<{ status: string; endedAt: number | null }> {
-  const { run } = await squad.json<{ run: { status: string; endedAt: number | null } }>(['show', id]);
-  return run;
 }

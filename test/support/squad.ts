@@ -1,6 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
@@ -10,6 +22,7 @@ import { hubPid, hubRecordPath, isRunning } from '../../src/link/hub-record.ts';
 import type { HubSettingKey } from '../../src/schema/config.ts';
 import { askHub } from './ask-hub.ts';
 import { COMPILE_CACHE } from './compile-cache.ts';
+import { runHosted } from './run-hosted.ts';
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'squad.cjs');
 
@@ -26,10 +39,6 @@ export interface StartOptions {
   bin?: string;
 }
 
-interface Shown {
-  run: { status: string };
-}
-
 const LEFT_BY_HUBS = [hubRecordPath, socketPath];
 
 /** A Squad of its own: home, user home and workspace in one temporary folder, nothing of this machine's environment. */
@@ -38,6 +47,10 @@ export class TestSquad {
   readonly home: string;
   readonly workspace: string;
   readonly env: Record<string, string>;
+  /** Each command as a process of its own, for tests of what one process can know of another. */
+  asProcesses = false;
+  /** A hub keeps its compiled code in its home, and the home of a test is new: unless they share it, each hub compiles everything. */
+  sharesCompiled = true;
   private readonly clients: Client[] = [];
 
   constructor(env: Record<string, string> = {}, place = tmpdir()) {
@@ -87,14 +100,25 @@ export class TestSquad {
     );
   }
 
-  /** As `squad show` says it, likewise. */
+  /** As `squad show --json` does, likewise. */
+  shown<T>(run: string): Promise<T> {
+    return askHub<T>(this, 'show_run', { run }).catch(() => this.json<T>(['show', run]));
+  }
+
   async statusOf(run: string): Promise<string> {
-    const shown = await askHub<Shown>(this, 'show_run', { run }).catch(() => this.json<Shown>(['show', run]));
-    return shown.run.status;
+    return (await this.shown<{ run: { status: string } }>(run)).run.status;
   }
 
   /** Runs `squad …` to its end. */
   async run(args: string[], options: StartOptions & { input?: string } = {}): Promise<Ran> {
+    const { cwd = this.workspace, bin = BIN, input = '' } = options;
+    const env = { ...this.env, ...options.env };
+    // Whoever starts a hub ends before it, or every process of the test would be above that hub.
+    const startsHub = hubPid(env.SQUAD_HOME ?? this.home) === null;
+    if (!startsHub && !this.asProcesses && bin === BIN && isHostable(args, env)) {
+      const ran = await runHosted(bin, { args, env, cwd, umask: process.umask(), input });
+      if (ran) return ran;
+    }
     const child = this.start(args, options);
     child.stdin!.end(options.input ?? '');
     return ended(child);
@@ -111,6 +135,7 @@ export class TestSquad {
   }
 
   start(args: string[], { env = {}, cwd, bin = BIN }: StartOptions = {}): ChildProcess {
+    this.shareCompiled();
     return spawn(process.execPath, [bin, ...args], {
       cwd: cwd ?? this.workspace,
       env: { ...this.env, ...env },
@@ -134,6 +159,7 @@ export class TestSquad {
         capabilities: options.capabilities,
       },
     );
+    this.shareCompiled();
     await client.connect(
       new StdioClientTransport({
         command: process.execPath,
@@ -152,6 +178,14 @@ export class TestSquad {
     return pid;
   }
 
+  private shareCompiled(): void {
+    const cache = join(this.home, 'cache');
+    if (!this.sharesCompiled || existsSync(cache) || !existsSync(COMPILE_CACHE)) return;
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    // One folder for each version of Node.
+    for (const name of readdirSync(COMPILE_CACHE)) symlinkSync(join(COMPILE_CACHE, name), join(cache, name));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.clients) await client.close();
     if (!(await this.askedToEnd())) {
@@ -167,7 +201,11 @@ export class TestSquad {
   private async askedToEnd(): Promise<boolean> {
     const pid = hubPid(this.home);
     const hasRuns = existsSync(join(this.home, 'runs'));
-    if (pid === null) return !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
+    if (pid === null) {
+      const isUnused = !hasRuns && !LEFT_BY_HUBS.some(path => existsSync(path(this.home)));
+      // Otherwise a hub is started to end what the last one left.
+      return isUnused || (process.platform === 'linux' && !hasProcesses(this.root));
+    }
     try {
       if (hasRuns) await askHub(this, 'cancel_run', { all: true, everywhere: true });
       await askHub(this, 'stop_hub');
@@ -178,6 +216,25 @@ export class TestSquad {
     }
   }
 }
+
+/** Whether any process works in this folder, or names it in its environment. */
+const hasProcesses = (folder: string): boolean =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .some(pid => {
+      try {
+        const cwd = readlinkSync(`/proc/${pid}/cwd`);
+        return cwd.startsWith(folder) || readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder);
+      } catch {
+        return false; // it has just gone, or is another user's
+      }
+    });
+
+/** Not the programs that clients and hubs start, and nothing that only the start of a process can take from its environment. */
+const isHostable = ([name, next = '']: string[], env: Record<string, string>): boolean =>
+  name !== 'agent' &&
+  (name !== 'mcp' || /^(?!serve$)[^-]/.test(next)) &&
+  !['SQUAD_RUN_ID', 'SQUAD_SERVER_OF', 'NODE_OPTIONS'].some(variable => variable in env);
 
 /** A tool's answer: its structured content, checked to be what its one text block says. */
 export async function callTool<T = Record<string, unknown>>(
@@ -220,7 +277,7 @@ export async function until<T>(
 
 /** Looking must not keep busy what is looked at: whoever has waited for long, or looks with effort, looks less often. */
 const pauseMs = (waited: number, took: number): number =>
-  Math.max(15, Math.min(waited / 20, 100), Math.min(took, 300));
+  Math.max(15, Math.min(waited / 20, 100), Math.min(2 * took, 300));
 
 /** A dead process that nobody has collected yet is not alive, though it still has its number. */
 export const isAlive = isRunning;

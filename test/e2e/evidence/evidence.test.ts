@@ -39,7 +39,7 @@ async function result(roleId: string, ...lines: string[]) {
 interface Shown {
   run: { status: string; endedAt: number | null; evidence: object | null; error: object | null };
 }
-const show = (id: string) => squad.json<Shown>(['show', id]);
+const show = (id: string) => squad.shown<Shown>(id);
 
 describe('the evidence of a run', () => {
   test('names what it changed and committed, which verifies it', { tags: ['F1'] }, async () => {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { BIN, TestSquad } from '../../support/squad.ts';
 
 const FILE = '.squad/mcp-config.json';
@@ -69,25 +69,29 @@ describe('squad mcp add', () => {
     expect(existsSync(join(squad.home, 'trust.json'))).toBe(false);
   });
 
-  test.each([
-    [['x']],
-    [['x', '--url', 'http://h', '--', 'cmd']],
-    [['x', '--env', 'A=1', '--url', 'http://h']],
-    [['x', '--header', 'A=1', '--', 'cmd']],
-    [['x', '--sse', '--', 'cmd']],
-    [['x', '--env', 'A', '--', 'cmd']],
-    [['Not A Name', '--', 'cmd']],
-    [['squad', '--', 'cmd']],
-    [['x', '--', '']],
-    [['x', '--url', 'ftp://host/mcp']],
-    [['x', '--url', 'http://169.254.169.254/mcp']],
-    [['x', '--env', `A=\${A:-b}`, '--', 'cmd']],
-  ])('is wrong use: %j', async args => {
-    await using squad = new TestSquad();
-    const ran = await squad.run(['mcp', 'add', ...args]);
-    expect([ran.code, ran.stdout]).toEqual([2, '']);
-    expect(ran.stderr).toContain('(INVALID_INPUT)');
-    expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+  describe('is wrong use', () => {
+    const squad = new TestSquad();
+    afterAll(() => squad[Symbol.asyncDispose]());
+
+    test.each([
+      [['x']],
+      [['x', '--url', 'http://h', '--', 'cmd']],
+      [['x', '--env', 'A=1', '--url', 'http://h']],
+      [['x', '--header', 'A=1', '--', 'cmd']],
+      [['x', '--sse', '--', 'cmd']],
+      [['x', '--env', 'A', '--', 'cmd']],
+      [['Not A Name', '--', 'cmd']],
+      [['squad', '--', 'cmd']],
+      [['x', '--', '']],
+      [['x', '--url', 'ftp://host/mcp']],
+      [['x', '--url', 'http://169.254.169.254/mcp']],
+      [['x', '--env', `A=\${A:-b}`, '--', 'cmd']],
+    ])('%j', async args => {
+      const ran = await squad.run(['mcp', 'add', ...args]);
+      expect([ran.code, ran.stdout]).toEqual([2, '']);
+      expect(ran.stderr).toContain('(INVALID_INPUT)');
+      expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+    });
   });
 
   test('eight at once are all there and trusted, and so is whatever else is trusted meanwhile', async () => {

@@ -21,6 +21,7 @@ afterAll(() => newer[Symbol.dispose]());
 let squad: TestSquad;
 beforeEach(() => {
   squad = new TestSquad();
+  squad.asProcesses = true;
   return () => squad[Symbol.asyncDispose]();
 });
 

@@ -34,6 +34,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test('hub start, status and stop say what is so, to people and to programs, in words and in exit codes', async () => {
   await using squad = new TestSquad();
+  squad.sharesCompiled = false;
   const none = await squad.run(['hub', 'status']);
   expect(none).toMatchObject({ code: 1, stderr: '' });
   expect(none.stdout).toContain(`No hub is running for ${squad.home}`);
@@ -214,7 +215,8 @@ test('a home that cannot be one is an error with a next step, in the terminal an
   expect(await client.close()).toMatchObject({ code: 1, stderr: expect.stringContaining('HOME_UNUSABLE') });
 });
 
-test('a hub that does not answer is reported with its pid, and stops only with --force', async () => {
+// These wait much longer than they work.
+test.concurrent('a hub that does not answer is reported with its pid, and stops only with --force', async () => {
   await using squad = new TestSquad();
   const pid = await squad.hubPid();
   expect(mode(join(squad.home, 'hub.json'))).toBe('600');
@@ -243,7 +245,7 @@ test('a hub that does not answer is reported with its pid, and stops only with -
   expect(isAlive(pid)).toBe(false);
 }, 60_000);
 
-test('a hub whose socket, lock and record are removed restores them and stays the only hub', async () => {
+test.concurrent('a hub whose socket, lock and record are removed restores them and stays the only hub', async () => {
   await using squad = new TestSquad();
   const client = await squad.client();
   const pid = await squad.hubPid();
@@ -261,7 +263,7 @@ test('a hub whose socket, lock and record are removed restores them and stays th
   expect(isAlive(pid)).toBe(false);
 }, 60_000);
 
-test('hub stop finds a living hub by its lock', async () => {
+test.concurrent('hub stop finds a living hub by its lock', async () => {
   await using squad = new TestSquad();
   const pid = await squad.hubPid();
   process.kill(pid, 'SIGSTOP');
@@ -271,7 +273,7 @@ test('hub stop finds a living hub by its lock', async () => {
   expect(isAlive(pid)).toBe(false);
 }, 60_000);
 
-test('a pid that is not the hub of this home is never signalled', async () => {
+test.concurrent('a pid that is not the hub of this home is never signalled', async () => {
   await using squad = new TestSquad();
   const bystander = spawn('sleep', ['60']);
   mkdirSync(squad.home, { mode: 0o700 });
@@ -286,7 +288,7 @@ test('a pid that is not the hub of this home is never signalled', async () => {
   await new Promise(settle => server.close(settle));
 }, 60_000);
 
-test('a hub that dies whenever it is asked is not started again without end', async () => {
+test.concurrent('a hub that dies whenever it is asked is not started again without end', async () => {
   await using squad = new TestSquad();
   mkdirSync(squad.home, { mode: 0o700 });
   let connections = 0;

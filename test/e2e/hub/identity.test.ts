@@ -68,7 +68,7 @@ interface Shown {
   };
   result: { result: string };
 }
-const shown = (id: string) => squad.json<Shown>(['show', id]);
+const shown = (id: string) => squad.shown<Shown>(id);
 const toRun = async (role: string, ...lines: string[]) => {
   const { runIds } = await squad.json<{ runIds: string[] }>(['run', '-d', role, scripted(...lines)]);
   await until('it has ended', async () => (await shown(runIds[0]!)).run.endedAt !== null);

@@ -27,7 +27,7 @@ interface Shown {
   };
   result: { result: string };
 }
-const shown = (id: string) => squad.json<Shown>(['show', id]);
+const shown = (id: string) => squad.shown<Shown>(id);
 const done = async (id: string) => {
   await squad.run(['wait', id]);
   return shown(id);

@@ -51,7 +51,7 @@ interface Shown {
     options: { permission: string; spawn: boolean; tools: string[] | null; budgetUsd: number | null };
   };
 }
-const shown = (id: string) => squad.json<Shown>(['show', id]);
+const shown = (id: string) => squad.shown<Shown>(id);
 const optionsOf = async (id: string) => (await shown(id)).run.options;
 /** The runs that the agent's own output lists as started. */
 const startedIn = ({ result }: Result): string[] =>

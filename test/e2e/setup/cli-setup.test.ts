@@ -301,6 +301,7 @@ describe('squad demo', () => {
 describe('help', () => {
   test('names every command and every exit code', async () => {
     await using squad = new TestSquad();
+    squad.sharesCompiled = false;
     const { code, stdout, stderr } = await squad.run(['help']);
     expect([code, stderr]).toEqual([0, '']);
     const commands = [...stdout.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);

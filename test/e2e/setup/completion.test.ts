@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TestSquad } from '../../support/squad.ts';
 
 const squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+squad.sharesCompiled = false;
 let script = '';
 beforeAll(async () => {
   script = (await squad.run(['completion', 'bash'])).stdout;

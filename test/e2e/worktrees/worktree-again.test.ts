@@ -27,7 +27,7 @@ interface Shown {
   turns: { endedAt: number | null }[];
   result: { result: string };
 }
-const shown = (id: string) => squad.json<Shown>(['show', id]);
+const shown = (id: string) => squad.shown<Shown>(id);
 const promptOf = (id: string, turn: number) =>
   readFileSync(join(squad.home, 'runs', id, `turn-${turn}`, 'prompt.md'), 'utf8');
 const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script('hang') })}`;

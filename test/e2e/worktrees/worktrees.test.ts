@@ -28,7 +28,7 @@ interface Shown {
   };
   result: { result: string };
 }
-const shown = (id: string) => squad.json<Shown>(['show', id]);
+const shown = (id: string) => squad.shown<Shown>(id);
 const start = async (...args: string[]) =>
   (await squad.json<{ runIds: string[]; warnings?: string[] }>(['run', '-d', ...args])).runIds;
 const done = async (id: string) => {
