@@ -145,7 +145,7 @@ function table(schema: Schema, stateful: Schema): string {
     return `| \`${path}\` | ${type} | ${required ? 'yes' : ''} | ${notes} |`;
   });
   if (rows.length === 0) return 'Nothing.';
-  return ['| Field | Type | Always | |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return ['| Field | Type | Always | Notes |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
 interface Field {

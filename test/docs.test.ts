@@ -1,10 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { referenceDocuments } from '../scripts/generate-docs.ts';
+import { EXIT } from '../src/cli/exit-codes.ts';
 import { CLIENT_NAMES, clientNamed } from '../src/cli/setup/install/clients.ts';
+import { statusText } from '../src/cli/terminal/status-text.ts';
 import { cliProfile } from '../src/engines/cli-profiles.ts';
 import { writeEnvironmentFile } from '../src/link/environment-file.ts';
 import { INSTRUCTIONS } from '../src/mcp/face.ts';
@@ -14,6 +16,7 @@ import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
 import { ArgumentRule, LocalServer, McpConfig, RemoteServer } from '../src/schema/mcp-config.ts';
 import { RoleMeta } from '../src/schema/role.ts';
+import { RunStatus } from '../src/schema/run.ts';
 import { EMPTY_MCP_CONFIG } from '../src/workspace/gateway/change-mcp-config.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -30,8 +33,8 @@ test('the reference is what the programs say now (npm run docs writes it)', () =
   // A process for each command.
 }, 240_000);
 
-describe('the troubleshooting guide', () => {
-  const rows = [...read('docs/guides/setup/troubleshooting.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
+describe('the list of error codes', () => {
+  const rows = [...read('docs/reference/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)];
   const codes = [...read('src/schema/error.ts').matchAll(/^ {2}([A-Z_]+): \{ kind:/gm)].map(
     ([, code]) => code!,
   );
@@ -48,11 +51,23 @@ describe('the troubleshooting guide', () => {
 });
 
 describe('what people look up', () => {
-  test('every setting is in the README', () => {
-    const readme = read('README.md');
+  test('every setting is in the reference', () => {
+    const reference = read('docs/reference/configuration.md');
     for (const key of Object.keys(UserFile.shape).filter(name => name !== '$schema'))
-      expect(readme).toContain(`\`${key}\``);
-    for (const key of Object.keys(HubSettings.shape)) expect(readme).toContain(`\`${key}\``);
+      expect(reference).toContain(`\`${key}\``);
+    for (const key of Object.keys(HubSettings.shape)) expect(reference).toContain(`\`${key}\``);
+  });
+
+  test('every status is in the reference, as the terminal shows it', () => {
+    const rows = [...read('docs/reference/statuses.md').matchAll(/^\| `([a-z_]+)` \| ([a-z ]+) \|/gm)];
+    expect(rows.map(([, status, text]) => [status, text])).toEqual(
+      RunStatus.options.map(status => [status, statusText(status)]),
+    );
+  });
+
+  test('every exit code is in the reference', () => {
+    const rows = [...read('docs/reference/statuses.md').matchAll(/^\| (\d+) \|/gm)];
+    expect(rows.map(([, code]) => Number(code))).toEqual(Object.values(EXIT));
   });
 
   test('every key of a role file is in the roles guide', () => {
@@ -77,7 +92,8 @@ describe('the guide for other servers', () => {
     const keys = [McpConfig, LocalServer, RemoteServer, ArgumentRule].flatMap(({ shape }) =>
       Object.keys(shape),
     );
-    for (const key of keys) expect(guide).toContain(`\`${key}\``);
+    const both = guide + read('docs/guides/gateway/tool-access.md');
+    for (const key of keys) expect(both).toContain(`\`${key}\``);
   });
 });
 
@@ -120,14 +136,60 @@ test('the guide for clients says how to deny a client its own sub-agents', { tag
   expect(read('docs/guides/setup/clients.md')).toContain('"deny": ["Agent"]');
 });
 
-test('every link between documents leads somewhere', () => {
+/** Links of a document to others: path below the project, and the heading they name. */
+const linksOf = (document: string): { path: string; anchor: string | undefined }[] =>
+  [...read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)/g)].map(([, path, anchor]) => ({
+    path: path ? join(dirname(document), path) : document,
+    anchor,
+  }));
+
+/** As Git hosts and the site name headings. */
+const anchorsOf = (document: string): string[] =>
+  [
+    ...read(document)
+      .replace(/^(`{3,})[\s\S]*?^\1$/gm, '')
+      .matchAll(/^#+ (.*)$/gm),
+  ].map(([, title]) =>
+    title!
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link between documents leads somewhere, also to its heading', () => {
   const broken = documents.flatMap(document =>
-    [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g)]
-      .filter(([, target]) => !existsSync(join(root, dirname(document), target!)))
-      .map(([, target]) => `${document} → ${target}`),
+    linksOf(document)
+      .filter(({ path, anchor }) => {
+        const file = join(root, path);
+        if (!existsSync(file) || statSync(file).isDirectory()) return true;
+        return anchor !== undefined && !anchorsOf(path).includes(anchor);
+      })
+      .map(({ path, anchor = '' }) => `${document} → ${path}#${anchor}`),
   );
   expect(documents.length).toBeGreaterThan(15);
   expect(broken).toEqual([]);
+});
+
+test('every document can be reached from the README, and every guide from the index', () => {
+  const reached = new Set(['README.md']);
+  for (const document of reached)
+    for (const { path } of linksOf(document)) if (path.endsWith('.md')) reached.add(path);
+  expect(documents.filter(document => !reached.has(document))).toEqual([]);
+  const indexed = linksOf('docs/index.md').map(({ path }) => path);
+  const engines = linksOf('docs/guides/engines/index.md').map(({ path }) => path);
+  const guides = documents.filter(document =>
+    /^docs\/(guides|tutorials|reference|explanation)\//.test(document),
+  );
+  expect(guides.filter(guide => ![...indexed, ...engines].includes(guide))).toEqual([]);
+});
+
+test('the README starts fast, and no guide is long', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(120);
+  const long = documents
+    .filter(document => /^docs\/(guides|tutorials|explanation)\//.test(document))
+    .filter(document => read(document).split(/\s+/).length > 1500);
+  expect(long).toEqual([]);
 });
 
 test('AGENTS.md stays short enough to be read', () => {

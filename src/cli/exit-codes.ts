@@ -1,6 +1,6 @@
 import type { ShownStatus } from '../schema/shown-status.ts';
 
-/** Exit codes that scripts can rely on; listed in `squad help` and the README. */
+/** Exit codes that scripts can rely on; listed in `squad help` and docs/reference/statuses.md. */
 export const EXIT = {
   done: 0,
   /** A run did not complete, or an operation failed. */

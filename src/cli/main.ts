@@ -19,6 +19,24 @@ Every command except \`squad mcp\` takes --json. Guides and reference: README.md
 /** Runs the command line. Returns the exit code; never throws. */
 export async function main(argv: string[]): Promise<number> {
   let code: number = EXIT.done;
+  const program = createProgram(exit => {
+    code = exit;
+  });
+  try {
+    await program.parseAsync(argv);
+    return code;
+  } catch (thrown) {
+    const json = argv.includes('--json');
+    if (!(thrown instanceof CommanderError)) return reportError(asSquadError(thrown), json);
+    if (thrown.exitCode === 0) return EXIT.done;
+    // Commander printed the help of a command that was given without its subcommand.
+    if (thrown.code === 'commander.help' && !json) return EXIT.usage;
+    return reportError(usageError(thrown, program, argv.slice(2)), json);
+  }
+}
+
+/** Every command with its options and arguments. */
+export function createProgram(onExitCode: (code: number) => void): Command {
   const program = new Command('squad')
     .description('Run a team of role-specialised coding agents.')
     .version(version, '-V, --version', 'Show the version')
@@ -31,9 +49,7 @@ export async function main(argv: string[]): Promise<number> {
     .configureOutput({ outputError: () => {} })
     .exitOverride();
 
-  const maker = commandMaker(exit => {
-    code = exit;
-  });
+  const maker = commandMaker(onExitCode);
   program.commandsGroup('Run commands:');
   addRunCommands(program, maker);
   addConversationCommands(program, maker);
@@ -47,19 +63,7 @@ export async function main(argv: string[]): Promise<number> {
   addSetupCommands(program, maker);
   addMcpCommands(program, maker);
   // Again, so that it is listed in the last group; subcommands keep the first one.
-  program.helpCommand('help [command]', 'Show the help of a command');
-
-  try {
-    await program.parseAsync(argv);
-    return code;
-  } catch (thrown) {
-    const json = argv.includes('--json');
-    if (!(thrown instanceof CommanderError)) return reportError(asSquadError(thrown), json);
-    if (thrown.exitCode === 0) return EXIT.done;
-    // Commander printed the help of a command that was given without its subcommand.
-    if (thrown.code === 'commander.help' && !json) return EXIT.usage;
-    return reportError(usageError(thrown, program, argv.slice(2)), json);
-  }
+  return program.helpCommand('help [command]', 'Show the help of a command');
 }
 
 function usageError({ message }: CommanderError, program: Command, args: string[]): SquadError {

@@ -56,9 +56,12 @@ export class Screen {
     return screen;
   }
 
-  /** The screen with what has scrolled off it. */
-  lines(): string[] {
-    return this.tmux('capture-pane', '-p', '-S', '-', '-t', 'main').trimEnd().split('\n');
+  /** The screen with what has scrolled off it; `colored` adds the escape sequences of its colours. */
+  lines({ colored = false } = {}): string[] {
+    const escapes = colored ? ['-e'] : [];
+    return this.tmux('capture-pane', '-p', ...escapes, '-S', '-', '-t', 'main')
+      .trimEnd()
+      .split('\n');
   }
 
   async shows(text: string): Promise<void> {
