@@ -32,22 +32,22 @@ export interface OwnCommand {
   other: string | null;
 }
 
-/** How the user's shell finds this program, which is in the folder `root`. */
-export function findOwnCommand(path: string | undefined, root: string): OwnCommand {
+/** How the user's shell finds this program. `script`: the file that Node was started with. */
+export function findOwnCommand(path: string | undefined, script: string): OwnCommand {
   const squad = onPath('squad', path);
   const other = squad !== null && !isOurs(squad) ? squad : null;
   if (squad !== null && other === null) return { name: 'squad', other };
   const second = onPath(PACKAGE, path);
   if (other !== null && second !== null && isOurs(second)) return { name: PACKAGE, other };
   // A clone is started by an alias, which comes before PATH.
-  return { name: isInRunnerCache(`${root}/`) ? `npx ${PACKAGE}` : 'squad', other };
+  return { name: isInRunnerCache(script) ? `npx ${PACKAGE}` : 'squad', other };
 }
 
 let found: OwnCommand | undefined;
 
 /** The same for the whole process. */
 export function ownCommand(): OwnCommand {
-  found ??= findOwnCommand(process.env.PATH, join(__dirname, '..'));
+  found ??= findOwnCommand(process.env.PATH, process.argv[1] ?? '');
   return found;
 }
 
@@ -61,11 +61,18 @@ export function withOwnCommand(text: string, { name } = ownCommand()): string {
   return name === 'squad' ? text : text.replace(COMMAND, name);
 }
 
-/** A folder on PATH that lasts only as long as its runner is not the user's. */
-function onPath(name: string, path: string | undefined): string | null {
-  const folders = (path ?? '').split(delimiter).filter(folder => isAbsolute(folder));
-  const files = folders.filter(folder => !isInRunnerCache(`${folder}/`)).map(folder => join(folder, name));
-  return files.find(isProgram) ?? null;
+/** PATH without the folders that `npx` and its like add for one program. */
+export const lastingPath = (path: string): string =>
+  path
+    .split(delimiter)
+    .filter(folder => !isInRunnerCache(`${folder}/`))
+    .join(delimiter);
+
+function onPath(name: string, path = ''): string | null {
+  const folders = lastingPath(path)
+    .split(delimiter)
+    .filter(folder => isAbsolute(folder));
+  return folders.map(folder => join(folder, name)).find(isProgram) ?? null;
 }
 
 function isProgram(file: string): boolean {

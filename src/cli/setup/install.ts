@@ -8,7 +8,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
-import { NPX, withOwnCommand } from '../own-command.ts';
+import { lastingPath, NPX, withOwnCommand } from '../own-command.ts';
 import { squadProgram } from '../package-files.ts';
 import type { Style } from '../terminal/style.ts';
 import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
@@ -72,7 +72,9 @@ export async function installCommand(
       'Nothing was written.',
     ]);
   apply(planned, backups);
-  const saved = options.dryRun ? [] : writeEnvironmentFile(home, process.env);
+  const { PATH } = process.env;
+  const lasting = { ...process.env, ...(PATH !== undefined && { PATH: lastingPath(PATH) }) };
+  const saved = options.dryRun ? [] : writeEnvironmentFile(home, lasting);
   const undoCommand = withOwnCommand(
     `squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`,
   );

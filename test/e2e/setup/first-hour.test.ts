@@ -133,7 +133,8 @@ test('a client without a Node of its own gets npx, not a path in the cache of np
   ]);
   symlinkSync(join(BIN, '..', '..', 'node_modules', 'better-sqlite3'), join(cache, 'better-sqlite3'));
   const bin = join(own, 'bin', 'squad.cjs');
-  const ran = await squad.run(['install', 'cursor', '--yes'], { bin });
+  const PATH = `${join(cache, '.bin')}:${squad.env.PATH}`;
+  const ran = await squad.run(['install', 'cursor', '--yes'], { bin, env: { PATH } });
   expect(ran).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('Undo: npx squad-mcp install cursor --undo'),
@@ -144,5 +145,6 @@ test('a client without a Node of its own gets npx, not a path in the cache of np
     command: 'npx',
     args: ['-y', 'squad-mcp', 'mcp'],
   });
-  expect(config).not.toContain('_npx');
+  for (const text of [config, readFileSync(join(squad.home, 'env'), 'utf8')])
+    expect(text).not.toContain('_npx');
 });
