@@ -6,6 +6,7 @@ import { blockedStore } from './figures/blocked-store.ts';
 import { board } from './figures/board.ts';
 import { codeMode } from './figures/code-mode.ts';
 import { coldStart } from './figures/cold-start.ts';
+import { commandStart } from './figures/command-start.ts';
 import { engineStart } from './figures/engine-start.ts';
 import { eventRate } from './figures/event-rate.ts';
 import { firstRequest } from './figures/first-request.ts';
@@ -33,6 +34,7 @@ import { loadNow, printTable, type Report, writeJson } from './report.ts';
 const FIGURES = [
   toolList,
   coldStart,
+  commandStart,
   agentStart,
   timeout,
   idleMemory,

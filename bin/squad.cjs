@@ -13,6 +13,13 @@ if (process.platform === 'win32') {
 } else if (process.argv[2] === 'mcp' && !/^(?!serve$)[^-]/.test(process.argv[3] || '')) {
   // With another word it is a command. A client waits for this one: it loads the relay and nothing else.
   require('../dist/relay.cjs');
+} else if (
+  process.argv.length < 4 &&
+  /^(help|--help|-h|--version|-V)?$/.test(process.argv[2] || '') &&
+  !(process.stdout.columns < 80)
+) {
+  // The saved help is 80 columns wide.
+  require('../dist/help.cjs');
 } else if (process.argv[2] === 'agent') {
   require('../dist/agent.cjs');
 } else {

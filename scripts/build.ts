@@ -1,5 +1,6 @@
 /** Bundles what ships: one file per program, so that starting one is Node's own start and a single read. */
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
@@ -7,10 +8,12 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
-const programs = ['relay', 'hub', 'hub-main', 'cli', 'agent', 'reader', 'scripted-agent'].map(name => ({
-  in: source(`bin/${name}.ts`),
-  out: name,
-}));
+const programs = ['relay', 'hub', 'hub-main', 'cli', 'agent', 'help', 'reader', 'scripted-agent'].map(
+  name => ({
+    in: source(`bin/${name}.ts`),
+    out: name,
+  }),
+);
 
 /** Parts that few hubs ever need, and of the providers one: files of their own, read when they are first asked for. */
 const PARTS = [
@@ -63,11 +66,19 @@ const WEB_FAILED = 3;
 const web = new URL('../web/index.html', import.meta.url).pathname;
 
 await Promise.all([
-  buildPrograms(),
+  buildPrograms().then(saveHelp),
   buildGuest(),
   existsSync(web) && buildWebUi(),
   existsSync(web) && buildSavedPage(),
 ]);
+
+/** A pipe is 80 columns wide; without PATH the program has its usual name. */
+function saveHelp(): void {
+  const help = execFileSync(process.execPath, [join(outdir, 'cli.cjs'), '--help'], {
+    env: { NO_COLOR: '1' },
+  });
+  writeFileSync(join(outdir, 'help.txt'), help);
+}
 
 /** Page of a run that is saved as one file, so all its code is a single script. */
 async function buildSavedPage(): Promise<void> {

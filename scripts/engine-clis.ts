@@ -1,11 +1,11 @@
-/** The agent CLIs the engine tests run: which versions, and how they get onto this machine. They are hundreds of megabytes, so they live outside the tree. */
+/** The agent CLIs the engine tests run, and other tools that are too large for the tree: which versions, and how they get onto this machine. They are hundreds of megabytes, so they live outside the tree. */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-interface Pin {
+export interface Pin {
   package: string;
   version: string;
   /** Path of the program to start, below node_modules. */
@@ -44,29 +44,40 @@ export interface InstalledCli {
 /** Where a CLI is, whether or not it is installed yet. */
 export function cliAt(name: CliName, cache = engineCache()): InstalledCli {
   const pin: Pin = PINS[name];
-  const modules = join(cache, `${name}-${pin.version}`, 'node_modules');
   return {
     name,
     version: pin.version,
-    program: join(modules, pin.program),
-    launcher: join(modules, '.bin', name),
+    program: programAt(name, pin, cache),
+    launcher: join(modulesAt(name, pin, cache), '.bin', name),
   };
 }
 
 /** Safe to call from several processes at once: whoever is first wins, the others find it done. */
 export async function installCli(name: CliName, cache = engineCache()): Promise<InstalledCli> {
-  const cli = cliAt(name, cache);
-  if (isProgram(cli.program)) return cli;
+  await installPinned(name, PINS[name], cache);
+  return cliAt(name, cache);
+}
+
+/** Installs a package outside the tree, unless it is there. Returns the path of its program. */
+export async function installPinned(name: string, pin: Pin, cache = engineCache()): Promise<string> {
+  const program = programAt(name, pin, cache);
+  if (isProgram(program)) return program;
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, `.installing-${name}-`));
   try {
-    await npmInstall(name, folder);
-    await moveIntoPlace(name, folder, cache);
+    await npmInstall(name, pin, folder);
+    await moveIntoPlace(name, pin, folder, cache);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  return cli;
+  return program;
 }
+
+const modulesAt = (name: string, { version }: Pin, cache: string): string =>
+  join(cache, `${name}-${version}`, 'node_modules');
+
+const programAt = (name: string, pin: Pin, cache: string): string =>
+  join(modulesAt(name, pin, cache), pin.program);
 
 export function engineCache(): string {
   const given = process.env.SQUAD_ENGINES_CACHE;
@@ -74,8 +85,7 @@ export function engineCache(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'squad-engines');
 }
 
-async function npmInstall(name: CliName, folder: string): Promise<void> {
-  const { package: wanted, version } = PINS[name];
+async function npmInstall(name: string, { package: wanted, version }: Pin, folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{"private":true}\n');
   // Exactly this version: given a range, npm quietly takes an older one whose `engines` suits its own Node.
   const args = ['install', `${wanted}@${version}`, '--save-exact', '--engine-strict=false'];
@@ -93,18 +103,17 @@ async function npmInstall(name: CliName, folder: string): Promise<void> {
   if (ended) throw new Error(`Could not install ${wanted}@${version} for ${name}: ${ended}\n${said.trim()}`);
 }
 
-async function moveIntoPlace(name: CliName, folder: string, cache: string): Promise<void> {
-  const pin: Pin = PINS[name];
+async function moveIntoPlace(name: string, pin: Pin, folder: string, cache: string): Promise<void> {
   const there = join(folder, 'node_modules', pin.program);
   if (!isProgram(there))
     throw new Error(`${pin.package}@${pin.version} was installed but has no program ${pin.program}`);
   const place = join(cache, `${name}-${pin.version}`);
   // A folder without its program is the rest of something deleted by hand.
-  if (existsSync(place) && !isProgram(cliAt(name, cache).program)) await rm(place, { recursive: true });
+  if (existsSync(place) && !isProgram(programAt(name, pin, cache))) await rm(place, { recursive: true });
   try {
     await rename(folder, place);
   } catch (error) {
-    if (!isProgram(cliAt(name, cache).program)) throw error;
+    if (!isProgram(programAt(name, pin, cache))) throw error;
   }
 }
 

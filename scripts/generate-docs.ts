@@ -1,6 +1,6 @@
 /**
  * Generates docs/reference from the help of the command line and the tool list, the JSON Schemas that editors use for MCP
- * configurations and subagent files, and the tests of each row in docs/coverage.md and docs/security-tests.md.
+ * configurations and subagent files, the files of scripts/manifests.ts, and the tests of each row in docs/coverage.md and docs/security-tests.md.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,7 @@ import { OPERATIONS } from '../src/operations/operations.ts';
 import { McpConfig } from '../src/schema/mcp-config.ts';
 import { SubagentFile } from '../src/schema/subagent.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
+import { manifests } from './manifests.ts';
 import { readDocument, TAGGED_DOCUMENTS, withTests } from './test-tags.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -21,6 +22,7 @@ const NOTE = '<!-- Written by `npm run docs`; change the source instead. -->';
 export function referenceDocuments(): Record<string, string> {
   return {
     ...Object.fromEntries(TAGGED_DOCUMENTS.map(path => [path, withTests(readDocument(path))])),
+    ...manifests(),
     'docs/reference/cli.md': cliReference(),
     'docs/reference/tools.md': toolsReference(),
     'schemas/mcp-config.schema.json': editorSchema(

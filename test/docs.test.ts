@@ -107,7 +107,7 @@ describe.each(CLI_IDS)('the guide for the engine %s', engine => {
 
   test.each(CLIENT_NAMES)('has the exact set-up for %s', name => {
     const { title, userFiles, entryPath } = clientNamed(name);
-    const [file] = userFiles({ home: '~', env: {}, platform: 'linux', program: { node: '', script: '' } });
+    const [file] = userFiles({ home: '~', env: {}, platform: 'linux', program: { command: '', args: [] } });
     const row = setUp.split('\n').find(line => line.startsWith(`| ${title} |`)) ?? '';
     expect(row).toContain(`| \`ENGINE_COMMAND=${engine} squad install ${name}\` |`);
     expect(row).toContain(`\`${file}\``);

@@ -7,6 +7,7 @@ import { currentFolder } from '../link/program.ts';
 import { SquadError } from '../schema/error.ts';
 import { type CliContext, openContext } from './context.ts';
 import { HubClient } from './hub-client.ts';
+import { printNewMixups } from './setup/other-squad.ts';
 
 /** Parses a whole number within bounds. */
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
@@ -95,7 +96,9 @@ export const commandMaker = (onExitCode: (code: number) => void): CommandMaker =
   does: work =>
     async function act(this: Command, ...args: unknown[]) {
       // Commander passes the command itself as the last argument.
-      onExitCode(await work(openContext(this.opts()), ...(args.slice(0, -1) as never[])));
+      const context = openContext(this.opts());
+      onExitCode(await work(context, ...(args.slice(0, -1) as never[])));
+      printNewMixups(() => workspaceRoot(context.workspace), context);
     },
 });
 

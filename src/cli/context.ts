@@ -1,6 +1,7 @@
 import { hiddenWarning, visibleExceptColours, visibleLine, visibleText } from '../base/text.ts';
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
 import { EXIT } from './exit-codes.ts';
+import { withOwnCommand } from './own-command.ts';
 import { printJson } from './terminal/json.ts';
 import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
@@ -53,7 +54,7 @@ export function printNotes(
   color: 'yellow' | 'dim' = 'yellow',
 ): void {
   const paint = createStyle(err.color)[color];
-  for (const line of notes.flatMap(note => wrap(visibleLine(note), err.columns)))
+  for (const line of notes.flatMap(note => wrap(visibleLine(withOwnCommand(note)), err.columns)))
     err.write(`${paint(line)}\n`);
 }
 
@@ -61,10 +62,12 @@ export function printNotes(
 export function reportError(error: SquadError, json: boolean): number {
   const { out, err } = openContext({ json });
   const style = createStyle(err.color);
-  if (json) printJson(out, { error: error.toShape() });
+  const suggestions = error.suggestions.map(line => withOwnCommand(line));
+  if (json) printJson(out, { error: { ...error.toShape(), ...(suggestions.length > 0 && { suggestions }) } });
   else {
-    const head = `${style.red('squad:')} ${visibleLine(error.message)} ${style.dim(`(${error.code})`)}`;
-    const next = error.suggestions.flatMap(line => wrap(visibleText(line), err.columns - 2));
+    const message = visibleLine(withOwnCommand(error.message));
+    const head = `${style.red('squad:')} ${message} ${style.dim(`(${error.code})`)}`;
+    const next = suggestions.flatMap(line => wrap(visibleText(line), err.columns - 2));
     err.write(`${[...wrap(head, err.columns), ...next.map(line => `  ${line}`)].join('\n')}\n`);
   }
   return exitCodeOf(error.code);

@@ -7,6 +7,7 @@ import { addConversationCommands } from './conversations/commands.ts';
 import { EXIT } from './exit-codes.ts';
 import { addMcpCommands } from './gateway/commands.ts';
 import { addHubCommands } from './hub/commands.ts';
+import { guideUrl, ownCommand, withOwnCommand } from './own-command.ts';
 import { addWorkCommands } from './review/commands.ts';
 import { addRunCommands } from './runs/commands.ts';
 import { addProjectCommands } from './settings/commands.ts';
@@ -14,7 +15,7 @@ import { addSetupCommands } from './setup/commands.ts';
 
 const FOOTER = `
 Exit codes: 0 success · 1 a run did not complete, or an operation failed · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 \`squad wait\` timed out · 130 interrupted
-Every command except \`squad mcp\` takes --json. Guides and reference: README.md and docs/.`;
+Every command except \`squad mcp\` takes --json. Guides and reference: ${guideUrl('')}`;
 
 /** Runs the command line. Returns the exit code; never throws. */
 export async function main(argv: string[]): Promise<number> {
@@ -37,7 +38,7 @@ export async function main(argv: string[]): Promise<number> {
 
 /** Every command with its options and arguments. */
 export function createProgram(onExitCode: (code: number) => void): Command {
-  const program = new Command('squad')
+  const program = new Command(ownCommand().name)
     .description('Run a team of role-specialised coding agents.')
     .version(version, '-V, --version', 'Show the version')
     .helpOption('-h, --help', 'Show this help')
@@ -46,7 +47,11 @@ export function createProgram(onExitCode: (code: number) => void): Command {
     .configureHelp({ subcommandTerm: command => command.name() })
     .enablePositionalOptions()
     // Errors are printed below, in the same form as every other error.
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({
+      outputError: () => {},
+      writeOut: text => void process.stdout.write(withOwnCommand(text)),
+      writeErr: text => void process.stderr.write(withOwnCommand(text)),
+    })
     .exitOverride();
 
   const maker = commandMaker(onExitCode);

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { SCHEMA_NAME } from '../workspace/gateway/change-mcp-config.ts';
+import { isInRunnerCache, NPX, type SquadProgram } from './own-command.ts';
 
 /** Folders that are on PATH for one shell or one project only. */
 const TEMPORARY = /fnm_multishells|node_modules/;
@@ -30,11 +31,15 @@ function realPath(path: string): string | null {
 /** Root of the package; the bundle is in its `dist` folder. */
 const root = join(__dirname, '..');
 
-/** How other programs start Squad. Both paths are absolute, because a client started from a dock has no useful PATH. */
-export const squadProgram = (): { node: string; script: string } => ({
-  node: nodeOnPath(process.execPath, process.env.PATH),
-  script: join(root, 'bin', 'squad.cjs'),
-});
+/** How other programs start Squad. Paths are absolute, because a client started from a dock has no useful PATH; but none is in a cache. */
+export const squadProgram = (folder = root): SquadProgram =>
+  isInRunnerCache(folder)
+    ? NPX
+    : {
+        command: nodeOnPath(process.execPath, process.env.PATH),
+        args: [join(folder, 'bin', 'squad.cjs')],
+      };
+
 export const shippedRoles = join(root, 'roles');
 const mcpConfigSchema = join(root, 'schemas', 'mcp-config.schema.json');
 const subagentSchema = join(root, 'schemas', 'subagent.schema.json');

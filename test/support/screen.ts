@@ -23,13 +23,14 @@ export class Screen {
       columns = 100,
       rows = 40,
       env = {},
-    }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+      bin = BIN,
+    }: { columns?: number; rows?: number; env?: Record<string, string>; bin?: string } = {},
   ): Screen {
     const screen = new Screen(squad);
     // The pane is held back until its bytes are recorded from the first one on, and kept open after the end.
     const gate = join(squad.root, `${screen.name}.gate`);
     const outside = ['env', '-u', 'TMUX', '-u', 'TMUX_PANE'];
-    const quoted = [...outside, process.execPath, BIN, ...args].map(
+    const quoted = [...outside, process.execPath, bin, ...args].map(
       word => `'${word.replaceAll("'", `'\\''`)}'`,
     );
     const command = `while [ ! -e '${gate}' ]; do sleep 0.02; done; ${quoted.join(' ')}; echo "[exit $?]"; exec sleep 600`;

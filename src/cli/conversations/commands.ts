@@ -4,6 +4,7 @@ import type { Output } from '../../operations/operations.ts';
 import { type CommandMaker, limitOption, workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { statusText } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -33,9 +34,13 @@ async function listConversationsCommand(
       : [
           all
             ? 'No conversations yet.'
-            : 'No conversations in this workspace yet; squad conversation list --all lists every workspace.',
+            : withOwnCommand(
+                'No conversations in this workspace yet; squad conversation list --all lists every workspace.',
+              ),
           context.style.dim(
-            'Squad stores conversations of subagents and of runs with --engine native. For other runs: squad log RUN',
+            withOwnCommand(
+              'Squad stores conversations of subagents and of runs with --engine native. For other runs: squad log RUN',
+            ),
           ),
         ],
   );

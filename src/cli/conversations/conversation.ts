@@ -19,6 +19,7 @@ import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { writePrivateFile } from '../output/export.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { jsonLine } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
@@ -211,7 +212,7 @@ export class ConversationLines {
     const { style } = this.options;
     return (this.runs.get(key) ?? []).map(
       ({ id, subagent }) =>
-        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(`squad conversation print ${shellWord(id)}`)}`,
+        `${indent}${INDENT}↳ ${id}${subagent === null ? '' : ` ${visibleLine(subagent)}`}  ${style.dim(withOwnCommand(`squad conversation print ${shellWord(id)}`))}`,
     );
   }
 

@@ -5,6 +5,7 @@ import { SquadError } from '../../schema/error.ts';
 import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatTable } from '../terminal/table.ts';
 import { formatCost, formatTokens } from './figures.ts';
 
@@ -30,7 +31,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
   if (total.runs === 0)
     return [
       `No runs in the last ${count === 1 ? 'day' : `${count} days`}.`,
-      'Start one: squad run ROLE "TASK"',
+      withOwnCommand('Start one: squad run ROLE "TASK"'),
     ];
   const withRuns = days.filter(({ runs }) => runs > 0);
   const budget = budgets.dayUsd === null ? '' : ` of ${formatCost(budgets.dayUsd)} (budget.day_usd)`;

@@ -4,6 +4,7 @@ import { diffFiles } from '../../schema/diff-files.ts';
 import { type CliContext, hiddenWarningLines, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { createStyle, type Style } from '../terminal/style.ts';
 
 /** A pipe gets the unchanged diff, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
@@ -47,7 +48,7 @@ function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Dif
     isOver && !isEmpty && branch === null
       ? 'Compared with the folder as it is now, which includes changes made after the run.'
       : null,
-    isTruncated ? 'The diff is truncated; `squad diff --stat` lists every file.' : null,
+    isTruncated ? withOwnCommand('The diff is truncated; `squad diff --stat` lists every file.') : null,
     ...notes.map(note => `Note: ${note}.`),
   ].filter(line => line !== null);
 }

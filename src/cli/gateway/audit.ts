@@ -5,6 +5,7 @@ import { wholeNumber } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -28,7 +29,7 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
       : [run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.'],
   );
   if (!context.json && page.unreadable > 0)
-    context.err.write(`${page.unreadable} lines cannot be read: squad audit verify\n`);
+    context.err.write(withOwnCommand(`${page.unreadable} lines cannot be read: squad audit verify\n`));
   return EXIT.done;
 }
 

@@ -13,6 +13,7 @@ import {
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { inspectedGateway } from './mcp-status.ts';
 
 /** `squad mcp lint [FILE]`: all errors and warnings, with their places. Exit code 2 if there are errors. */
@@ -30,7 +31,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
     if (given !== undefined) throw new SquadError('INVALID_INPUT', `There is no file ${file}`);
     return printResult(context, { file, errors: 0, warnings: 0, remarks: [] }, () => [
       `There is no ${file}.`,
-      'Add a server: squad mcp add NAME -- COMMAND',
+      withOwnCommand('Add a server: squad mcp add NAME -- COMMAND'),
     ]);
   }
   // Another file may be meant for other roles.

@@ -8,6 +8,7 @@ import { changeMcpConfig } from '../../workspace/gateway/change-mcp-config.ts';
 import { checkMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
 import { refuseAgents } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { writeMcpSchema } from '../package-files.ts';
 import { type Inspected, inspect } from '../settings/inspect.ts';
 import type { Entry } from '../setup/install/clients.ts';
@@ -121,7 +122,9 @@ export function howItIsGiven(
   return [
     ...(shared ? ['Every run here has it.'] : []),
     ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
-    ...unknown.map(role => `There is no role ${visibleLine(role)} here (squad roles lists them).`),
+    ...unknown.map(role =>
+      withOwnCommand(`There is no role ${visibleLine(role)} here (squad roles lists them).`),
+    ),
     ...(!shared && roles.length === 0
       ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
       : []),
@@ -130,8 +133,16 @@ export function howItIsGiven(
 
 export const trustLines = (isTrusted: boolean, roles: readonly string[]): string[] =>
   isTrusted
-    ? [`See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`]
-    : ['The file came with the repository and has no effect yet: read it, then run squad trust'];
+    ? [
+        withOwnCommand(
+          `See what it offers: squad mcp tools${roles[0] === undefined ? '' : ` --role ${shellWord(roles[0])}`}`,
+        ),
+      ]
+    : [
+        withOwnCommand(
+          'The file came with the repository and has no effect yet: read it, then run squad trust',
+        ),
+      ];
 
 /** Whether the file has this server, also if it is disabled because of an error. */
 const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>

@@ -4,6 +4,7 @@ import type { Output } from '../../operations/operations.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import type { Style } from '../terminal/style.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -65,7 +66,9 @@ function emptyLines({ state, file }: Pick<Gateway, 'state'> & { file?: string })
   if (state === 'untrusted' || state === 'invalid') return ['No server is in force.'];
   return [
     state === 'none' || !file ? 'No servers yet.' : `No servers in ${file} yet.`,
-    'Add one: squad mcp add NAME -- COMMAND   (or import those of other clients: squad mcp import)',
+    withOwnCommand(
+      'Add one: squad mcp add NAME -- COMMAND   (or import those of other clients: squad mcp import)',
+    ),
   ];
 }
 
@@ -100,7 +103,7 @@ const refusals = ({ servers }: Gateway): string[] =>
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
-  return ['', `${pending.length} pending: squad mcp approve`];
+  return ['', withOwnCommand(`${pending.length} pending: squad mcp approve`)];
 }
 
 type FoundTools = Output<'inspect_subagent_tools'>;
@@ -156,7 +159,7 @@ function lines(found: RoleTools, context: CliContext): string[] {
   const { role, tools, state } = found;
   if (tools.length === 0 && state !== 'trusted') return emptyLines({ state });
   const who = role === null ? 'A run without a role' : `The role ${visibleLine(role)}`;
-  return [...toolLines(found, who, context), ...(role === null ? ['', ROLE_HINT] : [])];
+  return [...toolLines(found, who, context), ...(role === null ? ['', withOwnCommand(ROLE_HINT)] : [])];
 }
 
 const ROLE_HINT = 'For a role: squad mcp tools --role ROLE';

@@ -10,6 +10,7 @@ import { refuseAgents, workspaceRoot } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient, ReconnectLimit } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { webAddress, withProject } from './open.ts';
 
@@ -57,7 +58,9 @@ function stopLines(pid: number, stopped: boolean, killed: boolean, runs: Runs | 
   if (!stopped)
     return [
       `The hub (pid ${pid}) is still running: it did not stop when asked.`,
-      '`squad hub stop --force` kills it; agents keep running, and the next command reconnects to them.',
+      withOwnCommand(
+        '`squad hub stop --force` kills it; agents keep running, and the next command reconnects to them.',
+      ),
     ];
   return [
     killed ? `Killed the hub (pid ${pid}): it did not stop by itself.` : `Stopped the hub (pid ${pid}).`,
@@ -171,7 +174,9 @@ export async function upCommand(context: CliContext): Promise<number> {
 
 function showAddress(url: string, context: CliContext): void {
   printResult(context, { url }, () => [url]);
-  context.err.write('The address works in one browser, for 10 minutes; `squad open` opens another.\n');
+  context.err.write(
+    withOwnCommand('The address works in one browser, for 10 minutes; `squad open` opens another.\n'),
+  );
   context.err.write('The hub keeps running while this command does. Ctrl-C exits; agents keep running.\n');
 }
 
@@ -196,7 +201,9 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
       ? [`${runs} runs ended more than ${age} days ago and would be deleted.`]
       : [
           `Deleted ${runs} runs that ended more than ${age} days ago, ${formatBytes(bytes ?? 0)}.`,
-          ...(kept > 0 ? [`Kept ${kept} runs because of their work trees: squad worktrees --all`] : []),
+          ...(kept > 0
+            ? [withOwnCommand(`Kept ${kept} runs because of their work trees: squad worktrees --all`)]
+            : []),
           ...(saved.length > 0 ? ['Uncommitted changes of their work trees are saved as:'] : []),
           ...saved.map(({ repository, ref }) => `  ${visibleLine(ref)} in ${visibleLine(repository)}`),
         ],

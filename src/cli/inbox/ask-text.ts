@@ -2,6 +2,7 @@ import { visibleLine } from '../../base/text.ts';
 import type { ShownAsk } from '../../operations/inbox/open-questions.ts';
 import { type InboxItem, whoAnswered, whyWithdrawn } from '../../schema/inbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';
+import { withOwnCommand } from '../own-command.ts';
 import type { Style } from '../terminal/style.ts';
 import { displayWidth, truncate } from '../terminal/width.ts';
 
@@ -12,10 +13,11 @@ export const askState = ({ owner }: InboxItem): string => (owner === 'user' ? 'n
 
 /** The command that answers an item. Choices are quoted: pasted unquoted, `yes|no` would run `no` as a program. */
 export function answerHint({ id, choices, fields }: Pick<InboxItem, 'id' | 'choices' | 'fields'>): string {
-  if (fields.length > 0) return `squad answer ${shellWord(id)}`;
-  if (choices.length === 0) return `squad answer ${shellWord(id)} "…"`;
+  const command = withOwnCommand(`squad answer ${shellWord(id)}`);
+  if (fields.length > 0) return command;
+  if (choices.length === 0) return `${command} "…"`;
   const isShort = choices.every(choice => /^[\p{L}\p{N}_.-]{1,12}$/u.test(choice)) && choices.length <= 3;
-  return `squad answer ${shellWord(id)} ${isShort ? shellWord(choices.join('|')) : `1…${choices.length}`}`;
+  return `${command} ${isShort ? shellWord(choices.join('|')) : `1…${choices.length}`}`;
 }
 
 /** The question and the command that answers it; the question is cut if both do not fit. */
@@ -37,5 +39,5 @@ export function closedItemText({ state, answer, answeredBy, withdrawnBecause }: 
 }
 
 export function askFact({ item, question }: ShownAsk, style: Style): string {
-  return `${visibleLine(question)}${GAP}${style.dim(`squad answer ${shellWord(item)}`)}`;
+  return `${visibleLine(question)}${GAP}${style.dim(withOwnCommand(`squad answer ${shellWord(item)}`))}`;
 }

@@ -7,6 +7,7 @@ import { confirmWithUser } from '../arguments.ts';
 import { type CliContext, print, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import type { Style } from '../terminal/style.ts';
@@ -233,7 +234,7 @@ function lines({ runs, files, moreFiles }: Found, { out, style }: CliContext): s
     ...(moreFiles > 0 ? [style.dim(`and ${moreFiles} more ${moreFiles === 1 ? 'file' : 'files'}`)] : []),
     '',
     ...unreadable,
-    style.dim('`squad integrate --dry-run` shows whether they conflict.'),
+    style.dim(withOwnCommand('`squad integrate --dry-run` shows whether they conflict.')),
   ];
 }
 

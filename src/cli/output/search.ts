@@ -5,6 +5,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, printNotes, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { boardTable } from '../runs/ls.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { truncate } from '../terminal/width.ts';
@@ -60,7 +61,7 @@ function outputLines({ outputs }: Found, { style, out }: CliContext): string[] {
     ...matches.map(({ line, text }) =>
       truncate(`    ${style.dim(`${line}:`)} ${visibleLine(text)}`, out.columns),
     ),
-    ...(isMore ? [style.dim(`    and more: squad log ${shellWord(runId)}`)] : []),
+    ...(isMore ? [style.dim(withOwnCommand(`    and more: squad log ${shellWord(runId)}`))] : []),
   ]);
 }
 

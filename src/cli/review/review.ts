@@ -10,6 +10,7 @@ import { type CliContext, hiddenWarningLines, printNotes, printResult } from '..
 import { showDiff } from '../evidence/diff.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDateTime } from '../terminal/duration.ts';
 import { printJson } from '../terminal/json.ts';
 import { paintStatus } from '../terminal/status-text.ts';
@@ -203,7 +204,7 @@ export async function commentCommand(
     sent.way === 'reply'
       ? `${sent.runId} was started with ${what}`
       : `The review was cancelled; ${sent.runId} continues with ${what}`,
-    `  squad log -f ${shellWord(sent.runId)}   follows its output`,
+    withOwnCommand(`  squad log -f ${shellWord(sent.runId)}   follows its output`),
   ]);
 }
 

@@ -3,6 +3,7 @@ import type { Output } from '../../operations/operations.ts';
 import { type CliContext, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { inspect } from '../settings/inspect.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -69,9 +70,13 @@ function lines(
   const { style } = context;
   if (found === null)
     return [
-      `No context: the role ${roleId} does not ask for any, so \`squad run\` and start_squad_members send none.`,
+      withOwnCommand(
+        `No context: the role ${roleId} does not ask for any, so \`squad run\` and start_squad_members send none.`,
+      ),
       style.dim(
-        'Set `context: true` in its frontmatter to send context. `squad context` without a role shows what the spawn tools send.',
+        withOwnCommand(
+          'Set `context: true` in its frontmatter to send context. `squad context` without a role shows what the spawn tools send.',
+        ),
       ),
     ];
   const { tokens, budgetTokens, parts, leftOut, text } = found;

@@ -11,6 +11,7 @@ import { type CliContext, print, printNotes, printResult } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { logCommand } from '../output/log.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { statusText } from '../terminal/status-text.ts';
 import { wrap } from '../terminal/width.ts';
 import { untilAnswered } from './follow.ts';
@@ -67,7 +68,7 @@ async function whyNotInTmux(name: string | null, { out }: CliContext): Promise<s
 }
 
 function endedLines({ run_id, status, goes_on_by }: Opened): string[] {
-  return [
+  const lines = [
     `${run_id} has ended: ${statusText(status)}`,
     `  squad log ${shellWord(run_id)}   shows its output`,
     ...(goes_on_by?.reply ? [`  squad reply ${shellWord(run_id)} "…"   continues its chat`] : []),
@@ -75,6 +76,7 @@ function endedLines({ run_id, status, goes_on_by }: Opened): string[] {
       ? [`  squad attach ${shellWord(run_id)} --take-over   lets you continue it yourself`]
       : []),
   ];
+  return lines.map(line => withOwnCommand(line));
 }
 
 async function showCurrentState(id: string, context: CliContext): Promise<number> {
@@ -84,9 +86,11 @@ async function showCurrentState(id: string, context: CliContext): Promise<number
   const isOver = isEnd(run.status);
   print(context, [
     isOver ? `${id} has ended: ${statusText(status)}` : `${id} continues: ${statusText(status)}`,
-    isOver
-      ? `  squad show ${shellWord(id)}   shows the result`
-      : `  squad attach ${shellWord(id)}   attaches again`,
+    withOwnCommand(
+      isOver
+        ? `  squad show ${shellWord(id)}   shows the result`
+        : `  squad attach ${shellWord(id)}   attaches again`,
+    ),
   ]);
   return isOver ? exitFor([status]) : EXIT.done;
 }
@@ -116,7 +120,9 @@ export async function takeOverCommand(
 
 function confirmTakeOver({ run_id, status, engine, cwd }: TakenOver, context: CliContext): Promise<boolean> {
   const notes = [
-    `This stops ${run_id} (${statusText(status)}) and everything it started, like \`squad cancel\`. Its work stays in ${visibleLine(cwd)}.`,
+    withOwnCommand(
+      `This stops ${run_id} (${statusText(status)}) and everything it started, like \`squad cancel\`. Its work stays in ${visibleLine(cwd)}.`,
+    ),
     `Then ${engine} opens there on the same chat with your own settings; Squad no longer limits what it may do.`,
   ];
   for (const line of notes.flatMap(note => wrap(note, context.err.columns))) context.err.write(`${line}\n`);

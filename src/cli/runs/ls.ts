@@ -7,6 +7,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { paintStatus, reviewLimitText, STALL_TEXT } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
@@ -73,9 +74,10 @@ async function listByAttention({ all, running, limit }: LsOptions, context: CliC
 }
 
 const noRuns = (all: boolean | undefined, listAll: string): string[] =>
-  all
+  (all
     ? ['No runs yet.', 'Start one: squad run ROLE "TASK"   (list roles: squad roles)']
-    : ['No runs in this workspace yet.', `Start one: squad run ROLE "TASK"   (every workspace: ${listAll})`];
+    : ['No runs in this workspace yet.', `Start one: squad run ROLE "TASK"   (every workspace: ${listAll})`]
+  ).map(line => withOwnCommand(line));
 
 async function board(
   client: HubClient,
@@ -97,7 +99,8 @@ export const boardTable = (runs: RunCard[], context: CliContext): string[] =>
   runTable(runs, context, {
     state: run => stateOf(run, context.style),
     text: ({ asking, need, error, title }) => {
-      if (asking) return `${visibleLine(asking.question)} squad answer ${shellWord(asking.id)}`;
+      if (asking)
+        return `${visibleLine(asking.question)} ${withOwnCommand(`squad answer ${shellWord(asking.id)}`)}`;
       return visibleLine(need === 'needs_you' && error ? error.message : title);
     },
   });

@@ -6,7 +6,7 @@ const logins = new Map([['claude', 'Run `claude` and log in.']]);
 
 test('a missing login names the login command, the guide and the retry', () => {
   expect(nextStep(failed('ENGINE_NOT_LOGGED_IN'), logins)).toBe(
-    'Run `claude` and log in. Set-up: docs/guides/engines/claude.md. Then: squad retry run_1',
+    'Run `claude` and log in. Set-up: https://github.com/squad-mcp/squad/blob/main/docs/guides/engines/claude.md. Then: squad retry run_1',
   );
   expect(nextStep(failed('ENGINE_NOT_LOGGED_IN', 'mine'), logins)).toBe(
     'Log in to this engine, or set its API key. Then: squad retry run_1',
@@ -15,7 +15,7 @@ test('a missing login names the login command, the guide and the retry', () => {
 
 test.each([
   ['ENGINE_RATE_LIMITED', 'squad retry run_1'],
-  ['BUDGET_EXCEEDED', 'docs/guides/cost.md'],
+  ['BUDGET_EXCEEDED', 'https://github.com/squad-mcp/squad/blob/main/docs/guides/cost.md'],
   ['STALLED', '`stall`'],
   ['OUTPUT_MISMATCH', 'squad show run_1'],
   ['CHAT_UNKNOWN', 'chat'],

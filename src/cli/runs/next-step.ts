@@ -4,6 +4,7 @@ import type { RunError } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { REVIEW_LIMIT } from '../../schema/shown-status.ts';
 import type { HubClient } from '../hub-client.ts';
+import { guideUrl, withOwnCommand } from '../own-command.ts';
 
 interface EndedRun {
   id: string;
@@ -15,14 +16,19 @@ interface EndedRun {
 export type Logins = ReadonlyMap<string, string>;
 
 /** Next step after a failed run, in a sentence; null if only its log can help. */
-export function nextStep({ id, engine, error }: EndedRun, logins: Logins): string | null {
+export function nextStep(run: EndedRun, logins: Logins): string | null {
+  const step = stepAfter(run, logins);
+  return step === null ? null : withOwnCommand(step);
+}
+
+function stepAfter({ id, engine, error }: EndedRun, logins: Logins): string | null {
   switch (error?.code) {
     case 'ENGINE_NOT_LOGGED_IN':
       return `${logins.get(engine) ?? 'Log in to this engine, or set its API key.'}${guide(engine)} Then: squad retry ${shellWord(id)}`;
     case 'ENGINE_RATE_LIMITED':
       return `Wait, then: squad retry ${shellWord(id)}. To run fewer agents at once: squad config set limits.concurrency N`;
     case 'BUDGET_EXCEEDED':
-      return `Raise the budget that the message names (docs/guides/cost.md), then: squad retry ${shellWord(id)}`;
+      return `Raise the budget that the message names (${guideUrl('guides/cost.md')}), then: squad retry ${shellWord(id)}`;
     case 'STALLED':
       return `${whyCommand(engine)} ${id} shows how far it got. Raise or remove \`stall\` in its role.`;
     case 'OUTPUT_MISMATCH':
@@ -40,10 +46,12 @@ export function nextStep({ id, engine, error }: EndedRun, logins: Logins): strin
 
 /** The command that best shows why a run of this engine failed. */
 export const whyCommand = (engine: string): string =>
-  engine === NATIVE ? 'squad conversation print' : 'squad log';
+  withOwnCommand(engine === NATIVE ? 'squad conversation print' : 'squad log');
 
 const guide = (engine: string): string =>
-  (CLI_IDS as readonly string[]).includes(engine) ? ` Set-up: docs/guides/engines/${engine}.md.` : '';
+  (CLI_IDS as readonly string[]).includes(engine)
+    ? ` Set-up: ${guideUrl(`guides/engines/${engine}.md`)}.`
+    : '';
 
 /** Login hints, requested only if a run failed because nobody is logged in. */
 export async function loginHints(client: HubClient, errors: (RunError | null)[]): Promise<Logins> {

@@ -257,7 +257,8 @@ test('the summary names the next step of a failure once for all runs that share 
   const lines = summaryLines(views.list(), 60, plain, new Map([['claude', 'Run `claude` and log in.']]));
   expect(lines.slice(lines.indexOf('failed 3') + 1)).toEqual([
     '  Run `claude` and log in. Set-up:',
-    '  docs/guides/engines/claude.md. Then: squad retry RUN',
+    '  https://github.com/squad-mcp/squad/blob/main/docs/guides/engines/claude.md.',
+    '  Then: squad retry RUN',
     '  Wait, then: squad retry run_0000000003. To run fewer',
     '  agents at once: squad config set limits.concurrency N',
     '  squad log run_0000000001  why coder failed (ENGINE_NOT_LO…',

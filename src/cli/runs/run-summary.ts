@@ -5,6 +5,7 @@ import { type CliContext, print } from '../context.ts';
 import { costOf, formatCost, formatTokens, formatUsage, tokensOf, totalOf } from '../cost/figures.ts';
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import type { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { countByStatus, isFailure, paintStatus } from '../terminal/status-text.ts';
 import type { Style } from '../terminal/style.ts';
@@ -103,7 +104,11 @@ function branchLines(runs: RunView[], columns: number): string[] {
   const changed = runs.filter(run => run.branch !== null && hasChanged(run));
   const texts =
     changed.length > MAX_SEPARATE
-      ? [`The changes of ${changed.length} runs are on separate branches: squad worktrees lists them.`]
+      ? [
+          withOwnCommand(
+            `The changes of ${changed.length} runs are on separate branches: squad worktrees lists them.`,
+          ),
+        ]
       : changed.map(whereChangesAre);
   return texts.flatMap(text => wrap(text, columns - 2).map(line => `  ${line}`));
 }
@@ -177,8 +182,8 @@ function nextCommands(runs: RunView[], columns: number, style: Style): string[] 
   const count = kinds.reduce((sum, { of }) => sum + of.length, 0);
   const commands = kinds.flatMap(({ of, command, what, each }): [string, string][] =>
     count > MAX_SEPARATE && of.length > 1
-      ? [[`${command} RUN`, each]]
-      : of.map(run => [`${command} ${run.id}`, what(run)]),
+      ? [[withOwnCommand(`${command} RUN`), each]]
+      : of.map(run => [withOwnCommand(`${command} ${run.id}`), what(run)]),
   );
   const shown = commands.slice(0, MAX_COMMANDS);
   const width = Math.max(0, ...shown.map(([command]) => displayWidth(command)));

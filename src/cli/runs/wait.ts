@@ -9,6 +9,7 @@ import { type CliContext, print } from '../context.ts';
 import { evidenceInBrief } from '../evidence/evidence-text.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { eventLine, plainLine } from '../terminal/json.ts';
 import { isFailure, paintStatus, statusText } from '../terminal/status-text.ts';
@@ -99,6 +100,6 @@ function printTimeout(open: RunId[], timeout: number, { json, out, err, style }:
   const named = open.slice(0, MAX_NAMED).map(shellWord).join(' ');
   const more = open.length > MAX_NAMED ? ` and ${open.length - MAX_NAMED} more` : '';
   err.write(
-    `${style.yellow(`Still running after ${timeout < 1000 ? `${timeout}ms` : formatDuration(timeout)}:`)} ${named}${more}\n  They continue. Wait again: squad wait ${named}\n`,
+    `${style.yellow(`Still running after ${timeout < 1000 ? `${timeout}ms` : formatDuration(timeout)}:`)} ${named}${more}\n  ${withOwnCommand(`They continue. Wait again: squad wait ${named}`)}\n`,
   );
 }

@@ -8,6 +8,7 @@ import { type CliContext, print } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { webOrigin } from '../hub/open.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatClock } from '../terminal/duration.ts';
 import { plainLine } from '../terminal/json.ts';
 import { countByStatus, paintStatus, statusText } from '../terminal/status-text.ts';
@@ -204,7 +205,9 @@ function partingLines(reporter: RunReporter, start: WatchStart, { out, style }: 
   const live = shown.filter(run => !isEnd(run.status)).length;
   const lines = summaryLines(kept, out.columns, style);
   if (ended.length > kept.length)
-    lines.push(`  The last ${kept.length} of ${ended.length} runs that ended; squad ls lists all.`);
+    lines.push(
+      withOwnCommand(`  The last ${kept.length} of ${ended.length} runs that ended; squad ls lists all.`),
+    );
   if (live > 0) lines.push(style.dim(`${live} ${live === 1 ? 'run continues' : 'runs continue'}.`));
   return lines;
 }

@@ -2,6 +2,7 @@ import { visibleLine } from '../../base/text.ts';
 import { userFilePath } from '../../workspace/settings/config-files.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
 import { inspect, ownEngineLines, settingOf } from './inspect.ts';
@@ -50,7 +51,9 @@ export async function showConfig(context: CliContext): Promise<number> {
     ...ownEngineLines(settingOf(inspected, 'engines'), context),
     '',
     ...wrap(
-      'Environment variables override the workspace (.squad/squad.json, templates/), which overrides the user file and then the defaults. To change a limit: squad config set KEY VALUE.',
+      withOwnCommand(
+        'Environment variables override the workspace (.squad/squad.json, templates/), which overrides the user file and then the defaults. To change a limit: squad config set KEY VALUE.',
+      ),
       out.columns,
     ).map(style.dim),
   ]);

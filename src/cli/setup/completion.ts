@@ -7,6 +7,7 @@ import { shownStatus } from '../../schema/shown-status.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { type OwnCommand, ownCommand } from '../own-command.ts';
 import { printJson } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
 
@@ -49,16 +50,20 @@ export type Shell = (typeof SHELLS)[number];
  * asks for each word, so that there is no second list of commands to maintain.
  */
 const shellScript = (shell: Shell, program: readonly string[]): string =>
-  SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`);
+  SCRIPTS[shell](`${program.map(shellWord).join(' ')} complete --`, completedNames(ownCommand()));
 
-const SCRIPTS: Record<Shell, (ask: string) => string> = {
-  bash: ask => `_squad_complete() {
+/** Both names of this program, unless one belongs to another program. */
+const completedNames = ({ other }: OwnCommand): string[] =>
+  other === null ? ['squad', 'squad-mcp'] : ['squad-mcp'];
+
+const SCRIPTS: Record<Shell, (ask: string, names: string[]) => string> = {
+  bash: (ask, names) => `_squad_complete() {
   local IFS=$'\\n'
   COMPREPLY=($(${ask} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
 }
-complete -o default -F _squad_complete squad
+complete -o default -F _squad_complete ${names.join(' ')}
 `,
-  zsh: ask => `_squad_complete() {
+  zsh: (ask, names) => `_squad_complete() {
   local -a found
   local line
   for line in "\${(@f)$(${ask} "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
@@ -67,9 +72,9 @@ complete -o default -F _squad_complete squad
   if (( $#found )); then _describe squad found; else _files; fi
 }
 (( $+functions[compdef] )) || { autoload -Uz compinit; compinit; }
-compdef _squad_complete squad
+compdef _squad_complete ${names.join(' ')}
 `,
-  fish: ask => `function __squad_complete
+  fish: (ask, names) => `function __squad_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l found (${ask} $words[2..-1] "$current" 2>/dev/null)
@@ -79,8 +84,7 @@ compdef _squad_complete squad
         __fish_complete_path "$current"
     end
 end
-complete -c squad -f -a '(__squad_complete)'
-`,
+${names.map(name => `complete -c ${name} -f -a '(__squad_complete)'\n`).join('')}`,
 };
 
 interface Candidate {

@@ -6,6 +6,7 @@ import { visibleText } from '../../base/text.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { shippedRoles } from '../package-files.ts';
 import { type SquadInput, startAndWatch } from '../runs/run.ts';
 import { wrap } from '../terminal/width.ts';
@@ -136,9 +137,11 @@ export async function demoCommand(context: CliContext): Promise<number> {
       .map(line => `  ${line.slice(3)}`),
     '',
     style.bold('Now with your own agents'),
-    '  squad doctor                    shows which agent CLIs Squad finds here',
-    '  squad run coder "Fix the test"  starts one in your project',
-    '  squad install claude-code       adds it to an MCP client',
+    ...[
+      '  squad doctor                    shows which agent CLIs Squad finds here',
+      '  squad run coder "Fix the test"  starts one in your project',
+      '  squad install claude-code       adds it to an MCP client',
+    ].map(line => withOwnCommand(line)),
   ]);
   return code;
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { visibleLine } from '../../base/text.ts';
@@ -9,9 +10,12 @@ import { asSquadError } from '../../schema/error.ts';
 import { mcpConfigPath, readMcpConfig } from '../../workspace/gateway/mcp-config-file.ts';
 import { judgeConfig } from '../../workspace/gateway/mcp-configs.ts';
 import { hookFault } from '../../workspace/settings/config-files.ts';
+import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
+import { squadProgram } from '../package-files.ts';
 import {
   engineLines,
   engineReports,
@@ -23,6 +27,8 @@ import {
 } from '../settings/inspect.ts';
 import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
+import { clientNamed } from './install/clients.ts';
+import { mixupsIn } from './other-squad.ts';
 
 interface Check {
   name: string;
@@ -44,6 +50,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     hubIsThere ? engineReports(context).catch(thrown => bad('engines', thrown)) : [],
   ]);
   const clis = Array.isArray(found) ? found : [];
+  const root = () => workspaceRoot(context.workspace);
   const checks = [
     ok('node', `${process.version} at ${process.execPath}`),
     homeCheck,
@@ -54,6 +61,8 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     ...(Array.isArray(found) ? [] : [found]),
     await program('git', ['--version'], 'failed', 'Install git: work trees, diffs and reviews need it.'),
     await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
+    ...mixupsIn(root).map(({ what, next }) => warning('squad', what, [next])),
+    ...(ofWorkspace.inspected ? claudeTwice(root()) : []),
     await check('sandbox', sandbox),
     await check('processes', processes),
   ];
@@ -174,6 +183,48 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   return [warning(name, fault, [`It is set in ${setting.source}. Use an absolute path.`])];
 }
 
+/** Claude Code starts a server for each plugin and one for the entry, and offers every tool as often. */
+function claudeTwice(root: string): Check[] {
+  const home = homedir();
+  const { userFiles, projectFiles, format, entryPath } = clientNamed('claude-code');
+  const settings = [
+    join(process.env.CLAUDE_CONFIG_DIR || join(home, '.claude'), 'settings.json'),
+    ...['settings.json', 'settings.local.json'].map(name => join(root, '.claude', name)),
+  ];
+  const plugins = new Set(settings.flatMap(enabledPlugins).filter(id => id.startsWith('squad@')));
+  const configs = [
+    ...userFiles({ home, env: process.env, platform: process.platform, program: squadProgram() }),
+    ...projectFiles.map(name => join(root, name)),
+  ];
+  // Of several entries with one name Claude Code takes one.
+  const entry = configs.find(file => hasEntry(file, text => format.fields(text, entryPath) !== null));
+  const places = [...[...plugins].map(id => `the plugin ${id}`), ...(entry ? [`the entry in ${entry}`] : [])];
+  if (places.length < 2) return [];
+  return [
+    warning('claude', `Claude Code has Squad more than once: ${places.join(', ')}`, [
+      `Keep one. \`claude plugin uninstall ${[...plugins].at(-1)}\` removes a plugin${entry ? ', `squad install claude-code --undo` the entry' : ''}.`,
+    ]),
+  ];
+}
+
+/** None in a file that cannot be read: Claude Code itself reports it. */
+function enabledPlugins(file: string): string[] {
+  try {
+    const { enabledPlugins: enabled = {} } = JSON.parse(readFileSync(file, 'utf8'));
+    return Object.keys(enabled).filter(id => enabled[id] === true);
+  } catch {
+    return [];
+  }
+}
+
+function hasEntry(file: string, isIn: (text: string) => boolean): boolean {
+  try {
+    return isIn(readFileSync(file, 'utf8'));
+  } catch {
+    return false; // missing, or not a configuration
+  }
+}
+
 const VERSION_TIMEOUT_MS = 10_000;
 
 async function program(
@@ -242,7 +293,7 @@ function lines({ name, state, detail, next }: Check, { style, out }: CliContext)
   const mark = { ok: style.green('ok     '), warning: style.yellow('warning'), failed: style.red('failed ') }[
     state
   ];
-  const folded = (text: string) => wrap(visibleLine(text), out.columns - INDENT);
+  const folded = (text: string) => wrap(visibleLine(withOwnCommand(text)), out.columns - INDENT);
   const [first = '', ...rest] = folded(detail);
   const more = [...rest, ...next.flatMap(folded).map(style.dim)];
   return [`${mark}  ${name.padEnd(9)}  ${first}`, ...more.map(line => `${' '.repeat(INDENT)}${line}`)];

@@ -9,6 +9,7 @@ import { MCP_CONFIG_NAME } from '../../workspace/gateway/mcp-config-file.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { trust } from '../../workspace/settings/trust.ts';
 import { type CliContext, printResult } from '../context.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { shippedRoles, writeMcpSchema, writeStarterFile } from '../package-files.ts';
 import { initSubagent } from '../subagents/init-subagent.ts';
 
@@ -105,7 +106,7 @@ async function initCommand(context: CliContext): Promise<number> {
   ((await writeMcpSchema(root)) ? written : kept).push(schema);
   for (const [name, content] of teamStarters(members)) {
     const file = join('.squad', name);
-    ((await writeStarterFile(join(root, file), content)) ? written : kept).push(file);
+    ((await writeStarterFile(join(root, file), withOwnCommand(content))) ? written : kept).push(file);
   }
 
   return printResult(context, { root, written, kept }, () => [
@@ -114,8 +115,8 @@ async function initCommand(context: CliContext): Promise<number> {
     '',
     `Edit the roles in ${relative(process.cwd(), join(root, roles)) || '.'}`,
     'Next:',
-    '  squad doctor                    shows which agent CLI will be used',
-    '  squad run coder "Fix the test"',
+    withOwnCommand('  squad doctor                    shows which agent CLI will be used'),
+    withOwnCommand('  squad run coder "Fix the test"'),
   ]);
 }
 

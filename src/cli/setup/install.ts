@@ -8,6 +8,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { workspaceRoot } from '../../workspace/settings/cwd.ts';
 import { confirmWithUser, refuseAgents } from '../arguments.ts';
 import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
+import { lastingPath, NPX, withOwnCommand } from '../own-command.ts';
 import { squadProgram } from '../package-files.ts';
 import type { Style } from '../terminal/style.ts';
 import { CLIENT_NAMES, type ClientName } from './install/clients.ts';
@@ -44,13 +45,14 @@ export async function installCommand(
       ...(environment === null ? [] : [environment]),
     ]);
   }
+  const program = squadProgram();
   const planned = plan(client, {
     home: homedir(),
     env: process.env,
     platform: process.platform,
     ...(project !== undefined && { project }),
     workspace: await projectFolder(context),
-    program: squadProgram(),
+    program,
   });
   const { file, diff, changed } = planned;
   if (!context.json)
@@ -70,12 +72,21 @@ export async function installCommand(
       'Nothing was written.',
     ]);
   apply(planned, backups);
-  const saved = options.dryRun ? [] : writeEnvironmentFile(home, process.env);
-  const undoCommand = `squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`;
+  const { PATH } = process.env;
+  const lasting = { ...process.env, ...(PATH !== undefined && { PATH: lastingPath(PATH) }) };
+  const saved = options.dryRun ? [] : writeEnvironmentFile(home, lasting);
+  const undoCommand = withOwnCommand(
+    `squad install ${shellWord(client)}${options.project ? ' --project' : ''} --undo`,
+  );
   const result = { client, file, diff, changed, applied: changed, environment: saved };
   return printResult(context, result, () => [
     ...(changed ? [`Wrote ${file}. Undo: ${undoCommand}`] : []),
     `Variables saved in ${join(home, 'env')}, for clients that pass no environment to agents: ${saved.join(', ') || 'none'}`,
+    ...(program === NPX
+      ? [
+          'The entry starts `npx -y squad-mcp`. To start faster, and without npx on the PATH of the client: npm install -g squad-mcp, then install again.',
+        ]
+      : []),
     planned.next,
   ]);
 }

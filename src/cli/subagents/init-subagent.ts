@@ -4,6 +4,7 @@ import { shellWord } from '../../schema/shell-word.ts';
 import { SUBAGENT_MODEL_TYPES, TOOL_NAME } from '../../schema/subagent-names.ts';
 import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { squadProgram, writeStarterFile, writeSubagentSchema } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
 
@@ -133,15 +134,15 @@ export async function initSubagent(
   const kept: string[] = [];
   const starters = subagentStarters(name, { hasSchema, schemaPath: `./${SCHEMA_PATH}`, env: process.env });
   for (const { file, text } of starters)
-    ((await writeStarterFile(join(root, file), text)) ? written : kept).push(file);
+    ((await writeStarterFile(join(root, file), withOwnCommand(text))) ? written : kept).push(file);
   ((await writeSubagentSchema(join(root, SCHEMA_PATH))) ? written : kept).push(SCHEMA_PATH);
 
   const file = join(root, `${name}.subagent.yaml`);
-  const { node, script } = squadProgram();
+  const { command, args } = squadProgram();
   const env = movedHome(process.env);
   const entry = {
-    command: node,
-    args: [script, 'mcp', 'serve', '--config', file],
+    command,
+    args: [...args, 'mcp', 'serve', '--config', file],
     ...(Object.keys(env).length > 0 && { env }),
   };
   return printResult(context, { root, written, kept, entry }, () => [
@@ -150,7 +151,7 @@ export async function initSubagent(
     '',
     `Describe the tool in ${name}.subagent.yaml and its instructions in ${name}.prompt.md.`,
     'Next:',
-    `  squad config lint ${shellWord(`${name}.subagent.yaml`)}`,
+    withOwnCommand(`  squad config lint ${shellWord(`${name}.subagent.yaml`)}`),
     "Then add this to your MCP client's configuration:",
     `  "${name}": ${JSON.stringify(entry)}`,
   ]);

@@ -6,6 +6,7 @@ import type { SubagentFinding } from '../../workspace/subagents/findings.ts';
 import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
+import { withOwnCommand } from '../own-command.ts';
 
 /** `squad config lint [FILE or FOLDER…]`: reports errors and settings without effect in subagent files. Exit code 2 on errors. */
 export async function lintConfig(given: string[], context: CliContext): Promise<number> {
@@ -15,7 +16,7 @@ export async function lintConfig(given: string[], context: CliContext): Promise<
   if (files.size === 0 && !context.json) {
     print(context, [
       `No *.subagent.yaml or *.cpe.yaml in ${root}.`,
-      'Create one: squad init --subagent NAME',
+      withOwnCommand('Create one: squad init --subagent NAME'),
     ]);
     return EXIT.done;
   }

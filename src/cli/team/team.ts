@@ -2,6 +2,7 @@ import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import { type CliContext, printNotes, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
 
@@ -107,7 +108,7 @@ function memberLines({ members }: Team, { out, style }: CliContext): string[] {
   if (members.length === 0)
     return [
       'The team has no members yet.',
-      style.dim('`squad init` creates a .squad/team.md to start from.'),
+      style.dim(withOwnCommand('`squad init` creates a .squad/team.md to start from.')),
     ];
   const rows = members.map(member => [
     style.role(member.agent, visibleLine(member.name)),

@@ -5,6 +5,7 @@ import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { paintStatus } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
@@ -16,7 +17,9 @@ function worktreeLines(worktrees: ListedWorktree[], all: boolean, { out, style }
   if (worktrees.length === 0)
     return [
       all ? 'No work trees.' : 'No work trees in this repository.',
-      'Runs get one with `isolation: worktree` or `auto` in their role, or with squad run --worktree.',
+      withOwnCommand(
+        'Runs get one with `isolation: worktree` or `auto` in their role, or with squad run --worktree.',
+      ),
     ];
   const hasSizes = worktrees.some(({ bytes }) => bytes !== null);
   const columns = [

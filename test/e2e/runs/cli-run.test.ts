@@ -175,7 +175,7 @@ describe('squad run', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/failed {5}exit 1: Not logged in · Please run \/login \(ENGINE_NOT_LOGGED_IN\)/);
     const id = /run_\w+/.exec(stdout)![0];
-    const next = `or set ANTHROPIC_API_KEY. Set-up: docs/guides/engines/claude.md. Then: squad retry ${id}\n`;
+    const next = `or set ANTHROPIC_API_KEY. Set-up: https://github.com/squad-mcp/squad/blob/main/docs/guides/engines/claude.md. Then: squad retry ${id}\n`;
     expect(stdout).toContain(next);
     expect(await squad.run(['wait', id])).toMatchObject({
       code: 1,

@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, test } from 'vitest';
-import { callTool, TestSquad } from '../../support/squad.ts';
+import { withOwnCommand } from '../../../src/cli/own-command.ts';
+import { BIN, callTool, TestSquad } from '../../support/squad.ts';
 
 const SHIPPED = [
   'architect',
@@ -313,7 +314,16 @@ describe('help', () => {
     expect(stdout).toMatch(
       /Exit codes: 0 success · 1 a run did not complete.* · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 `squad wait` timed out · 130 interrupted/,
     );
+    for (const name of commands)
+      expect(withOwnCommand(`squad ${name}`, { name: 'other', other: null })).toBe(`other ${name}`);
     expect(await squad.run(['--help'])).toMatchObject({ code: 0, stdout });
+    // The build saved it.
+    expect(await squad.run(['--help'], { bin: join(BIN, '..', '..', 'dist', 'cli.cjs') })).toEqual({
+      code: 0,
+      stdout,
+      stderr: '',
+    });
+    expect(await squad.run([])).toEqual({ code: 2, stdout: '', stderr: stdout });
     expect((await squad.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     // Nobody asked for anything that needs a hub.
     expect(existsSync(squad.home)).toBe(false);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { homeFolder, xdgFolder } from '../../../link/home.ts';
+import type { SquadProgram } from '../../own-command.ts';
 import type { ConfigFormat } from './config-format.ts';
 import { jsonFormat } from './json-format.ts';
 import { tomlFormat } from './toml-format.ts';
@@ -13,8 +14,7 @@ export interface InstallContext {
   project?: string;
   /** The project folder, for clients that start servers outside a project; unset without one. */
   workspace?: string;
-  /** Both absolute: a client started from a dock has no useful PATH. */
-  program: { node: string; script: string };
+  program: SquadProgram;
 }
 
 export type EntryValue = string | number | boolean | string[] | Record<string, string>;
@@ -170,7 +170,7 @@ export type ClientName = keyof typeof CLIENTS;
 export const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
 export const clientNamed = (name: ClientName): Client => CLIENTS[name];
 
-const stdio = ({ program }: InstallContext) => ({ command: program.node, args: [program.script, 'mcp'] });
+const stdio = ({ program: { command, args } }: InstallContext) => ({ command, args: [...args, 'mcp'] });
 
 /** Settings of this shell, which a client started elsewhere would not have. */
 const SETTINGS = [

@@ -28,7 +28,7 @@ function newUser(overrides: Partial<InstallContext> = {}) {
     home,
     env: {},
     platform: 'linux',
-    program: { node: '/opt/node', script: '/opt/squad/bin/squad.cjs' },
+    program: { command: '/opt/node', args: ['/opt/squad/bin/squad.cjs'] },
     ...overrides,
   };
   const write = (file: string, text: string | Buffer) => {
@@ -313,7 +313,7 @@ test('two installs are undone one by one', () => {
   const file = write('.cursor/mcp.json', '{}\n');
   apply(plan('cursor', context), backups, 1e12);
   const afterFirst = readFileSync(file, 'utf8');
-  apply(plan('cursor', { ...context, program: { node: '/new/node', script: '/s' } }), backups, 1e12);
+  apply(plan('cursor', { ...context, program: { command: '/new/node', args: ['/s'] } }), backups, 1e12);
   expect(readFileSync(file, 'utf8')).toContain('/new/node');
   expect(undo('cursor', backups).outcome).toBe('restored');
   expect(readFileSync(file, 'utf8')).toBe(afterFirst);

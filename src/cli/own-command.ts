@@ -1,0 +1,118 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+
+const PACKAGE = 'squad-mcp';
+
+/** Caches of `npx`, `pnpm dlx`, `yarn dlx` and `bunx`: the package manager deletes what is in them without notice. */
+const RUNNER_CACHE = /\/(_npx|dlx(-[^/]+)?|bunx-[^/]+)\//;
+export const isInRunnerCache = (path: string): boolean => RUNNER_CACHE.test(path);
+
+/** Command line that starts Squad, without the arguments for Squad. */
+export interface SquadProgram {
+  command: string;
+  args: string[];
+}
+
+/** For those who have not installed the package. */
+export const NPX: SquadProgram = { command: 'npx', args: ['-y', PACKAGE] };
+
+export interface OwnCommand {
+  /** What to type in a shell to start this program. */
+  name: string;
+  /** Another program with the name `squad` that the shell finds first; null if there is none. */
+  other: string | null;
+}
+
+/** How the user's shell finds this program. `script`: the file that Node was started with. */
+export function findOwnCommand(path: string | undefined, script: string): OwnCommand {
+  const squad = onPath('squad', path);
+  const other = squad !== null && !isOurs(squad) ? squad : null;
+  if (squad !== null && other === null) return { name: 'squad', other };
+  const second = onPath(PACKAGE, path);
+  if (other !== null && second !== null && isOurs(second)) return { name: PACKAGE, other };
+  // A clone is started by an alias, which comes before PATH.
+  return { name: isInRunnerCache(script) ? `npx ${PACKAGE}` : 'squad', other };
+}
+
+let found: OwnCommand | undefined;
+
+/** The same for the whole process. */
+export function ownCommand(): OwnCommand {
+  found ??= findOwnCommand(process.env.PATH, process.argv[1] ?? '');
+  return found;
+}
+
+/** Commands that texts name; `squad` before another word is not the command. */
+const COMMANDS =
+  'run watch ls show log attach wait reply retry cancel diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help';
+const COMMAND = new RegExp(`(?<![\\w./-])squad(?= (?:${COMMANDS.replaceAll(' ', '|')})\\b)`, 'g');
+
+/** Makes the commands in a text of ours work in the user's shell. Not for text of agents, which must stay as it is. */
+export function withOwnCommand(text: string, { name } = ownCommand()): string {
+  return name === 'squad' ? text : text.replace(COMMAND, name);
+}
+
+/** PATH without the folders that `npx` and its like add for one program. */
+export const lastingPath = (path: string): string =>
+  path
+    .split(delimiter)
+    .filter(folder => !isInRunnerCache(`${folder}/`))
+    .join(delimiter);
+
+function onPath(name: string, path = ''): string | null {
+  const folders = lastingPath(path)
+    .split(delimiter)
+    .filter(folder => isAbsolute(folder));
+  return folders.map(folder => join(folder, name)).find(isProgram) ?? null;
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Any version of this package counts: npm links to its file, pnpm writes a script that names it. */
+function isOurs(file: string): boolean {
+  try {
+    const real = realpathSync(file);
+    // Volta's shim is one program for all names.
+    if (real.endsWith('volta-shim')) return true;
+    if (/\/bin\/squad(-mcp)?\.cjs$/.test(real)) return packageName(join(dirname(real), '..')) === PACKAGE;
+    const text = startOf(real);
+    return text.startsWith('#!') && /\bsquad-mcp\b|\bsquad\.cjs\b/.test(text);
+  } catch {
+    return false;
+  }
+}
+
+/** The other program may be a binary of any size. */
+function startOf(file: string): string {
+  const bytes = Buffer.alloc(4096);
+  const fd = openSync(file, 'r');
+  try {
+    return bytes.toString('latin1', 0, readSync(fd, bytes));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const packageName = (folder: string): unknown =>
+  (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown }).name;
+
+const REPOSITORY = 'https://github.com/squad-mcp/squad';
+
+/** Address of a file in `docs`, which is not in the package. */
+export const guideUrl = (file: string): string => `${REPOSITORY}/blob/main/docs/${file}`;

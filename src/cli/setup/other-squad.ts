@@ -1,0 +1,83 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { homeFolder } from '../../link/home.ts';
+import { replaceFile } from '../../link/replace-file.ts';
+import { type CliContext, printNotes } from '../context.ts';
+import { type OwnCommand, ownCommand } from '../own-command.ts';
+
+/** Files of bradygaster/squad, which is called `squad` as well and keeps its team in `.squad`. None of them is ours. */
+const ITS_FILES = [
+  '.github/agents/squad.agent.md',
+  '.squad/casting',
+  '.squad/ceremonies.md',
+  '.squad/routing.md',
+];
+
+export interface Mixup {
+  /** The same for the same facts. */
+  key: string;
+  what: string;
+  next: string;
+}
+
+/** What of this folder and of the user's PATH belongs to another program with the name `squad`. */
+export function mixups(root: string, { name, other } = ownCommand()): Mixup[] {
+  const files = ITS_FILES.filter(file => existsSync(join(root, file)));
+  return [
+    ...(other === null ? [] : [otherProgram(other, name)]),
+    ...(files.length === 0 ? [] : [otherTeam(root, files)]),
+  ];
+}
+
+const otherProgram = (other: string, name: OwnCommand['name']): Mixup => ({
+  key: `program ${other}`,
+  what: `\`squad\` on your PATH is another program: ${other}.`,
+  next:
+    name === 'squad'
+      ? 'To have this one as `squad-mcp`: npm install -g squad-mcp'
+      : `This one is \`${name}\`.`,
+});
+
+const otherTeam = (root: string, files: string[]): Mixup => ({
+  key: `files ${root}`,
+  what: `This folder also has files of another Squad (https://github.com/bradygaster/squad): ${files.join(', ')}.`,
+  next: 'Both can work here: this one reads the roster, charters and decisions in .squad, and changes nothing that the other one wrote.',
+});
+
+/** Without a folder nothing is wrong with its files. */
+export function mixupsIn(root: () => string): Mixup[] {
+  try {
+    return mixups(root());
+  } catch {
+    return []; // the current folder was removed, which the command itself reports where it matters
+  }
+}
+
+/** Says each of these once per home, to a person. The doctor repeats them. */
+export function printNewMixups(root: () => string, context: CliContext): void {
+  const home = homeFolder(process.env);
+  // A command that needed no home must not create one.
+  if (context.json || !context.err.isTTY || !existsSync(home)) return;
+  const file = join(home, 'notices.json');
+  const printed = readPrinted(file);
+  const fresh = mixupsIn(root).filter(({ key }) => !printed.includes(key));
+  if (fresh.length === 0) return;
+  printNotes(
+    context,
+    fresh.map(({ what, next }) => `${what} ${next}`),
+  );
+  try {
+    replaceFile(file, `${JSON.stringify([...printed, ...fresh.map(({ key }) => key)])}\n`, 0o600);
+  } catch {
+    // The command itself succeeded; on a full disk the note appears again.
+  }
+}
+
+function readPrinted(file: string): string[] {
+  try {
+    const keys: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return Array.isArray(keys) ? keys.filter(key => typeof key === 'string') : [];
+  } catch {
+    return []; // not written yet, or damaged: then the notes appear once more
+  }
+}
