@@ -1,7 +1,7 @@
 import { hiddenWarning, visibleExceptColours, visibleLine, visibleText } from '../base/text.ts';
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
 import { EXIT } from './exit-codes.ts';
-import { printJson } from './terminal/json.ts';
+import { jsonLine, printJson } from './terminal/json.ts';
 import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
 import { wrap } from './terminal/width.ts';
@@ -57,11 +57,11 @@ export function printNotes(
     err.write(`${paint(line)}\n`);
 }
 
-/** Prints an error: for people to standard error, for programs as JSON to standard output. Returns its exit code. */
+/** Prints an error: for people to standard error, for programs as one line of JSON to standard output. Returns its exit code. */
 export function reportError(error: SquadError, json: boolean): number {
   const { out, err } = openContext({ json });
   const style = createStyle(err.color);
-  if (json) printJson(out, { error: error.toShape() });
+  if (json) out.write(jsonLine({ error: error.toShape() }));
   else {
     const head = `${style.red('squad:')} ${visibleLine(error.message)} ${style.dim(`(${error.code})`)}`;
     const next = error.suggestions.flatMap(line => wrap(visibleText(line), err.columns - 2));

@@ -1,3 +1,4 @@
+import { PERMISSION_TEXT } from '../../src/schema/permission-text.ts';
 import { useQuery } from '../state/query.ts';
 import type { StartChoices } from './start-command.ts';
 
@@ -51,9 +52,11 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             }
           >
             <option value="">default</option>
-            <option value="read">read: read files only</option>
-            <option value="edit">edit: change files</option>
-            <option value="full">full: run commands too</option>
+            {Object.entries(PERMISSION_TEXT).map(([level, text]) => (
+              <option key={level} value={level}>
+                {`${level}: ${text}`}
+              </option>
+            ))}
           </select>
         </label>
         <label>
