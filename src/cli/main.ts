@@ -123,10 +123,5 @@ function guessesOf(wrong: string, { commands }: Command): string[] {
 /** A task, or a role and a task, where the command should be. */
 const taskGuess = ([first = '', second = '']: string[]): string[] =>
   [first, second].some(word => /\s/.test(word.trim()))
-    ? [
-        `To start an agent: squad run ${[first, second]
-          .filter(Boolean)
-          .map(word => shellWord(visibleLine(word)))
-          .join(' ')}`,
-      ]
+    ? [`To start an agent: squad run ${shellWord(first)}${second === '' ? '' : ` ${shellWord(second)}`}`]
     : [];

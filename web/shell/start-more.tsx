@@ -43,7 +43,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             onInput={event => set({ model: event.currentTarget.value.trim() || undefined })}
           />
         </label>
-        <label>
+        <label class="start-wide">
           Permission
           <select
             value={choices.permission ?? ''}
@@ -51,7 +51,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
               set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
             }
           >
-            <option value="">default</option>
+            <option value="">default: as the role says, else edit</option>
             {Object.entries(PERMISSION_TEXT).map(([level, text]) => (
               <option key={level} value={level}>
                 {`${level}: ${text}`}

@@ -106,8 +106,8 @@ function nextSteps(runs: RunCard[], counts: Counts): Step[] {
   const failed = runs.find(run => run.need === 'failed');
   return [
     ...(asking ? [[`squad answer ${shellWord(asking.id)}`, 'read and answer the first question']] : []),
-    ...(undecided ? [[`squad review ${undecided.id}`, 'decide how it continues']] : []),
-    ...(failed ? [[`squad show ${failed.id}`, 'see why it failed']] : []),
+    ...(undecided ? [[`squad review ${shellWord(undecided.id)}`, 'decide how it continues']] : []),
+    ...(failed ? [[`squad show ${shellWord(failed.id)}`, 'see why it failed']] : []),
     ...(counts.running + counts.queued > 0 ? [['squad watch --all', 'follow the runs']] : [RUN]),
     ['squad open', 'open the web UI'],
     HELP,

@@ -134,7 +134,7 @@ async function setLimit(
 ): Promise<number> {
   if (user || project)
     throw new SquadError('INVALID_INPUT', `${key} is a limit of the hub and stands in no file`, {
-      suggestions: [`squad config ${words ? `set ${key} ${words.join(' ')}` : `unset ${key}`}`],
+      suggestions: ['Leave out --user and --project.'],
     });
   const changed = await HubClient.ask({}, 'change_setting', { key, value: words?.join(' ') ?? null });
   return printResult(context, changed, () => [

@@ -167,6 +167,8 @@ describe('squad run on a terminal', () => {
     const agents = open({ SQUAD_RUN_ID: runIds[0], SQUAD_TURN: '1' });
     expect((await agents.ended()).code).not.toBe(0);
     expect(agents.lines().join('\n')).not.toContain('[y/N]');
+    // With the end of the run everything that has its mark is ended, this terminal too.
+    close();
     await squad.run(['cancel', runIds[0]]);
   });
 });
