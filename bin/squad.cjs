@@ -10,6 +10,9 @@ if (process.platform === 'win32') {
 } else if (tooOld) {
   console.error(needs + ' Install one (https://nodejs.org) and try again.');
   process.exit(1);
+} else if (process.argv.length === 2) {
+  // `squad` alone, which people type often: a small program.
+  require('../dist/overview.cjs');
 } else if (process.argv[2] === 'mcp' && !/^(?!serve$)[^-]/.test(process.argv[3] || '')) {
   // With another word it is a command. A client waits for this one: it loads the relay and nothing else.
   require('../dist/relay.cjs');

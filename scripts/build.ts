@@ -8,7 +8,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
-const programs = ['relay', 'hub', 'hub-main', 'cli', 'agent', 'help', 'reader', 'scripted-agent'].map(
+const programs = ['relay', 'hub', 'hub-main', 'cli', 'overview', 'help', 'agent', 'reader', 'scripted-agent'].map(
   name => ({
     in: source(`bin/${name}.ts`),
     out: name,

@@ -1,15 +1,21 @@
 /**
- * Generates docs/reference from the help of the command line and the tool list, the JSON Schemas that editors use for MCP
+ * Generates docs/reference from the help of the command line, the tool list and what engines declare, the JSON Schemas that editors use for MCP
  * configurations and subagent files, the files of scripts/manifests.ts, and the tests of each row in docs/coverage.md and docs/security-tests.md.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { optionsOf } from '../src/core/runs/run-request.ts';
+import { cliProfiles } from '../src/engines/cli-profiles.ts';
+import { nativePolicy } from '../src/engines/native/native-engine.ts';
+import { templatePolicy } from '../src/engines/template/template-engine.ts';
 import { toolDefinition } from '../src/mcp/tools.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { OPERATIONS } from '../src/operations/operations.ts';
 import { McpConfig } from '../src/schema/mcp-config.ts';
+import { HOLDER_TEXT, PERMISSION_TEXT } from '../src/schema/permission-text.ts';
+import { Permission, type PolicyRule, type RunOptions } from '../src/schema/run.ts';
 import { SubagentFile } from '../src/schema/subagent.ts';
 import { TOOLSETS, type Toolset } from '../src/schema/toolset.ts';
 import { manifests } from './manifests.ts';
@@ -24,6 +30,7 @@ export function referenceDocuments(): Record<string, string> {
     ...Object.fromEntries(TAGGED_DOCUMENTS.map(path => [path, withTests(readDocument(path))])),
     ...manifests(),
     'docs/reference/cli.md': cliReference(),
+    'docs/reference/permissions.md': permissionsReference(),
     'docs/reference/tools.md': toolsReference(),
     'schemas/mcp-config.schema.json': editorSchema(
       McpConfig,
@@ -81,6 +88,54 @@ function printed(words: string[]): string {
     env: { PATH: process.env.PATH, NO_COLOR: '1', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   });
   return run.trim();
+}
+
+/** From what each engine declares: the same rules that results, `squad show` and the web UI name. */
+function permissionsReference(): string {
+  const engines: { name: string; policy(options: RunOptions): PolicyRule[] }[] = [
+    ...cliProfiles().map(({ id, name, policy }) => ({ name: `${name} (\`${id}\`)`, policy })),
+    { name: "Squad's own (`native`)", policy: nativePolicy },
+    { name: 'a template of yours', policy: templatePolicy },
+  ];
+  const levels = Permission.options.map(
+    level => `| \`${level}\`${level === 'edit' ? ' (default)' : ''} | ${PERMISSION_TEXT[level]} |`,
+  );
+  const cell = (rule: PolicyRule | undefined) =>
+    rule ? `${HOLDER_TEXT[rule.heldBy]}${rule.note === null ? '' : `: ${rule.note}`}` : 'no limit';
+  const limits = engines.map(({ name, policy }) => {
+    const [read, edit] = (['read', 'edit'] as const).map(permission => {
+      const rules = policy(optionsOf({ task: '', permission }, {}));
+      return rules.find(({ rule }) => rule.startsWith('permission:'));
+    });
+    const tools = policy(optionsOf({ task: '', tools: ['Read', 'Bash'] }, {})).find(({ rule }) =>
+      rule.startsWith('tools:'),
+    );
+    return `| ${[name, cell(read), cell(edit), cell(tools)].join(' | ')} |`;
+  });
+  return `${NOTE}
+
+# Permissions
+
+The permission of a run comes from the call (\`permission\`, \`squad run --permission\`), else from its role, else it is \`edit\`.
+
+| Permission | Allows |
+| --- | --- |
+${levels.join('\n')}
+
+Squad gives the permission to the agent CLI as flags and settings; it is no sandbox itself. Who holds the limit differs:
+
+- *${HOLDER_TEXT.engine}*: the CLI refuses what is not allowed. Squad tests this with the real CLIs (Cursor Agent excepted).
+- *${HOLDER_TEXT.system}*: Squad or the operating system stops the run. So are the time limit, the output limit and the stall limit of every engine.
+- *${HOLDER_TEXT.advisory}*: nothing stops the agent; at most its instructions say so. Results list such limits as \`advisory\`, and \`squad show\` and the web UI name them for each run.
+
+With \`full\` only \`tools\` and the limits of Squad are left.
+
+| Engine | \`read\` | \`edit\`: only in its folder | \`tools\` |
+| --- | --- | --- | --- |
+${limits.join('\n')}
+
+The scripted engine follows its script, whatever the permission. Flags of each CLI: [engines](../guides/engines/). Tools of other MCP servers are held by Squad's gateway for every engine: [mcp-servers.md](../guides/gateway/mcp-servers.md).
+`;
 }
 
 interface Schema {

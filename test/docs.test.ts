@@ -15,6 +15,7 @@ import { HubSettings, UserFile } from '../src/schema/config.ts';
 import { CLI_IDS } from '../src/schema/engine-spec.ts';
 import { exitCodeOf, isErrorCode } from '../src/schema/error.ts';
 import { ArgumentRule, LocalServer, McpConfig, RemoteServer } from '../src/schema/mcp-config.ts';
+import { PERMISSION_TEXT } from '../src/schema/permission-text.ts';
 import { RoleMeta } from '../src/schema/role.ts';
 import { RunStatus } from '../src/schema/run.ts';
 import { EMPTY_MCP_CONFIG } from '../src/workspace/gateway/change-mcp-config.ts';
@@ -74,6 +75,11 @@ describe('what people look up', () => {
     const guide = read('docs/guides/roles/roles.md');
     for (const key of Object.keys(RoleMeta.shape)) expect(guide).toContain(`| \`${key}\` |`);
   });
+});
+
+test('the roles guide describes permissions as the terminal and the web UI do', () => {
+  const guide = read('docs/guides/roles/roles.md');
+  for (const text of Object.values(PERMISSION_TEXT)) expect(guide).toContain(text);
 });
 
 describe('the guide for other servers', () => {

@@ -1,10 +1,11 @@
-import { realpathSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { visibleLine } from '../base/text.ts';
 import { currentFolder } from '../link/program.ts';
 import { SquadError } from '../schema/error.ts';
+import { findGitFolder } from '../workspace/git/git-folder.ts';
 import { type CliContext, openContext } from './context.ts';
 import { HubClient } from './hub-client.ts';
 import { printNewMixups } from './setup/other-squad.ts';
@@ -40,13 +41,17 @@ export async function readInput(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** Whether there is somebody at a terminal to ask. */
+export const mayAsk = ({ out, json }: CliContext): boolean =>
+  !json && process.stdin.isTTY === true && out.isTTY;
+
 /** Asks the user to confirm. Without a terminal it throws, and suggests `withoutTerminal`. */
 export async function confirmWithUser(
   question: string,
   withoutTerminal: string,
-  { out, json }: CliContext,
+  context: CliContext,
 ): Promise<boolean> {
-  if (json || !process.stdin.isTTY || !out.isTTY)
+  if (!mayAsk(context))
     throw new SquadError(
       'ANSWER_NEEDED',
       `Confirmation is needed, but this is not an interactive terminal: ${question}`,
@@ -55,7 +60,10 @@ export async function confirmWithUser(
       },
     );
   const prompt = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await prompt.question(`${visibleLine(question)} [y/N] `).finally(() => prompt.close());
+  // Ctrl-D closes it without an answer.
+  const closed = new Promise<string>(resolve => prompt.once('close', () => resolve('')));
+  const asked = prompt.question(`${visibleLine(question)} [y/N] `).catch(() => '');
+  const answer = await Promise.race([asked, closed]).finally(() => prompt.close());
   return /^y(es)?$/i.test(answer.trim());
 }
 
@@ -74,6 +82,39 @@ export function workspaceRoot(given: string | undefined): string {
     return folder; // a deleted workspace still has runs
   }
 }
+
+/** A workspace that is named must be there: otherwise a mistyped path would look like a workspace without runs. */
+function requireFolder(named: string): void {
+  const root = workspaceRoot(named);
+  const found = statSync(root, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  throw new SquadError(
+    'WORKSPACE_REFUSED',
+    `The workspace ${root} (from --workspace) ${found ? 'is not a folder' : 'does not exist'}.`,
+    {
+      suggestions: [
+        'Name the project folder: `--workspace DIR`. `squad ls --all` lists the runs of every one.',
+      ],
+    },
+  );
+}
+
+/** Throws NOT_A_REPOSITORY for a workspace outside any: "no work trees" would be no answer there. */
+export async function requireRepository({ workspace }: CliContext): Promise<void> {
+  const root = workspaceRoot(workspace);
+  if ((await findGitFolder(root)) !== null) return;
+  throw new SquadError(
+    'NOT_A_REPOSITORY',
+    `${root} is not in a git repository, so no run has a work tree there.`,
+    {
+      suggestions: ['Go to the repository, or name it: --workspace DIR'],
+    },
+  );
+}
+
+/** The examples of a command, for the end of its help. */
+export const examples = (...lines: string[]): string =>
+  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map(line => `  ${line}`).join('\n')}`;
 
 /** Creates commands; every feature registers its own with it. */
 export interface CommandMaker {
@@ -95,6 +136,8 @@ export const commandMaker = (onExitCode: (code: number) => void): CommandMaker =
       .exitOverride(),
   does: work =>
     async function act(this: Command, ...args: unknown[]) {
+      const { workspace } = this.opts<{ workspace?: string }>();
+      if (workspace !== undefined) requireFolder(workspace);
       // Commander passes the command itself as the last argument.
       const context = openContext(this.opts());
       onExitCode(await work(context, ...(args.slice(0, -1) as never[])));

@@ -2,7 +2,7 @@ import { hiddenWarning, visibleExceptColours, visibleLine, visibleText } from '.
 import { exitCodeOf, type SquadError } from '../schema/error.ts';
 import { EXIT } from './exit-codes.ts';
 import { withOwnCommand } from './own-command.ts';
-import { printJson } from './terminal/json.ts';
+import { jsonLine, printJson } from './terminal/json.ts';
 import { createStyle, type Style } from './terminal/style.ts';
 import { openTerminal, type Terminal } from './terminal/terminal.ts';
 import { wrap } from './terminal/width.ts';
@@ -58,12 +58,12 @@ export function printNotes(
     err.write(`${paint(line)}\n`);
 }
 
-/** Prints an error: for people to standard error, for programs as JSON to standard output. Returns its exit code. */
+/** Prints an error: for people to standard error, for programs as one line of JSON to standard output. Returns its exit code. */
 export function reportError(error: SquadError, json: boolean): number {
   const { out, err } = openContext({ json });
   const style = createStyle(err.color);
   const suggestions = error.suggestions.map(line => withOwnCommand(line));
-  if (json) printJson(out, { error: { ...error.toShape(), ...(suggestions.length > 0 && { suggestions }) } });
+  if (json) out.write(jsonLine({ error: { ...error.toShape(), ...(suggestions.length > 0 && { suggestions }) } }));
   else {
     const message = visibleLine(withOwnCommand(error.message));
     const head = `${style.red('squad:')} ${message} ${style.dim(`(${error.code})`)}`;

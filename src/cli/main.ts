@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
+import { nearest, visibleLine } from '../base/text.ts';
 import { version } from '../link/program.ts';
 import { asSquadError, SquadError } from '../schema/error.ts';
-import { commandMaker } from './arguments.ts';
+import { shellWord } from '../schema/shell-word.ts';
+import { commandMaker, examples } from './arguments.ts';
 import { reportError } from './context.ts';
 import { addConversationCommands } from './conversations/commands.ts';
 import { EXIT } from './exit-codes.ts';
@@ -9,12 +11,18 @@ import { addMcpCommands } from './gateway/commands.ts';
 import { addHubCommands } from './hub/commands.ts';
 import { guideUrl, ownCommand, withOwnCommand } from './own-command.ts';
 import { addWorkCommands } from './review/commands.ts';
-import { addRunCommands } from './runs/commands.ts';
-import { addProjectCommands } from './settings/commands.ts';
+import { addRunCommands, addWatchCommands } from './runs/commands.ts';
+import { addSettingsCommands, addTeamCommands } from './settings/commands.ts';
 import { addSetupCommands } from './setup/commands.ts';
 
-const FOOTER = `
+const FOOTER = `${examples(
+  'squad run "Fix the failing test"   start an agent here and watch it',
+  'squad                              what is running, what needs you',
+  'squad diff RUN, squad integrate    look at the work, merge it',
+)}
+
 Exit codes: 0 success · 1 a run did not complete, or an operation failed · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 \`squad wait\` timed out · 130 interrupted
+Also: ps, list (ls) · logs (log) · stop (cancel)
 Every command except \`squad mcp\` takes --json. Guides and reference: ${guideUrl('')}`;
 
 /** Runs the command line. Returns the exit code; never throws. */
@@ -57,30 +65,39 @@ export function createProgram(onExitCode: (code: number) => void): Command {
   const maker = commandMaker(onExitCode);
   program.commandsGroup('Run commands:');
   addRunCommands(program, maker);
+  program.commandsGroup('Watch commands:');
+  addWatchCommands(program, maker);
   addConversationCommands(program, maker);
-  program.commandsGroup('Review commands:');
+  program.commandsGroup('Review and merge commands:');
   addWorkCommands(program, maker);
-  program.commandsGroup('Project commands:');
-  addProjectCommands(program, maker);
-  program.commandsGroup('Hub and web UI commands:');
-  addHubCommands(program, maker);
+  program.commandsGroup('Team commands:');
+  addTeamCommands(program, maker);
   program.commandsGroup('Setup commands:');
+  addSettingsCommands(program, maker);
   addSetupCommands(program, maker);
   addMcpCommands(program, maker);
+  program.commandsGroup('Hub and web UI commands:');
+  addHubCommands(program, maker);
   // Again, so that it is listed in the last group; subcommands keep the first one.
   return program.helpCommand('help [command]', 'Show the help of a command');
 }
 
-function usageError({ message }: CommanderError, program: Command, args: string[]): SquadError {
-  const [first, second] = args;
-  const command = program.commands.find(each => each.name() === first);
-  const inner = command?.commands.find(each => each.name() === second);
+function usageError({ message, code }: CommanderError, program: Command, args: string[]): SquadError {
+  const [first = '', second = ''] = args;
+  const command = commandNamed(program, first);
+  const inner = command && commandNamed(command, second);
   const help = inner ? `${first} help ${second}` : command ? `help ${first}` : 'help';
   // Commander's second line is a guess: "(Did you mean log?)".
   const [problem = '', ...guess] = message.replace(/^error: /, '').split('\n');
-  return new SquadError('INVALID_INPUT', problem, {
+  const guesses =
+    code === 'commander.unknownCommand'
+      ? command
+        ? guessesOf(second, command)
+        : [...taskGuess(args), ...guessesOf(first, program)]
+      : guess.map(line => line.replace(/^\((.*)\)$/, '$1'));
+  return new SquadError('INVALID_INPUT', visibleLine(problem), {
     suggestions: [
-      ...guess.map(line => line.replace(/^\((.*)\)$/, '$1')),
+      ...guesses,
       ...(command && command.commands.length > 0 && !inner
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
@@ -88,3 +105,32 @@ function usageError({ message }: CommanderError, program: Command, args: string[
     ],
   });
 }
+
+const commandNamed = ({ commands }: Command, name: string): Command | undefined =>
+  commands.find(each => each.name() === name || each.aliases().includes(name));
+
+/** Words of other programs for commands of ours. */
+const OTHER_WORDS: Record<string, string> = {
+  ...{ start: 'run', new: 'run', spawn: 'run', exec: 'run', ask: 'run', agent: 'run', task: 'run' },
+  ...{ kill: 'cancel', abort: 'cancel', rm: 'prune', delete: 'prune', clean: 'prune' },
+  ...{ tail: 'log', output: 'log', inspect: 'show', info: 'show', describe: 'show' },
+  ...{ merge: 'integrate', apply: 'integrate', questions: 'inbox', approve: 'answer' },
+  ...{ agents: 'roles', role: 'roles', engines: 'doctor', check: 'doctor', setup: 'install', add: 'install' },
+  ...{ settings: 'config', set: 'config', web: 'open', ui: 'open', dashboard: 'open', serve: 'up' },
+};
+
+function guessesOf(wrong: string, { commands }: Command): string[] {
+  const names = commands
+    .flatMap(each => [each.name(), ...each.aliases()])
+    .filter(name => name !== 'complete');
+  const others = Object.keys(OTHER_WORDS).filter(word => names.includes(OTHER_WORDS[word]!));
+  const found = others.includes(wrong) ? [wrong] : nearest(wrong, [...names, ...others]);
+  const near = new Set(found.map(word => (names.includes(word) ? word : OTHER_WORDS[word]!)));
+  return near.size === 0 ? [] : [`Did you mean ${[...near].join(' or ')}?`];
+}
+
+/** A task, or a role and a task, where the command should be. */
+const taskGuess = ([first = '', second = '']: string[]): string[] =>
+  [first, second].some(word => /\s/.test(word.trim()))
+    ? [`To start an agent: squad run ${shellWord(first)}${second === '' ? '' : ` ${shellWord(second)}`}`]
+    : [];

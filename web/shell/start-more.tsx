@@ -1,3 +1,4 @@
+import { PERMISSION_TEXT } from '../../src/schema/permission-text.ts';
 import { useQuery } from '../state/query.ts';
 import type { StartChoices } from './start-command.ts';
 
@@ -42,7 +43,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
             onInput={event => set({ model: event.currentTarget.value.trim() || undefined })}
           />
         </label>
-        <label>
+        <label class="start-wide">
           Permission
           <select
             value={choices.permission ?? ''}
@@ -50,10 +51,12 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
               set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
             }
           >
-            <option value="">default</option>
-            <option value="read">read: read files only</option>
-            <option value="edit">edit: change files</option>
-            <option value="full">full: run commands too</option>
+            <option value="">default: as the role says, else edit</option>
+            {Object.entries(PERMISSION_TEXT).map(([level, text]) => (
+              <option key={level} value={level}>
+                {`${level}: ${text}`}
+              </option>
+            ))}
           </select>
         </label>
         <label>

@@ -3,7 +3,7 @@ import type { Output } from '../../operations/operations.ts';
 import { exitCodeOf, SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { ChecklistItem, IntegrationPlan, PlannedBranch } from '../../schema/integration.ts';
-import { confirmWithUser } from '../arguments.ts';
+import { confirmWithUser, requireRepository } from '../arguments.ts';
 import { type CliContext, print, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -154,6 +154,7 @@ export async function integrateCommand(
     runsCheck: !dryRun,
   };
   const plan = await client.call('plan_integration', input, { onProgress });
+  if (plan.branches.length === 0 && plan.leftOut.length === 0) await requireRepository(context);
   if (!context.json) print(context, integrationLines(plan, context));
   if (dryRun || plan.planId === null) return unmerged(plan, { dryRun, isNamed: ids.length > 0 }, context);
   const count = plan.branches.filter(({ outcome }) => outcome === 'merges').length;
@@ -210,6 +211,7 @@ type Found = Output<'find_overlap'>;
 /** `squad overlap`: shows which work trees changed the same files. */
 export async function overlapCommand(context: CliContext): Promise<number> {
   const found = await HubClient.ask({ workspace: context.workspace }, 'find_overlap');
+  if (found.runs.length === 0) await requireRepository(context);
   return printResult(context, found, () => lines(found, context));
 }
 

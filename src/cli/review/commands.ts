@@ -1,23 +1,39 @@
 import { type Command, Option } from 'commander';
 import { FeedbackType } from '../../schema/review.ts';
-import { type CommandMaker, limitOption, milliseconds, wholeNumber } from '../arguments.ts';
+import { type CommandMaker, examples, limitOption, milliseconds, wholeNumber } from '../arguments.ts';
+import { diffCommand } from '../evidence/diff.ts';
 import { answerCommand, type InboxOptions, inboxCommand } from '../inbox/inbox.ts';
 import { integrateCommand, overlapCommand } from '../integration/integrate.ts';
 import { listWorktrees, pruneWorktrees } from '../worktrees/worktrees.ts';
-import { type ReviewOptions, reviewCommand } from './review.ts';
+import { commentCommand, type ReviewOptions, reviewCommand } from './review.ts';
 
 /** Commands for questions of agents and for their results: inbox, work trees, reviews, merges. */
 export function addWorkCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'inbox', 'List open questions of agents, nearest deadline first')
     .option('-a, --all', 'Include closed questions')
     .addOption(limitOption('Maximum number of questions', 50, 1000))
+    .addHelpText('after', examples('squad inbox', 'squad inbox --all'))
     .action(does((context, options: InboxOptions) => inboxCommand(options, context)));
   command(program, 'answer <item> [answer...]', 'Answer a question of an agent')
     .usage('[options] ITEM [TEXT | CHOICE | NUMBER | yes | no | -]')
     .option('--decline', 'Refuse to answer; for a permission request this means no')
+    .addHelpText('after', examples('squad answer ask_9r2m4c yes', 'squad answer ask_9r2m4c --decline'))
     .action(
       does((context, item: string, words: string[], options: object) =>
         answerCommand(item, words, options, context),
+      ),
+    );
+  command(program, 'diff <run>', 'Show what changed in the folder of a run since it started')
+    .option('--stat', 'Show only file names and line counts')
+    .addHelpText('after', examples('squad diff run_4x8d2k6mfp --stat'))
+    .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
+  command(program, 'comment <run> <words...>', "Comment on lines of a run's changes; its agent continues")
+    .usage('[options] RUN FILE:LINE "TEXT" [FILE:LINE "TEXT" …]')
+    .option('-m, --message <text>', 'Text to send before the comments')
+    .addHelpText('after', examples('squad comment run_4x8d2k6mfp src/login.ts:12 "Check the password first"'))
+    .action(
+      does((context, run: string, words: string[], options: object) =>
+        commentCommand(run, words, options, context),
       ),
     );
   const worktrees = command(program, 'worktrees', 'List the work trees of runs and what is in them')
@@ -35,6 +51,7 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
       '--save-large',
       'Also remove work trees with more than 256 MiB of uncommitted files, and save the files in .git',
     )
+    .addHelpText('after', examples('squad worktrees prune --dry-run'))
     .action(does((context, runs: string[], options: object) => pruneWorktrees(runs, options, context)));
   command(program, 'review [run]', 'List reviews, or show and steer the reviews of one run')
     .option('-a, --all', 'Include every workspace')
@@ -48,6 +65,10 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     .option('--priority <word>', 'Priority of the feedback')
     .option('--cancel', 'Cancel the open review; the coder continues')
     .option('--abandon', 'Give up the task: stop its agents, keep its work')
+    .addHelpText(
+      'after',
+      examples('squad review', 'squad review run_4x8d2k6mfp --feedback "Handle the empty list"'),
+    )
     .action(
       does((context, run: string | undefined, options: ReviewOptions) =>
         reviewCommand(run, options, context),
@@ -72,5 +93,9 @@ export function addWorkCommands(program: Command, { command, does }: CommandMake
     .option('--dry-run', 'Show what would be merged, without running the check')
     .option('--remove', 'Remove the work trees of merged branches')
     .option('-y, --yes', 'Do not ask for confirmation')
+    .addHelpText(
+      'after',
+      examples('squad integrate --dry-run', 'squad integrate run_4x8d2k6mfp --check "npm test"'),
+    )
     .action(does((context, ids: string[], options: object) => integrateCommand(ids, options, context)));
 }

@@ -1,29 +1,30 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { asSquadError } from '../../schema/error.ts';
-import { type CommandMaker, limitOption, milliseconds, wholeNumber } from '../arguments.ts';
+import { PERMISSION_TEXT } from '../../schema/permission-text.ts';
+import { Permission } from '../../schema/run.ts';
+import { type CommandMaker, examples, limitOption, milliseconds, wholeNumber } from '../arguments.ts';
 import { reportError } from '../context.ts';
 import { costCommand, dollars } from '../cost/cost.ts';
-import { diffCommand } from '../evidence/diff.ts';
 import { exportCommand } from '../output/export.ts';
 import { logCommand } from '../output/log.ts';
 import { searchCommand } from '../output/search.ts';
-import { commentCommand } from '../review/review.ts';
 import { attachCommand, takeOverCommand } from './attach.ts';
 import { type EventsOptions, eventsCommand } from './events.ts';
 import { cancelCommand, replyCommand, retryCommand } from './follow-up.ts';
 import { type LsOptions, lsCommand } from './ls.ts';
+import { overviewCommand } from './overview.ts';
 import { runCommand } from './run.ts';
 import type { ReportOptions } from './run-reporter.ts';
 import { showCommand } from './show.ts';
 import { waitCommand } from './wait.ts';
 import { watchCommand } from './watch.ts';
 
-/** Commands that start agents, watch them and act on one run. */
+/** Commands that start agents and act on them. */
 export function addRunCommands(program: Command, { command, does }: CommandMaker): void {
   const timeout = (text: string) => milliseconds('--timeout', text);
   withReportOptions(command(program, 'run <words...>', 'Start agents and watch them until they end'))
-    .usage('[options] ROLE "TASK" [ROLE "TASK" …]')
+    .usage('[options] "TASK" | ROLE "TASK" [ROLE "TASK" …]')
     .option('--cwd <dir>', 'Folder to work in, relative to the workspace')
     .option(
       '--engine <name>',
@@ -31,7 +32,12 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     )
     .option('--model <name>', "Model to use, by the engine's name for it")
     .addOption(
-      new Option('--permission <level>', 'Permission of each agent').choices(['read', 'edit', 'full']),
+      new Option(
+        '--permission <level>',
+        `Permission of each agent: ${Object.entries(PERMISSION_TEXT)
+          .map(([level, text]) => `${level} (${text})`)
+          .join(', ')}; how far each engine holds it: docs/reference/permissions.md`,
+      ).choices(Permission.options),
     )
     .option('--worktree', 'Give each agent its own git work tree and branch')
     .option('--no-worktree', 'Work in the folder itself, even if the role asks for a work tree')
@@ -43,36 +49,74 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
     .option('-d, --detach', 'Print the run ids and exit')
     .addHelpText(
       'after',
-      `
-Examples:
-  squad run coder "Fix the failing test"
-  squad run coder "Add a login form" tester "Test the login form"
-  squad run reviewer - < task.md   reads the task from stdin`,
+      examples(
+        'squad run "Fix the failing test"   the role is coder, if the project has one',
+        'squad run coder "Add a login form" qa-engineer "Test the login form"',
+        'squad run reviewer - < task.md     reads the task from stdin',
+      ),
     )
     .action(does((context, words: string[], options: object) => runCommand(words, options, context)));
-  withReportOptions(
-    command(program, 'watch [ids...]', 'Follow the runs of this workspace, or the runs given'),
-  )
-    .option('-a, --all', 'Include every workspace')
-    .action(does((context, ids: string[], options: ReportOptions) => watchCommand(ids, options, context)));
+  command(program, 'reply <run> <text>', 'Continue the chat of a run that has ended')
+    .usage('[options] RUN ("TEXT" | -)')
+    .option('-d, --detach', 'Print the run id and exit')
+    .addHelpText('after', examples('squad reply run_4x8d2k6mfp "Now add a test"'))
+    .action(
+      does((context, run: string, text: string, options: object) =>
+        replyCommand(run, text, options, context),
+      ),
+    );
+  command(program, 'retry <id>', 'Repeat a run, or the runs of a squad that did not complete')
+    .option('--engine <name>', 'Use another engine')
+    .option('--model <name>', 'Use another model')
+    .option('--timeout <time>', 'Use another time limit: 90s, 15m, 2h', timeout)
+    .option('-d, --detach', 'Print the run ids and exit')
+    .addHelpText('after', examples('squad retry run_4x8d2k6mfp --engine codex'))
+    .action(does((context, id: string, options: object) => retryCommand(id, options, context)));
+  command(program, 'cancel [ids...]', 'Stop runs or squads and everything they started')
+    .alias('stop')
+    .option('--all', 'Stop every run of this workspace')
+    .option('--everywhere', 'With --all: stop the runs of every workspace')
+    .addHelpText('after', examples('squad cancel run_4x8d2k6mfp', 'squad cancel --all'))
+    .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
+}
+
+/** Commands that show runs and wait for them. */
+export function addWatchCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'status', 'Show what is running and what needs you, like `squad` alone').action(
+    does(context => overviewCommand(context)),
+  );
   command(program, 'ls', 'List runs, newest first')
+    .aliases(['ps', 'list'])
     .option('-a, --all', 'Include every workspace')
     .option('-r, --running', 'Only runs that have not ended')
     .option('--need', 'Sort by what needs your attention: questions, failures, then the rest')
     .addOption(limitOption('Maximum number of runs', 20, 1000))
+    .addHelpText(
+      'after',
+      examples('squad ls --need   what needs you first', 'squad ls --all --running --json'),
+    )
     .action(does((context, options: LsOptions) => lsCommand(options, context)));
-  command(program, 'show <run>', 'Show everything about one run').action(
-    does((context, run: string) => showCommand(run, context)),
-  );
+  withReportOptions(
+    command(program, 'watch [ids...]', 'Follow the runs of this workspace, or the runs given'),
+  )
+    .option('-a, --all', 'Include every workspace')
+    .addHelpText('after', examples('squad watch', 'squad watch --all --quiet'))
+    .action(does((context, ids: string[], options: ReportOptions) => watchCommand(ids, options, context)));
+  command(program, 'show <run>', 'Show everything about one run')
+    .addHelpText('after', examples('squad show run_4x8d2k6mfp'))
+    .action(does((context, run: string) => showCommand(run, context)));
   command(program, 'log <run>', 'Print what an agent wrote')
+    .alias('logs')
     .option('-f, --follow', 'Follow the output until the run ends')
     .option('--raw', 'Print the original bytes')
     .addOption(new Option('--window').hideHelp())
+    .addHelpText('after', examples('squad log -f run_4x8d2k6mfp'))
     .action(does((context, run: string, options: object) => logCommand(run, options, context)));
   command(program, 'attach <run>', 'Watch a running agent in tmux, or follow its log')
     .option('--take-over', "Stop the run and open the agent's own interactive mode on the same chat")
     .option('-y, --yes', 'Do not ask for confirmation')
     .addOption(new Option('--window').hideHelp())
+    .addHelpText('after', examples('squad attach run_4x8d2k6mfp', 'squad attach --take-over run_4x8d2k6mfp'))
     .action(
       does((context, run: string, options: { takeOver?: boolean; yes?: boolean; window?: boolean }) =>
         holdWindowOpen(options.window === true, () =>
@@ -85,49 +129,14 @@ Examples:
     .option(
       '--timeout <time>',
       'Give up after this long (90s, 15m, 2h) with exit code 124; the runs continue',
-      timeout,
+      text => milliseconds('--timeout', text),
     )
+    .addHelpText('after', examples('squad wait squad_7esxdrsab7 --timeout 15m'))
     .action(does((context, ids: string[], options: object) => waitCommand(ids, options, context)));
-  command(program, 'reply <run> <text>', 'Continue the chat of a run that has ended')
-    .usage('[options] RUN ("TEXT" | -)')
-    .option('-d, --detach', 'Print the run id and exit')
-    .action(
-      does((context, run: string, text: string, options: object) =>
-        replyCommand(run, text, options, context),
-      ),
-    );
-  command(program, 'retry <id>', 'Repeat a run, or the runs of a squad that did not complete')
-    .option('--engine <name>', 'Use another engine')
-    .option('--model <name>', 'Use another model')
-    .option('--timeout <time>', 'Use another time limit: 90s, 15m, 2h', timeout)
-    .option('-d, --detach', 'Print the run ids and exit')
-    .action(does((context, id: string, options: object) => retryCommand(id, options, context)));
-  command(program, 'cancel [ids...]', 'Stop runs or squads and everything they started')
-    .option('--all', 'Stop every run of this workspace')
-    .option('--everywhere', 'With --all: stop the runs of every workspace')
-    .action(does((context, ids: string[], options: object) => cancelCommand(ids, options, context)));
-  command(program, 'diff <run>', 'Show what changed in the folder of a run since it started')
-    .option('--stat', 'Show only file names and line counts')
-    .action(does((context, run: string, options: object) => diffCommand(run, options, context)));
-  command(program, 'comment <run> <words...>', "Comment on lines of a run's changes; its agent continues")
-    .usage('[options] RUN FILE:LINE "TEXT" [FILE:LINE "TEXT" …]')
-    .option('-m, --message <text>', 'Text to send before the comments')
-    .action(
-      does((context, run: string, words: string[], options: object) =>
-        commentCommand(run, words, options, context),
-      ),
-    );
-  command(program, 'export <run> [file]', 'Save a run as one HTML file that needs no hub')
-    .usage('[options] RUN [FILE | -]')
-    .option('--force', 'Overwrite an existing file')
-    .action(
-      does((context, run: string, file: string | undefined, options: object) =>
-        exportCommand(run, file, options, context),
-      ),
-    );
   command(program, 'search <words...>', 'Search runs, decisions and the output of recent runs')
     .option('-a, --all', 'Include every workspace')
     .addOption(limitOption('Maximum number of results of each kind', 20, 100))
+    .addHelpText('after', examples('squad search "connection refused"'))
     .action(
       does((context, words: string[], options: { all?: boolean; limit: number }) =>
         searchCommand(words, options, context),
@@ -137,11 +146,20 @@ Examples:
     .option('--run <run>', 'Only events of this run')
     .option('-f, --follow', 'Keep printing new events until the run ends or Ctrl-C')
     .addOption(limitOption('Maximum number of events', 50, 1000))
+    .addHelpText('after', examples('squad events -f --json'))
     .action(does((context, options: EventsOptions) => eventsCommand(options, context)));
   command(program, 'cost', 'Show cost by day, by role or subagent, and by squad')
     .option('--days <n>', 'Number of days, including today', text => wholeNumber('--days', text, 1, 366), 14)
     .option('--here', 'Only this workspace')
     .action(does((context, options: { days: number; here?: boolean }) => costCommand(options, context)));
+  command(program, 'export <run> [file]', 'Save a run as one HTML file that needs no hub')
+    .usage('[options] RUN [FILE | -]')
+    .option('--force', 'Overwrite an existing file')
+    .action(
+      does((context, run: string, file: string | undefined, options: object) =>
+        exportCommand(run, file, options, context),
+      ),
+    );
 }
 
 /** Options that choose what is printed about runs, and when. */

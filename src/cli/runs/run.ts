@@ -1,15 +1,18 @@
-import { visibleText } from '../../base/text.ts';
+import { visibleLine, visibleText } from '../../base/text.ts';
 import { definedVariables } from '../../link/handshake.ts';
-import type { Input } from '../../operations/operations.ts';
-import { SquadError } from '../../schema/error.ts';
+import type { Input, Output } from '../../operations/operations.ts';
+import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Permission } from '../../schema/run.ts';
+import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
-import { readInput } from '../arguments.ts';
-import { type CliContext, print, printNotes, printResult } from '../context.ts';
+import { mayAsk, readInput } from '../arguments.ts';
+import { type CliContext, print, printNotes } from '../context.ts';
 import { EXIT, exitFor } from '../exit-codes.ts';
 import { webOrigin } from '../hub/open.ts';
 import { HubClient } from '../hub-client.ts';
+import { offerTrust } from '../settings/trust.ts';
+import { jsonLine, plainLine } from '../terminal/json.ts';
 import { follow } from './follow.ts';
 import { type ReportOptions, RunReporter } from './run-reporter.ts';
 import { printSummary } from './run-summary.ts';
@@ -37,7 +40,11 @@ export async function startAndWatch<N extends StartOperation>(
   });
   const { squadId, runIds, warnings } = await client.call(operation, input);
   printNotes(context, warnings);
-  if (detach) return printResult(context, { squadId, runIds }, () => runIds);
+  if (detach) {
+    if (context.json) context.out.write(jsonLine({ squadId, runIds }));
+    else print(context, runIds);
+    return EXIT.done;
+  }
   return await watch(client, { squadId, members: runIds.length, options: report }, context);
 }
 
@@ -69,8 +76,23 @@ async function watch(
     reporter.close();
     interrupts.release();
   }
-  if (!json) await printEnd(squadId, views, context);
-  return interrupts.count > 0 ? EXIT.interrupted : exitFor(views.list().map(shownStatus));
+  const code = interrupts.count > 0 ? EXIT.interrupted : exitFor(views.list().map(shownStatus));
+  if (json) await printResultLine(squadId, views, code, context);
+  else await printEnd(squadId, views, context);
+  return code;
+}
+
+/** The last line of `--json`: the results of all runs, as `squad show --json` has each, and the exit code. */
+async function printResultLine(
+  squadId: string,
+  views: RunViews,
+  exitCode: number,
+  { out }: CliContext,
+): Promise<void> {
+  using client = await HubClient.start();
+  const runs: Output<'show_run'>['result'][] = [];
+  for (const { id } of views.list()) runs.push((await client.call('show_run', { run: id })).result);
+  out.write(plainLine({ type: 'result', squadId, exitCode, runs }));
 }
 
 /** Prints the summary and, for a single agent, its answer. */
@@ -135,12 +157,17 @@ interface RunOptions extends ReportOptions {
 
 export type SquadInput = Input<'start_squad'>;
 
-/** `squad run ROLE "TASK" [ROLE "TASK" …]` */
+/** `squad run "TASK"`, `squad run ROLE "TASK" [ROLE "TASK" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
   const { engine, model, permission, worktree, budget, timeout, chat, detach } = options;
   const { only, quiet, group } = options;
+  const pairs = await withRole(words, context);
+  refuseOdd(pairs);
+  const roles = [...new Set(pairs.filter((_, at) => at % 2 === 0))];
+  refuseOthers(only ?? [], roles);
+  await offerTrustOf(roles, context);
   const request: SquadInput = {
-    members: await membersFrom(words, options),
+    members: await membersFrom(pairs, options),
     engine,
     model,
     permission,
@@ -155,19 +182,65 @@ export async function runCommand(words: string[], options: RunOptions, context: 
   );
 }
 
-async function membersFrom(words: string[], { cwd, chat }: RunOptions): Promise<SquadInput['members']> {
+/** A task alone, in quotes or from stdin, is for the coder, or for the only role there is. */
+async function withRole(words: string[], context: CliContext): Promise<string[]> {
+  const [only = ''] = words;
+  if (words.length !== 1 || !(only === '-' || /\s/.test(only.trim()))) return words;
+  const { roles } = await HubClient.ask({ workspace: context.workspace }, 'list_roles');
+  const ids = roles.map(({ id }) => id);
+  // A role may have a space in its name, and then its task is missing.
+  if (ids.includes(only)) return words;
+  const role = ids.find(id => id === DEFAULT_ROLE) ?? (ids.length === 1 ? ids[0] : undefined);
+  if (role === undefined)
+    throw new SquadError(
+      'INVALID_INPUT',
+      `No role was named, and this project has no role ${DEFAULT_ROLE}, which would be the default`,
+      { suggestions: [`squad run ROLE "TASK"   with one of: ${ids.map(visibleLine).join(', ')}`] },
+    );
+  printNotes(context, [`No role was named: using ${role}.`], 'dim');
+  return [role, only];
+}
+
+const DEFAULT_ROLE = 'coder';
+
+/** `--only` of a role that has no run here would show nothing at all. */
+function refuseOthers(only: readonly string[], roles: readonly string[]): void {
+  const other = only.find(role => !roles.includes(role));
+  if (other !== undefined)
+    throw new SquadError('INVALID_INPUT', `--only ${visibleLine(other)} matches none of these runs`, {
+      suggestions: [`Their roles are: ${roles.map(visibleLine).join(', ')}. Nothing was started.`],
+    });
+}
+
+/** On a terminal of the user's: asks once about files that these runs would use if they were trusted. */
+async function offerTrustOf(roles: string[], context: CliContext): Promise<void> {
+  if (!mayAsk(context)) return;
+  try {
+    const { untrusted } = await HubClient.ask({ workspace: context.workspace }, 'change_trust', { roles });
+    await offerTrust(untrusted, context);
+  } catch (thrown) {
+    // The hub refuses agents, which must not be asked; their run goes on without these files.
+    if (asSquadError(thrown).code !== 'NOT_ALLOWED') throw thrown;
+  }
+}
+
+function refuseOdd(words: string[]): void {
   if (words.length === 0 || words.length % 2 !== 0)
     throw new SquadError(
       'INVALID_INPUT',
       `Expected ROLE "TASK" pairs, got ${words.length} ${words.length === 1 ? 'argument' : 'arguments'}`,
       {
         suggestions: [
-          'squad run coder "Fix the failing test"',
+          ...(words.length === 1 ? [`squad run ${shellWord(visibleLine(words[0]!))} "TASK"`] : []),
+          'squad run "Fix the failing test"',
           'squad roles   lists the roles',
           'Put the task in quotes, or use - to read it from stdin.',
         ],
       },
     );
+}
+
+async function membersFrom(words: string[], { cwd, chat }: RunOptions): Promise<SquadInput['members']> {
   const members: SquadInput['members'] = [];
   for (let i = 0; i < words.length; i += 2) {
     const task = words[i + 1] === '-' ? await readInput() : words[i + 1]!;

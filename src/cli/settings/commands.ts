@@ -1,19 +1,15 @@
 import type { Command } from 'commander';
-import { type CommandMaker, limitOption } from '../arguments.ts';
+import { type CommandMaker, examples, limitOption } from '../arguments.ts';
 import { contextCommand, rolesCommand } from '../roles/roles.ts';
 import { type InitOptions, initAny } from '../setup/init.ts';
 import { lintConfig } from '../subagents/lint.ts';
 import { backlogCommand, editBacklogCommand, itemNumber, type MoveOptions, moveOf } from '../team/backlog.ts';
 import { type DecisionsOptions, decisionsCommand, teamCommand } from '../team/team.ts';
-import { setConfig, showConfig } from './config.ts';
+import { getConfig, setConfig, showConfig, type WhereOptions } from './config.ts';
 import { trustCommand } from './trust.ts';
 
-/** Commands for the files of a project, the settings of a user, and the team. */
-export function addProjectCommands(program: Command, { command, does }: CommandMaker): void {
-  command(program, 'init', 'Create roles, a config file and team files to edit')
-    .option('--subagent <name>', 'Create the files of a subagent instead: one tool for any MCP client')
-    .option('--schema', 'With --subagent: also create a schema for the output of the tool')
-    .action(does((context, options: InitOptions) => initAny(options, context)));
+/** Commands for the roles and the files of the team. */
+export function addTeamCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'roles', 'List the roles of this project and the errors in their files').action(
     does(context => rolesCommand(context)),
   );
@@ -21,6 +17,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     .option('--engine <name>', 'Preview for this engine (some engines read files themselves)')
     .option('--files <list>', 'Use these files instead, separated by commas')
     .option('--text', 'Print only the text that would be sent')
+    .addHelpText('after', examples('squad context coder'))
     .action(
       does((context, role: string | undefined, options: object) => contextCommand(role, options, context)),
     );
@@ -30,6 +27,7 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
   command(program, 'decisions [decision]', 'List the decisions of the team, newest first, or show one')
     .option('-s, --search <words>', 'Search the decisions, best match first')
     .addOption(limitOption('Maximum number of decisions', 20, 1000))
+    .addHelpText('after', examples('squad decisions --search "date format"'))
     .action(
       does((context, id: string | undefined, options: DecisionsOptions) =>
         decisionsCommand(id, options, context),
@@ -60,27 +58,56 @@ export function addProjectCommands(program: Command, { command, does }: CommandM
     .action(
       does((context, n: string, options: MoveOptions) => editBacklogCommand(moveOf(n, options), context)),
     );
+}
+
+/** Commands for the configuration of a project and of a user. */
+export function addSettingsCommands(program: Command, { command, does }: CommandMaker): void {
+  command(program, 'init', 'Create roles, a config file and team files to edit')
+    .option('--subagent <name>', 'Create the files of a subagent instead: one tool for any MCP client')
+    .option('--schema', 'With --subagent: also create a schema for the output of the tool')
+    .action(does((context, options: InitOptions) => initAny(options, context)));
   command(program, 'trust [files...]', 'Trust config and templates of this repository that run commands')
     .option('-y, --yes', 'Do not ask for confirmation')
     .option('--remove', 'Remove the trust')
+    .addHelpText('after', examples('squad trust', 'squad trust .squad/squad.json --yes'))
     .action(does((context, files: string[], options: object) => trustCommand(files, options, context)));
 
   const config = program
     .command('config')
-    .description('Show settings, change limits, check subagent files')
+    .description('Show and change settings, check subagent files')
     .exitOverride();
-  command(config, 'show', 'Show every setting and where it comes from').action(
-    does(context => showConfig(context)),
+  command(config, 'show', 'Show every setting and where it comes from')
+    .alias('list')
+    .action(does(context => showConfig(context)));
+  command(config, 'get <key>', 'Print the value of a setting; exit code 1 if it is not set').action(
+    does((context, key: string) => getConfig(key, context)),
+  );
+  const where = (made: Command) =>
+    made
+      .option('--user', 'Write to your own config file (the default)')
+      .option('--project', 'Write to .squad/squad.json of this workspace')
+      .addHelpText('after', '\nLimits (squad config show) are settings of the hub and in no file.');
+  where(command(config, 'set <key> <value...>', 'Change a setting; several values, or JSON, make a list'))
+    .addHelpText(
+      'after',
+      examples(
+        'squad config set engine codex',
+        'squad config set --project check npm test',
+        'squad config set context.budgetTokens 20000',
+        'squad config set limits.concurrency 4',
+      ),
+    )
+    .action(
+      does((context, key: string, values: string[], options: WhereOptions) =>
+        setConfig(key, values, options, context),
+      ),
+    );
+  where(command(config, 'unset <key>', 'Remove a setting, or reset a limit to its default')).action(
+    does((context, key: string, options: WhereOptions) => setConfig(key, null, options, context)),
   );
   command(
     config,
     'lint [files...]',
     'Check subagent files or folders (default: every *.subagent.yaml and *.cpe.yaml here)',
   ).action(does((context, files: string[]) => lintConfig(files, context)));
-  command(config, 'set <key> <value>', 'Set a limit').action(
-    does((context, key: string, value: string) => setConfig(key, value, context)),
-  );
-  command(config, 'unset <key>', 'Reset a limit to its default').action(
-    does((context, key: string) => setConfig(key, null, context)),
-  );
 }

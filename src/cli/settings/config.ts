@@ -1,11 +1,20 @@
-import { visibleLine } from '../../base/text.ts';
+import { nearest, visibleLine } from '../../base/text.ts';
+import { homeFolder } from '../../link/home.ts';
+import { HubSettings, UserFile } from '../../schema/config.ts';
+import { CLI_IDS, cliNamed } from '../../schema/engine-spec.ts';
+import { SquadError } from '../../schema/error.ts';
+import { changeUserFile, changeWorkspaceFile } from '../../workspace/settings/change-config.ts';
 import { userFilePath } from '../../workspace/settings/config-files.ts';
-import { type CliContext, printResult } from '../context.ts';
+import { refuseAgents } from '../arguments.ts';
+import { type CliContext, print, printNotes, printResult } from '../context.ts';
+import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { withOwnCommand } from '../own-command.ts';
+import { printJson } from '../terminal/json.ts';
 import { formatTable } from '../terminal/table.ts';
 import { wrap } from '../terminal/width.ts';
-import { inspect, ownEngineLines, settingOf } from './inspect.ts';
+import { type Inspected, inspect, ownEngineLines, settingOf } from './inspect.ts';
+import { offerTrust } from './trust.ts';
 
 const INDENT = 10;
 
@@ -52,7 +61,7 @@ export async function showConfig(context: CliContext): Promise<number> {
     '',
     ...wrap(
       withOwnCommand(
-        'Environment variables override the workspace (.squad/squad.json, templates/), which overrides the user file and then the defaults. To change a limit: squad config set KEY VALUE.',
+        'Environment variables override the workspace (.squad/squad.json, templates/), which overrides the user file and then the defaults. To change a setting: squad config set KEY VALUE.',
       ),
       out.columns,
     ).map(style.dim),
@@ -66,10 +75,119 @@ function shown(key: string, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** `squad config set KEY VALUE`, `squad config unset KEY`: changes a setting of the hub. */
-export async function setConfig(key: string, value: string | null, context: CliContext): Promise<number> {
-  const changed = await HubClient.ask({}, 'change_setting', { key, value });
-  return printResult(context, changed, () => [
-    `${changed.key} is ${changed.value ?? 'not set'}${value === null ? ' (the default)' : ''}`,
+export interface WhereOptions {
+  user?: boolean;
+  project?: boolean;
+}
+
+/** `squad config set KEY VALUE`, `squad config unset KEY`: changes a limit of the hub, or a setting in a file. */
+export async function setConfig(
+  key: string,
+  words: string[] | null,
+  options: WhereOptions,
+  context: CliContext,
+): Promise<number> {
+  if (isLimit(key)) return setLimit(key, words, options, context);
+  const [name = '', ...rest] = key.split('.');
+  if (!FILE_KEYS.includes(name)) throw unknownKey(key);
+  if (options.user && options.project)
+    throw new SquadError('INVALID_INPUT', '--user and --project exclude each other');
+  await refuseAgents();
+  // The user's own file needs no workspace: this may be the home folder.
+  const look = () => inspect(context).catch(thrown => (options.project ? Promise.reject(thrown) : null));
+  const before = await look();
+  if (key === 'engine' && words) refuseUnknownEngine(words.join(' '), before);
+  const home = homeFolder(process.env);
+  const change = { path: [name, ...rest], words };
+  const changed =
+    options.project && before
+      ? await changeWorkspaceFile(home, before.root, change)
+      : await changeUserFile(home, ownFile(), change);
+  if (!changed.isTrusted) await offerTrust([changed.file], context);
+  printResult(context, { key, value: changed.value ?? null, file: changed.file }, () => [
+    words === null
+      ? `${key} is not set in ${visibleLine(changed.file)}`
+      : `${key} is ${visibleLine(shown(name, changed.value))} in ${visibleLine(changed.file)}`,
   ]);
+  const after = await look();
+  if (after && words) printNotes(context, remarks(name, changed.file, after));
+  return EXIT.done;
+}
+
+/** Why the new value does not count here. */
+function remarks(name: string, file: string, after: Inspected): string[] {
+  if (after.ignored.some(each => each.file === file && each.key === name))
+    return [`${file} is not trusted, so ${name} has no effect yet: squad trust`];
+  const setting = settingOf(after, name);
+  if (!setting || setting.source === file || setting.origin === 'default') return [];
+  return [`Here ${name} is ${shown(name, setting.value)}, because ${setting.source} comes first.`];
+}
+
+const FILE_KEYS: readonly string[] = Object.keys(UserFile.shape).filter(key => key !== '$schema');
+const LIMITS: readonly string[] = Object.keys(HubSettings.shape);
+export const CONFIG_KEYS: readonly string[] = [...FILE_KEYS, ...LIMITS];
+
+const isLimit = (key: string): boolean => LIMITS.includes(key);
+
+async function setLimit(
+  key: string,
+  words: string[] | null,
+  { user, project }: WhereOptions,
+  context: CliContext,
+): Promise<number> {
+  if (user || project)
+    throw new SquadError('INVALID_INPUT', `${key} is a limit of the hub and stands in no file`, {
+      suggestions: ['Leave out --user and --project.'],
+    });
+  const changed = await HubClient.ask({}, 'change_setting', { key, value: words?.join(' ') ?? null });
+  return printResult(context, changed, () => [
+    `${changed.key} is ${changed.value ?? 'not set'}${words ? ', for every workspace (stored by the hub)' : ' (the default)'}`,
+  ]);
+}
+
+/** `squad config get KEY`: prints one value, for scripts. */
+export async function getConfig(key: string, context: CliContext): Promise<number> {
+  const { settings, limits } = await inspect(context);
+  const [name = '', ...rest] = isLimit(key) ? [key] : key.split('.');
+  const setting = [...settings, ...limits].find(each => each.key === name);
+  if (!setting) throw unknownKey(key);
+  const value = rest.reduce<unknown>(
+    (inner, part) => (inner as Record<string, unknown> | null | undefined)?.[part],
+    setting.value,
+  );
+  const { origin, source } = setting;
+  if (context.json) printJson(context.out, { key, value: value ?? null, origin, source });
+  else if (value === null || value === undefined) context.err.write(`${visibleLine(key)} is not set\n`);
+  else print(context, [visibleLine(typeof value === 'string' ? value : JSON.stringify(value))]);
+  return value === null || value === undefined ? EXIT.failed : EXIT.done;
+}
+
+function ownFile(): string {
+  const file = userFilePath(process.env);
+  if (file !== null) return file;
+  throw new SquadError('CONFIG_INVALID', 'You have no config file, because HOME is not set', {
+    suggestions: ['Set HOME or XDG_CONFIG_HOME, or use --project.'],
+  });
+}
+
+const unknownKey = (key: string): SquadError =>
+  new SquadError('CONFIG_INVALID', `There is no setting ${visibleLine(key)}`, {
+    suggestions: [
+      ...didYouMean(nearest(key, CONFIG_KEYS)),
+      `Settings: ${FILE_KEYS.join(', ')}. Limits: ${LIMITS.join(', ')}.`,
+    ],
+  });
+
+const didYouMean = (near: string[]): string[] =>
+  near.length === 0 ? [] : [`Did you mean ${near.join(' or ')}?`];
+
+/** A run template takes any name. */
+function refuseUnknownEngine(name: string, inspected: Inspected | null): void {
+  const configured = (key: string) => (inspected && settingOf(inspected, key)?.value) ?? null;
+  const own = Object.keys(configured('engines') ?? {});
+  const known = [...CLI_IDS, 'native', 'scripted', ...own];
+  if (known.includes(name) || cliNamed(name) !== null || configured('runTemplate') !== null) return;
+  throw new SquadError('ENGINE_UNKNOWN', `There is no engine ${visibleLine(name)}. Nothing was written.`, {
+    suggestions: [...didYouMean(nearest(name, known)), `Engines: ${known.join(', ')}.`],
+  });
 }

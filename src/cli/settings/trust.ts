@@ -11,9 +11,9 @@ import {
   mcpConfigPath,
   summaryOf,
 } from '../../workspace/gateway/mcp-config-file.ts';
-import { isTrusted, trust, untrust } from '../../workspace/settings/trust.ts';
-import { confirmWithUser, refuseAgents } from '../arguments.ts';
-import { type CliContext, hiddenWarningLines, print, printResult } from '../context.ts';
+import { decline, isDeclined, isTrusted, trust, untrust } from '../../workspace/settings/trust.ts';
+import { confirmWithUser, mayAsk, refuseAgents } from '../arguments.ts';
+import { type CliContext, hiddenWarningLines, print, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { padEnd } from '../terminal/width.ts';
 import { inspect } from './inspect.ts';
@@ -72,14 +72,7 @@ export async function trustCommand(
       results.push({ file, trusted: false });
     } else {
       const known = await isTrusted(home, file, content);
-      if (!known && !context.json)
-        print(context, [
-          context.style.bold(visibleLine(file)),
-          visibleText(content.trimEnd()),
-          '',
-          ...serverSummaryLines(file, content, context),
-          ...hiddenWarningLines(content, visibleLine(file), context),
-        ]);
+      if (!known && !context.json) print(context, fileLines(file, content, context));
       const yes =
         known ||
         options.yes ||
@@ -97,6 +90,43 @@ export async function trustCommand(
   );
   if (fault !== null) throw fault;
   return EXIT.done;
+}
+
+const fileLines = (file: string, content: string, context: CliContext): string[] => [
+  context.style.bold(visibleLine(file)),
+  visibleText(content.trimEnd()),
+  '',
+  ...serverSummaryLines(file, content, context),
+  ...hiddenWarningLines(content, visibleLine(file), context),
+];
+
+/**
+ * On a terminal: shows files that are not trusted and asks once about all of them. Content that the user did not trust then is not
+ * asked about again. The caller makes sure that this is no terminal of an agent.
+ */
+export async function offerTrust(files: readonly string[], context: CliContext): Promise<void> {
+  if (!mayAsk(context)) return;
+  const home = homeFolder(process.env);
+  const shown: { file: string; content: string }[] = [];
+  for (const file of files) {
+    const content = await readFile(file, 'utf8').catch(() => null); // the hub reports it
+    if (content === null || (await isTrusted(home, file, content))) continue;
+    if (!(await isDeclined(home, file, content))) shown.push({ file, content });
+  }
+  if (shown.length === 0) return;
+  print(context, [
+    'Files of this project that have no effect until you trust them:',
+    '',
+    ...shown.flatMap(({ file, content }) => fileLines(file, content, context)),
+  ]);
+  const what = shown.length === 1 ? 'this file' : `these ${shown.length} files`;
+  const yes = await confirmWithUser(
+    `Squad will run the commands and grant what is in ${what}. Trust ${shown.length === 1 ? 'it' : 'them'}?`,
+    'squad trust',
+    context,
+  );
+  for (const { file, content } of shown) await (yes ? trust : decline)(home, file, content);
+  if (!yes) printNotes(context, ['Not trusted, and not asked again until the content changes: squad trust']);
 }
 
 /** Why the MCP configuration cannot be trusted yet; null if it is valid or missing. */

@@ -1,19 +1,43 @@
 import type { Argument, Command, Option } from 'commander';
 import { visibleLine } from '../../base/text.ts';
+import { homeFolder } from '../../link/home.ts';
+import { CLI_IDS } from '../../schema/engine-spec.ts';
 import { runSummary, type ShownRun } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { VIEWS } from '../../schema/web-ui.ts';
+import { projectNames } from '../../workspace/settings/open-workspace.ts';
+import { workspaceRoot } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
 import { type OwnCommand, ownCommand } from '../own-command.ts';
+import { shippedRoles } from '../package-files.ts';
+import { CONFIG_KEYS } from '../settings/config.ts';
 import { printJson } from '../terminal/json.ts';
 import { statusText } from '../terminal/status-text.ts';
+import { CLIENT_NAMES } from './install/clients.ts';
 
 const MAX_IDS = 50;
 /** The user is typing. */
 const HUB_TIMEOUT_MS = 1_000;
+
+/** Words that depend on the project, read from its files: a hub that is not running is not started. */
+async function projectCandidates(kind: 'role' | 'engine'): Promise<Candidate[]> {
+  const home = homeFolder(process.env);
+  const { roles, engines } = await projectNames({
+    ...{ workspace: workspaceRoot(undefined), home, env: process.env, shippedRoles },
+  });
+  if (kind === 'engine')
+    return [
+      ...CLI_IDS.map(word => ({ word, what: 'agent CLI' })),
+      { word: 'native', what: 'a model by API key' },
+      { word: 'scripted', what: 'a dry run without a model' },
+      ...engines.map(word => ({ word, what: 'your own' })),
+    ];
+  return roles.map(({ id, description }) => ({ word: id, what: visibleLine(description) }));
+}
 
 /** Ids of the newest runs or of open questions, from a running hub; starts none. */
 async function knownIds(ids: NonNullable<CompletionRequest['ids']>): Promise<Candidate[]> {
@@ -97,6 +121,8 @@ interface CompletionRequest {
   words: Candidate[];
   /** Kind of ids: of runs; of runs and squads (`any`); of open questions (`item`). */
   ids: 'run' | 'any' | 'item' | null;
+  /** Names of the project. */
+  names?: 'role' | 'engine';
 }
 
 const NOTHING: CompletionRequest = { words: [], ids: null };
@@ -114,16 +140,20 @@ export function completionRequest(program: Command, given: readonly string[]): C
     else if (word.startsWith('-') && word !== '-') awaited = optionWithValue(command, word);
     else if (place === 0 && word === 'help') continue;
     else {
-      const inner = place === 0 ? command.commands.find(each => each.name() === word) : undefined;
+      const inner =
+        place === 0
+          ? command.commands.find(each => each.name() === word || each.aliases().includes(word))
+          : undefined;
       if (inner) command = inner;
       else place++;
     }
   }
-  if (awaited) return valuesOf(awaited);
+  if (awaited) return valuesOf(awaited, command);
   if (current.startsWith('-')) return { words: optionsOf(command), ids: null };
   const below = place === 0 ? commandsOf(command) : [];
-  const { words: values, ids } = valuesOf(argumentAt(command, place));
-  return { words: [...below, ...values], ids };
+  const { words: values, ...rest } =
+    command.name() === 'run' && place % 2 === 1 ? NOTHING : valuesOf(argumentAt(command, place), command);
+  return { words: [...below, ...values], ...rest };
 }
 
 const optionWithValue = ({ options }: Command, word: string): Option | null =>
@@ -134,15 +164,27 @@ function argumentAt({ registeredArguments }: Command, place: number): Argument |
   return registeredArguments[place] ?? (last?.variadic ? last : undefined);
 }
 
-/** The name of an argument decides which ids it takes. */
-function valuesOf(argument: Argument | Option | undefined): CompletionRequest {
+/** The name of an argument decides which ids or names it takes. */
+function valuesOf(argument: Argument | Option | undefined, command: Command): CompletionRequest {
   if (!argument) return NOTHING;
-  if (argument.argChoices) return { words: argument.argChoices.map(word => ({ word, what: '' })), ids: null };
+  if (argument.argChoices) return { words: candidatesOf(argument.argChoices), ids: null };
   const name = argument.name();
   if (name === 'run' || name === 'runs') return { words: [], ids: 'run' };
   if (name === 'item') return { words: [], ids: 'item' };
+  if (name === 'engine') return { words: [], ids: null, names: 'engine' };
+  if (isRole(argument) || (name === 'words' && command.name() === 'run'))
+    return { words: [], ids: null, names: 'role' };
+  if (name === 'client') return { words: candidatesOf(CLIENT_NAMES), ids: null };
+  if (name === 'key') return { words: candidatesOf(CONFIG_KEYS), ids: null };
+  if (name === 'target') return { words: candidatesOf(VIEWS), ids: 'any' };
   return { words: [], ids: name === 'id' || name === 'ids' ? 'any' : null };
 }
+
+const ROLES = ['role', 'only'];
+/** `[role]`, `--role <id>`, `--only <role>`. */
+const isRole = (argument: Argument | Option): boolean => ROLES.includes(argument.name());
+
+const candidatesOf = (words: readonly string[]): Candidate[] => words.map(word => ({ word, what: '' }));
 
 const commandsOf = (command: Command): Candidate[] =>
   command.commands.length === 0
@@ -177,8 +219,9 @@ export async function completeCommand(
   const request = completionRequest(program, words);
   // Errors of the hub must not appear while the user is typing.
   const ids = request.ids === null ? [] : await knownIds(request.ids).catch(() => []);
+  const names = request.names === undefined ? [] : await projectCandidates(request.names).catch(() => []);
   const prefix = words.at(-1) ?? '';
-  const found = [...request.words, ...ids].filter(({ word }) => word.startsWith(prefix));
+  const found = [...request.words, ...names, ...ids].filter(({ word }) => word.startsWith(prefix));
   print(
     context,
     found.map(({ word, what }) => (what === '' ? word : `${word}\t${what}`)),

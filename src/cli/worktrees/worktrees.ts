@@ -1,7 +1,7 @@
 import { formatBytes, visibleLine } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { ListedWorktree } from '../../operations/worktrees/worktrees.ts';
-import { workspaceFilter } from '../arguments.ts';
+import { requireRepository, workspaceFilter } from '../arguments.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';
@@ -102,6 +102,7 @@ export async function listWorktrees({ all, disk }: WorktreesOptions, context: Cl
     ...workspaceFilter(all, context),
     disk: disk === true,
   });
+  if (!all && listed.worktrees.length === 0) await requireRepository(context);
   return printResult(context, listed, () => [
     ...worktreeLines(listed.worktrees, all === true, context),
     ...unknownFolderLines(listed.strays, context),
@@ -120,6 +121,7 @@ export async function pruneWorktrees(
     dryRun: dryRun === true,
     ...(saveLarge && { saveLarge }),
   });
+  if (!all && pruned.worktrees.length === 0) await requireRepository(context);
   printResult(context, pruned, () => pruneLines(pruned, context));
   return runs.length > 0 && pruned.worktrees.some(each => !each.removed) ? EXIT.failed : EXIT.done;
 }

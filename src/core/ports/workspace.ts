@@ -51,8 +51,8 @@ export interface Workspace {
   /** A file that Squad keeps up to date, in `.squad/`, or in Squad's home for a workspace without that folder; null: none yet. */
   teamFile(name: 'IAC.md' | 'CONTEXT.md'): Promise<string | null>;
   team: TeamMemory;
-  /** Files of the workspace that have no effect, or not all of it, until they are trusted. */
-  untrusted(): Promise<string[]>;
+  /** Files of the workspace that have no effect, or not all of it, until they are trusted; with roles: those that runs of these roles would use. */
+  untrusted(roles?: readonly string[]): Promise<string[]>;
 }
 
 export interface IgnoredSetting {

@@ -150,6 +150,11 @@ export interface Branches {
 
 /** Changes of the files in a run's folder, as Git tells them. Throws only where noted. */
 export interface FolderChanges {
+  /**
+   * How many lines a file has, by its path in the folder or in the repository around it. Null: it does not exist there, or is no text
+   * file that can be read.
+   */
+  lineCount(directory: string, path: string): Promise<number | null>;
   /** One short Git process, because the start of the agent waits for it. */
   snapshot(directory: string, signal?: AbortSignal): Promise<Baseline>;
   changes(directory: string, before: WorkSnapshot, options?: WorkPlace): Promise<WorkChanges>;

@@ -78,7 +78,7 @@ export const LineComment = z.strictObject({
   quote: z.string().max(2000).optional(),
   text: z.string().trim().min(1).max(MAX_COMMENT_LENGTH),
 });
-type LineComment = z.infer<typeof LineComment>;
+export type LineComment = z.infer<typeof LineComment>;
 
 /** The message to the agent. Quoted lines are marked, to keep them apart from what the agent is asked to do. */
 export function commentsText(comments: readonly LineComment[], message: string | undefined): string {

@@ -53,6 +53,12 @@ export function templatePath(setting: string, base: string): string | null {
   return path.endsWith('.template') && !path.includes('\n') ? resolve(base, path) : null;
 }
 
+/** Whether a workspace file sets anything that counts only once it is trusted, apart from `agentsDir`, which depends on where it leads. */
+export const needsTrust = (settings: WorkspaceFile): boolean =>
+  (
+    ['engine', 'engines', 'runTemplate', 'createChatTemplate', 'onEnd', 'onAsk', 'worktree', 'check'] as const
+  ).some(key => settings[key] !== undefined);
+
 /** Files of a workspace that have no effect until trusted. `squad trust` shows and records them. */
 export function trustableFiles(sources: ConfigSources): { file: string; text: string; trusted: boolean }[] {
   const { workspace, workspaceFile, agentsDirLeadsOut, workspaceTemplates, namedTemplates } = sources;
@@ -60,17 +66,7 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
   const templates = [settings?.runTemplate, settings?.createChatTemplate].filter(
     setting => setting !== undefined,
   );
-  const grants =
-    [
-      settings?.engine,
-      settings?.engines,
-      settings?.onEnd,
-      settings?.onAsk,
-      settings?.worktree,
-      settings?.check,
-    ].some(value => value !== undefined) ||
-    templates.length > 0 ||
-    agentsDirLeadsOut;
+  const grants = (settings && needsTrust(settings)) || agentsDirLeadsOut;
   const files = [
     ...(workspaceFile && grants ? [workspaceFile] : []),
     ...templates.map(setting => namedTemplates.get(templatePath(setting, workspace) ?? '')),

@@ -62,7 +62,7 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
 }
 
 /** The template is the user's own command, so Squad cannot restrict it. */
-function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] {
+export function templatePolicy({ permission, tools }: RunOptions): PolicyRule[] {
   const note = 'the template decides what its program may do';
   return [
     ...(permission === 'read' ? [{ rule: 'permission: read', heldBy: 'advisory' as const, note }] : []),

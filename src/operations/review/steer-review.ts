@@ -136,6 +136,7 @@ export const commentOnRun = operation({
     checkTask(text);
     const { way, runId } = await commentTarget(call, await findRun(services, given));
     const coder = await findRun(services, runId);
+    await refuseMissingLines(services, coder, comments);
     if (way === 'feedback') {
       await services.reviews.answer(coder, {
         ...{ feedback: text, type: 'needs_work', priority: null, actionableItems: [] },
@@ -147,6 +148,29 @@ export const commentOnRun = operation({
     return { way, runId: runs[0]!.run.id };
   },
 });
+
+/** A comment on a line that is not there is a mistake of its author, which the agent could only guess at. */
+async function refuseMissingLines(
+  { workTree, workspaces }: Services,
+  { id, directory }: Run,
+  comments: readonly LineComment[],
+): Promise<void> {
+  // A work tree that was removed is created again for the reply; until then nothing can be compared.
+  if (!(await workspaces.isThere(directory))) return;
+  for (const { path, line, side } of comments) {
+    // Lines as they were before the changes come from a diff.
+    if (side === 'old') continue;
+    const lines = await workTree.lineCount(directory, path);
+    if (lines !== null && line <= lines) continue;
+    throw new SquadError(
+      'INVALID_INPUT',
+      lines === null
+        ? `There is no text file ${path} in the folder of run ${id}`
+        : `${path} has ${lines === 1 ? '1 line' : `${lines} lines`} in the folder of run ${id}: there is no line ${line}`,
+      { suggestions: [`\`squad diff ${shellWord(id)}\` shows files and lines. Nothing was sent.`] },
+    );
+  }
+}
 
 /** How comments reach the coder, and which run that is. Throws RUN_NOT_OVER while they cannot. */
 export async function commentTarget(

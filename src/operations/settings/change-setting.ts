@@ -43,9 +43,15 @@ function check(key: HubSettingKey, value: string): void {
 export const changeTrust = operation({
   name: 'change_trust',
   route: 'POST /trust',
-  input: z.strictObject({}),
-  output: z.object({}),
-  run: async () => ({}),
+  input: z.strictObject({
+    /** Asks also which files runs of these roles would use if the user trusted them. */
+    roles: z.array(z.string()).max(1_000).optional(),
+  }),
+  output: z.object({ untrusted: z.array(z.string()) }),
+  async run({ services, caller }, { roles }) {
+    if (roles === undefined) return { untrusted: [] };
+    return { untrusted: await (await services.workspaces.open(caller)).untrusted(roles) };
+  },
 });
 
 const MAX_NAMED = 5;

@@ -5,8 +5,9 @@ import { SquadError } from '../../schema/error.ts';
 import type { DirtyFile, WorkChanges, WorkSnapshot } from '../../schema/evidence.ts';
 import { eachOf, hashWorkFile, isBinary, readWorkFile, stampOf, statWorkFile } from '../files/file-stamp.ts';
 import { pathText } from '../files/paths.ts';
+import { readInside } from '../files/text-file.ts';
 import { type Git, GitError, openGit } from '../git/git.ts';
-import { headLogSize } from '../git/git-folder.ts';
+import { findGitFolder, headLogSize } from '../git/git-folder.ts';
 import { ownIndex } from '../git/git-index.ts';
 import { readIgnoreRules, readStatus, type StatusEntry } from '../git/git-status.ts';
 import { withoutReview } from '../review/feedback-commits.ts';
@@ -23,6 +24,8 @@ import { branchChanges, branchDiff, writeDiff } from './diff.ts';
 /** New files up to this size are read to count their lines, in all up to this many bytes. */
 const MAX_COUNTED_BYTES = 1024 * 1024;
 const MAX_COUNTED = 64 * MAX_COUNTED_BYTES;
+/** Nobody comments on lines of larger files. */
+const MAX_COMMENTED_BYTES = 64 * MAX_COUNTED_BYTES;
 
 /** Finds changes since the snapshot in the whole repository. */
 async function findChanges(
@@ -178,6 +181,16 @@ export function createWorkTree(env: Record<string, string | undefined> = process
       } catch (error) {
         return { files: null, commits: null, lines: null, notes: [describeError(error, directory)] };
       }
+    },
+
+    async lineCount(directory, path) {
+      // A diff names files from the root of the repository, an agent from its folder.
+      const root = (await findGitFolder(directory))?.root;
+      for (const base of new Set([directory, root ?? directory])) {
+        const text = await readInside(base, path, MAX_COMMENTED_BYTES).catch(() => null);
+        if (text !== null) return text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+      }
+      return null;
     },
 
     async diff(directory, before, options) {

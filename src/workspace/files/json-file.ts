@@ -267,8 +267,8 @@ function parseErrorText(error: ParseError | undefined): string {
 type CheckedJson<T> = { value: T; tree: Node } | { problems: [JsonProblem, ...JsonProblem[]] };
 
 /** Checks the content of a settings file and returns all problems. */
-export function checkJson<T>(text: string, schema: z.ZodType<T>): CheckedJson<T> {
-  const parsed = parseJsonTree(text);
+export function checkJson<T>(text: string, schema: z.ZodType<T>, isRelaxed = false): CheckedJson<T> {
+  const parsed = parseJsonTree(text, isRelaxed);
   if ('problems' in parsed) return parsed;
   const { tree } = parsed;
   const checked = schema.safeParse(getNodeValue(tree));
@@ -277,8 +277,8 @@ export function checkJson<T>(text: string, schema: z.ZodType<T>): CheckedJson<T>
 }
 
 /** The same, but throws the first problem, with its line and column. */
-export function parseJsonFile<T>(file: string, text: string, schema: z.ZodType<T>): T {
-  const checked = checkJson(text, schema);
+export function parseJsonFile<T>(file: string, text: string, schema: z.ZodType<T>, isRelaxed = false): T {
+  const checked = checkJson(text, schema, isRelaxed);
   if ('value' in checked) return checked.value;
   const [problem] = checked.problems;
   throw new SquadError('CONFIG_INVALID', problemText(file, text, problem), {

@@ -57,7 +57,7 @@ export async function changeMcpConfig(
     const after = edit(before);
     refuseMoreMistakes(file, before.config, requireMcpConfig(file, after));
     const isTrusted = before.isNew || (await mayCount(home, file, before.text, before.config));
-    const target = await placeToWrite(workspace);
+    const target = await placeToWrite(workspace, file);
     // Editors do not use the lock.
     unlessChanged(workspace, before, await currentMcpConfig(workspace));
     await replaceTeamFile(target, Buffer.from(after));
@@ -85,9 +85,8 @@ export function unlessChanged(workspace: string, before: CurrentConfig, now: Cur
     );
 }
 
-/** The file itself, links resolved: a link inside the workspace stays a link. */
-async function placeToWrite(workspace: string): Promise<string> {
-  const file = mcpConfigPath(workspace);
+/** A file in `.squad`, links resolved: a link inside the workspace stays a link. */
+export async function placeToWrite(workspace: string, file: string): Promise<string> {
   const place = await resolveInside(workspace, file);
   if ('real' in place) return place.real;
   await mkdir(dirname(file), { recursive: true });

@@ -106,8 +106,6 @@ describe('readConfigFiles', () => {
 
   it.each([
     ['{ "stateMode": "stateful",\n  engine: "x" }', 'line 2, column 3: invalid symbol'],
-    ['{ "stateMode": "stateful",\n}', 'line 2, column 1: '],
-    ['{\n  // why\n}', 'line 2, column 3: invalid comment token'],
     ['{\n  "engine": "a"', 'line 2, column 16: close brace expected'],
     ['', 'line 1, column 1: '],
     ['[]', 'line 1, column 1: '],
@@ -120,6 +118,11 @@ describe('readConfigFiles', () => {
       code: 'CONFIG_INVALID',
       message: expect.stringContaining(`${file}, ${problem}`),
     });
+  });
+
+  it('takes comments and a comma after the last value', async () => {
+    await put('ws/.squad/squad.json', '{\n  // why\n  "stateMode": "stateful", /* and */\n}');
+    expect(await sources()).toMatchObject({ workspaceFile: { settings: { stateMode: 'stateful' } } });
   });
 
   it('suggests the key that was meant', async () => {

@@ -73,7 +73,7 @@ function paths(settings: (string | undefined)[], base: string): string[] {
 }
 
 /** The hub's main thread parses them at every call. Real files have a few kilobytes. */
-const MAX_SETTINGS_BYTES = 64 * 1024;
+export const MAX_SETTINGS_BYTES = 64 * 1024;
 
 async function settingsFile<T>(
   file: string,
@@ -86,8 +86,12 @@ async function settingsFile<T>(
     throw new SquadError('CONFIG_INVALID', `${file} ${read.fault}.`, {
       suggestions: ['Fix or remove the file, then try again.'],
     });
-  return { file, base, text: read.text, settings: parseJsonFile(file, read.text, schema) };
+  return { file, base, text: read.text, settings: parseSettings(file, read.text, schema) };
 }
+
+/** Comments and trailing commas are allowed: people write these files. */
+export const parseSettings = <T>(file: string, text: string, schema: z.ZodObject & z.ZodType<T>): T =>
+  parseJsonFile(file, text, schema, true);
 
 async function templateFile(home: string, file: string): Promise<TemplateFile | null> {
   const read = await readConfigFile(file);

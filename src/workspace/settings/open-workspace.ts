@@ -304,15 +304,18 @@ export function createWorkspaces({
         team: teamOf(root),
         directory: async (cwd, within = root) =>
           (await resolveCwd({ workspace: within, cwd, allowedRoots: config.allowedRoots.value })).directory,
-        untrusted: async () => [
+        untrusted: async used => [
           ...trustableFiles(sources)
             .filter(({ trusted }) => !trusted)
             .map(({ file }) => file),
           ...(await untrustedMcpConfig(home, root)),
           ...(await readRoles(folder, byContent))
-            .filter(role => role.ungranted.length > 0)
+            .filter(role => role.ungranted.length > 0 && (used?.includes(role.id) ?? true))
             .map(role => role.file),
-          ...[...(await templatesIn(root, env, 'tool')), ...(await templatesIn(root, env, 'prompt'))]
+          ...(used
+            ? []
+            : [...(await templatesIn(root, env, 'tool')), ...(await templatesIn(root, env, 'prompt'))]
+          )
             .filter(template => template.needsTrust)
             .map(template => template.file),
         ],
@@ -322,6 +325,30 @@ export function createWorkspaces({
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** Roles and custom engines, for completion: nothing is granted, so trust does not matter. */
+export async function projectNames({
+  workspace,
+  home,
+  env,
+  shippedRoles,
+}: {
+  workspace: string;
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  shippedRoles: string;
+}): Promise<{ roles: Pick<Role, 'id' | 'description'>[]; engines: string[] }> {
+  const { config } = resolveConfig(await readConfigFiles({ workspace, home, env }));
+  const folder = await rolesFolder({
+    workspace,
+    agentsDirSetting: config.agentsDir,
+    shippedDir: shippedRoles,
+  });
+  return {
+    roles: await readRoles(folder, async () => true),
+    engines: Object.keys(config.engines.value),
+  };
+}
 
 async function liesOutside(folders: string[], path: string): Promise<boolean> {
   const places = await Promise.all(folders.map(folder => resolveInside(folder, path)));

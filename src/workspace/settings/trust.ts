@@ -19,16 +19,32 @@ export async function isTrusted(home: string, file: string, content: string): Pr
 /** Replaces the trust in earlier content: otherwise whoever can write the file could restore what the user has removed from it. */
 export async function trust(home: string, file: string, content: string): Promise<void> {
   const name = await nameOf(file);
-  await change(home, files => ({ ...files, [name]: [hashOf(content)] }));
+  await change(home, ({ files, declined }) => ({
+    files: { ...files, [name]: [hashOf(content)] },
+    declined: without(declined, name),
+  }));
+}
+
+/** The user was asked about this content and does not trust it. Nobody needs to ask again. */
+export async function decline(home: string, file: string, content: string): Promise<void> {
+  const name = await nameOf(file);
+  await change(home, ({ files, declined }) => ({
+    files,
+    declined: { ...declined, [name]: hashOf(content) },
+  }));
+}
+
+export async function isDeclined(home: string, file: string, content: string): Promise<boolean> {
+  return (await read(home)).declined[await nameOf(file)] === hashOf(content);
 }
 
 /** False when the file was not trusted. */
 export async function untrust(home: string, file: string): Promise<boolean> {
   const name = await nameOf(file);
   let wasTrusted = false;
-  await change(home, ({ [name]: forgotten, ...rest }) => {
-    wasTrusted = forgotten !== undefined;
-    return wasTrusted ? rest : null;
+  await change(home, ({ files, declined }) => {
+    wasTrusted = files[name] !== undefined;
+    return wasTrusted ? { files: without(files, name), declined } : null;
   });
   return wasTrusted;
 }
@@ -37,6 +53,8 @@ const TrustFile = z.object({
   version: z.literal(1),
   /** Absolute path → hash of the trusted content. Older versions wrote several: the last counts. */
   files: z.record(z.string(), z.array(z.string())),
+  /** Absolute path → hash of the content that the user was last asked about and did not trust. */
+  declined: z.record(z.string(), z.string()).default({}),
 });
 type TrustFile = z.infer<typeof TrustFile>;
 
@@ -44,7 +62,7 @@ export const trustPath = (home: string) => join(home, 'trust.json');
 
 async function read(home: string): Promise<TrustFile> {
   const file = await readTextFile(trustPath(home));
-  if ('missing' in file) return { version: 1, files: {} };
+  if ('missing' in file) return { version: 1, files: {}, declined: {} };
   if ('fault' in file)
     throw new SquadError('CONFIG_INVALID', `${trustPath(home)} ${file.fault}.`, {
       suggestions: ['Repair or delete it; then run `squad trust` again where you need it.'],
@@ -55,16 +73,19 @@ async function read(home: string): Promise<TrustFile> {
 /** Under a lock. `edit` returns null if there is nothing to change. */
 async function change(
   home: string,
-  edit: (files: TrustFile['files']) => TrustFile['files'] | null,
+  edit: (before: Omit<TrustFile, 'version'>) => Omit<TrustFile, 'version'> | null,
 ): Promise<void> {
   await withLock(`${trustPath(home)}.lock`, async () => {
-    const files = edit((await read(home)).files);
-    const content: TrustFile | null = files && { version: 1, files };
+    const edited = edit(await read(home));
+    const content: TrustFile | null = edited && { version: 1, ...edited };
     if (content) await replaceFile(trustPath(home), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   }).catch(thrown => {
     throw unwritten(trustPath(home), thrown);
   });
 }
+
+const without = <T>(entries: Record<string, T>, name: string): Record<string, T> =>
+  Object.fromEntries(Object.entries(entries).filter(([key]) => key !== name));
 
 /** The real path, the same for every link to it. */
 async function nameOf(file: string): Promise<string> {

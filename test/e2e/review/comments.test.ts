@@ -23,14 +23,17 @@ const inReview = () => squad.inReview('write a.txt', '| b');
 
 describe('comments on a run', () => {
   test('that is in review are the feedback, and the run continues with them', async () => {
+    squad.write('lib/b c.txt', '1\n2\n');
+    squad.git('add', '-A');
+    squad.git('commit', '-qm', 'Second');
     const { id } = await inReview();
-    const { stdout } = await squad.run(['comment', id, 'a.txt:1', 'Say b.', 'lib/b c.txt:12', 'Why?']);
+    const { stdout } = await squad.run(['comment', id, 'a.txt:1', 'Say b.', 'lib/b c.txt:2', 'Why?']);
     expect(stdout).toContain(`The review was cancelled; ${id} continues with your 2 comments`);
     await squad.run(['wait', id]);
     expect((await shown(id)).run).toMatchObject({ status: 'completed', turn: 2 });
     const prompt = promptOf(id, 2);
     expect(prompt).toContain("The user's own words");
-    expect(prompt).toMatch(/a\.txt:1\n.*Say b\.[\s\S]*lib\/b c\.txt:12\n.*Why\?/);
+    expect(prompt).toMatch(/a\.txt:1\n.*Say b\.[\s\S]*lib\/b c\.txt:2\n.*Why\?/);
     const { reviews } = await squad.json<{ reviews: object[] }>(['review', id]);
     expect(reviews).toMatchObject([{ outcome: 'needs_work', feedbackBy: 'user' }]);
   });
@@ -64,6 +67,22 @@ describe('comments on a run', () => {
     expect(promptOf(sent.runId, 1)).toContain(
       'Nearly.\n\na.txt:1 (as it was before your changes)\n> a\nSay b.',
     );
+  });
+
+  test('on a file or a line that is not there are refused, and nothing is sent', async () => {
+    const id = await squad.startCoder(`Build it.${script('write a.txt', '| a')}`);
+    await squad.run(['wait', id]);
+    for (const [place, problem] of [
+      ['b.txt:1', `There is no text file b.txt in the folder of run ${id}`],
+      ['a.txt:2', `a.txt has 1 line in the folder of run ${id}: there is no line 2`],
+      ['../../state/trust.json:1', 'There is no text file ../../state/trust.json'],
+    ] as const)
+      expect(await squad.run(['comment', id, 'a.txt:1', 'Fine.', place, 'Say b.'])).toMatchObject({
+        ...{ code: 2, stdout: '' },
+        stderr: expect.stringContaining(problem),
+      });
+    const { runs } = await squad.json<{ runs: { lineageId: string }[] }>(['ls']);
+    expect(runs.filter(({ lineageId }) => lineageId === id)).toHaveLength(1);
   });
 
   test('that is running are refused with the time they will reach it, and nothing is started', async () => {

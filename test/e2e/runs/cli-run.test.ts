@@ -89,10 +89,17 @@ describe('squad run', () => {
     expect(stdout).not.toContain('Result\n');
   });
 
-  test('with --json prints one event a line, each with its version, and nothing else', async () => {
+  test('with --json prints one event a line, each with its version, and last the result', async () => {
     const { code, stderr, events } = await eventsOf(['coder', saying('hi'), 'planner', saying('ho')]);
     expect([code, stderr]).toEqual([0, '']);
     expect(events.every(event => event.v === 1)).toBe(true);
+    expect(events.pop()).toMatchObject({
+      ...{ type: 'result', squadId: expect.stringMatching(/^squad_/), exitCode: 0 },
+      runs: [
+        { role_id: 'coder', status: 'completed', result: 'hi' },
+        { role_id: 'planner', status: 'completed', result: 'ho' },
+      ],
+    });
     expect(events.map(event => event.seq)).toEqual(events.map(event => event.seq).sort((a, b) => a - b));
     expect(events[0]).toMatchObject({ type: 'squad.created', members: 2, runId: null });
     const roles = events.filter(event => event.type === 'run.queued').map(event => event.roleId);
@@ -115,6 +122,27 @@ describe('squad run', () => {
     expect(code).toBe(0);
     const id = /run_\w+/.exec(stdout)![0];
     expect((await squad.run(['log', id])).stdout).toBe('from a pipe\n');
+  });
+
+  test('without a role takes the coder, and says so', async () => {
+    const { code, stdout, stderr } = await squad.run(['run', saying('hi')]);
+    expect([code, stderr]).toEqual([0, 'No role was named: using coder.\n']);
+    expect(stdout).toMatch(/^coder +done/m);
+    expect((await squad.run(['run', '-'], { input: saying('ho') })).stderr).toContain('using coder');
+    const env = { SQUAD_AGENTS_DIR: 'others' };
+    squad.write('others/scout.md', 'You look.');
+    expect((await squad.run(['run', saying('hi')], { env })).stderr).toContain('using scout');
+    squad.write('others/tester.md', 'You test.');
+    expect(await squad.run(['run', saying('hi')], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no role coder[\s\S]*with one of: scout, tester/),
+    });
+  });
+
+  test('an error with --json is one line', async () => {
+    const { code, stdout, stderr } = await squad.run(['run', '--json', 'nobody', 'x']);
+    expect([code, stderr, stdout.trimEnd().split('\n').length]).toEqual([2, '', 1]);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'ROLE_UNKNOWN' } });
   });
 
   test('takes a task that looks like an option after --', async () => {
@@ -213,6 +241,7 @@ describe('squad run', () => {
     [['run', 'coder', ''], 'The task is empty'],
     [['run', 'coder', 'x', '--cwd', '..'], 'is outside the workspace'],
     [['run', 'coder', 'x', '--engine', 'none'], 'There is no engine "none"'],
+    [['run', 'coder', 'x', '--only', 'planner'], '--only planner matches none of these runs'],
   ])('refuses wrong use with 2 and starts nothing: %j', async (args, words) => {
     const { runs: before } = await squad.json<{ runs: unknown[] }>(['ls', '-n', '1000']);
     expect(await squad.run(args)).toMatchObject({
@@ -271,7 +300,7 @@ describe('Ctrl-C', () => {
     await until('the agent is gone', () => !isAlive(pid));
   });
 
-  test('with --json tells of it on standard error and keeps standard output for events', async () => {
+  test('with --json tells of it on standard error and keeps standard output for events and the result', async () => {
     const child = squad.start(['run', '--json', 'coder', hang('three.pid')]);
     const ran = ended(child);
     await pidIn('three.pid');
@@ -279,8 +308,14 @@ describe('Ctrl-C', () => {
     const { code, stdout, stderr } = await ran;
     expect(code).toBe(130);
     expect(stderr).toContain('Stopping the agents…');
-    const last = JSON.parse(stdout.trimEnd().split('\n').at(-1)!);
-    expect(last).toMatchObject({ type: 'run.ended', status: 'cancelled' });
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as EventLine);
+    expect(lines.slice(-2)).toMatchObject([
+      { type: 'run.ended', status: 'cancelled' },
+      { type: 'result', exitCode: 130, runs: [{ status: 'cancelled' }] },
+    ]);
   });
 });
 

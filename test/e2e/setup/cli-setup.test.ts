@@ -305,9 +305,10 @@ describe('help', () => {
     squad.sharesCompiled = false;
     const { code, stdout, stderr } = await squad.run(['help']);
     expect([code, stderr]).toEqual([0, '']);
-    const commands = [...stdout.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
+    // Examples begin with `squad`.
+    const commands = [...stdout.matchAll(/^ {2}(?!squad )([a-z]+)/gm)].map(([, name]) => name);
     expect(commands).toEqual(
-      'run watch ls show log attach wait reply retry cancel diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help'.split(
+      'run reply retry cancel status ls watch show log attach wait search events cost export conversation inbox answer diff comment worktrees review overlap integrate roles context team decisions backlog init trust config demo install doctor completion mcp open up prune audit hub help'.split(
         ' ',
       ),
     );
@@ -331,7 +332,7 @@ describe('help', () => {
 
   test('comes with wrong use, which ends with 2', async () => {
     await using squad = new TestSquad();
-    for (const args of [[], ['nosuch'], ['show'], ['ls', '--nosuch'], ['config'], ['hub', 'nosuch']]) {
+    for (const args of [['nosuch'], ['show'], ['ls', '--nosuch'], ['config'], ['hub', 'nosuch']]) {
       const ran = await squad.run(args);
       expect([args, ran.code, ran.stdout]).toEqual([args, 2, '']);
       expect(ran.stderr).toMatch(/^(squad: |Usage: )/);
@@ -341,7 +342,19 @@ describe('help', () => {
     expect(await squad.run(['ls', '--nosuch'])).toMatchObject({
       stderr: "squad: unknown option '--nosuch' (INVALID_INPUT)\n  squad help ls   shows the usage\n",
     });
-    expect((await squad.run(['rnu'])).stderr).toContain('\n  Did you mean run?\n');
+    for (const [wrong, meant] of [
+      ['rnu', 'run'],
+      ['lgos', 'logs'],
+      ['start', 'run'],
+      ['kil', 'cancel'],
+      ['merge', 'integrate'],
+    ] as const)
+      expect((await squad.run([wrong])).stderr).toContain(`\n  Did you mean ${meant}`);
+    for (const args of [['Fix the test'], ['coder', 'Fix the test']])
+      expect((await squad.run(args)).stderr).toContain(
+        `To start an agent: squad run ${args.length > 1 ? 'coder ' : ''}'Fix the test'`,
+      );
+    expect((await squad.run(['run', '--egnine', 'x', 'a'])).stderr).toContain('Did you mean --engine?');
     expect((await squad.run(['config', 'set', 'x'])).stderr).toContain('\n  squad config help set   ');
   });
 });

@@ -47,6 +47,21 @@ test('ids are those of a hub that is there; none is started to ask it', async ()
   expect((await squad.run(['hub', 'status'])).stdout).toContain('No hub is running');
 });
 
+test('roles, engines, clients, settings and pages are offered without a hub', async () => {
+  squad.write('.squad/agents/scout.md', 'You look.');
+  squad.write('.squad/squad.json', '{ "engines": { "mine": { "runTemplate": "echo" } } }');
+  expect(await tab('run', '')).toEqual(['scout']);
+  expect(await tab('run', 'scout', '')).toEqual([]);
+  expect(await tab('run', 'scout', 'Look', 's')).toEqual(['scout']);
+  expect(await tab('watch', '--only', '')).toEqual(['scout']);
+  expect(await tab('context', '')).toEqual(['scout']);
+  expect(await tab('retry', '--engine', 'c')).toEqual(['claude', 'codex', 'copilot', 'cursor']);
+  expect(await tab('install', 'cl')).toContain('claude-code');
+  expect(await tab('config', 'set', 'limits.d')).toEqual(['limits.depth']);
+  expect(await tab('open', 'inb')).toEqual(['inbox']);
+  expect((await squad.run(['hub', 'status'])).stdout).toContain('No hub is running');
+});
+
 test('says which shells there are, and what each evaluates', async () => {
   expect(await squad.run(['completion', 'tcsh'])).toMatchObject({
     code: 2,

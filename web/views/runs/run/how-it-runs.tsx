@@ -1,4 +1,5 @@
 import { visibleText } from '../../../../src/base/text.ts';
+import { HOLDER_TEXT, PERMISSION_TEXT } from '../../../../src/schema/permission-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { plural, shownDuration, shownMoney } from '../../../ui/figures.ts';
@@ -52,7 +53,7 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
             </details>
           )}
         </Fact>
-        <Fact name="Permission">{PERMISSIONS[options.permission]}</Fact>
+        <Fact name="Permission">{`${options.permission}: ${PERMISSION_TEXT[options.permission]}`}</Fact>
         <Fact name="Tools">
           {options.tools === null ? 'all tools of its engine' : options.tools.join(', ') || 'none'}
         </Fact>
@@ -81,12 +82,6 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
   );
 }
 
-const PERMISSIONS = {
-  read: 'read only',
-  edit: 'change files and run commands in its folder',
-  full: 'unrestricted',
-} as const;
-
 /** Limits of the run, and who enforces each. */
 export function Rules({ data: { run } }: { data: ShownRun }) {
   if (run.policy.length === 0) return null;
@@ -95,7 +90,7 @@ export function Rules({ data: { run } }: { data: ShownRun }) {
       <ul class="details-list">
         {run.policy.map(({ rule, heldBy, note }, index) => (
           <li key={index}>
-            <PlainLine text={rule} /> <span class="held">{HOLDERS[heldBy]}</span>
+            <PlainLine text={rule} /> <span class="held">{HOLDER_TEXT[heldBy]}</span>
             {note && (
               <span class="soft">
                 {' '}
@@ -108,9 +103,3 @@ export function Rules({ data: { run } }: { data: ShownRun }) {
     </Section>
   );
 }
-
-const HOLDERS = {
-  system: 'enforced by Squad',
-  engine: 'enforced by the engine',
-  advisory: 'only instructed',
-} as const;
