@@ -339,11 +339,8 @@ export async function projectNames({
   shippedRoles: string;
 }): Promise<{ roles: Pick<Role, 'id' | 'description'>[]; engines: string[] }> {
   const { config } = resolveConfig(await readConfigFiles({ workspace, home, env }));
-  const folder = await rolesFolder({
-    workspace,
-    agentsDirSetting: config.agentsDir,
-    shippedDir: shippedRoles,
-  });
+  const folder =
+    (await namedRolesFolder(workspace, config.agentsDir)) ?? (await rolesFolder(workspace, shippedRoles));
   return {
     roles: await readRoles(folder, async () => true),
     engines: Object.keys(config.engines.value),
