@@ -69,7 +69,7 @@ describe.each([
   ['the index', '/docs/'],
   ['a tutorial', '/docs/tutorials/first-squad.html'],
   ['a guide with tables and code', '/docs/guides/gateway/mcp-servers.html'],
-  ['a generated reference', '/docs/reference/tools.html'],
+  ['a reference', '/docs/reference/configuration.html'],
   ['a page from the root of the repository', '/ARCHITECTURE.html'],
 ])('%s', (_, path) => {
   test('can be used by everybody, in light and in dark, and is as wide as a phone', async () => {
