@@ -87,7 +87,10 @@ describe.each(chosenClis().filter(name => name === 'claude'))('the plugin in %s'
     model = await startModelServer();
     place = agentHome();
     const env = setUpClis([name], place.home, model.url);
-    squad = new TestSquad({ ...env, ENGINE_COMMAND: 'scripted', ENABLE_TOOL_SEARCH: 'false' }, place.home);
+    // Claude Code does not wait for servers of plugins unless it is made to.
+    const waiting = { MCP_CONNECTION_NONBLOCKING: 'false', ENABLE_TOOL_SEARCH: 'false' };
+    squad = new TestSquad({ ...env, ...waiting, ENGINE_COMMAND: 'scripted' }, place.home);
+    await squad.hubPid();
     // The package is not in a registry that can be reached from here.
     const npx = join(place.home, 'bin', 'npx');
     writeFileSync(
