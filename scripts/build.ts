@@ -161,7 +161,9 @@ function buildPrograms() {
     mainFields: ['module', 'main'],
     keepNames: false,
     legalComments: 'none',
-    external: ['better-sqlite3', './hub-main.cjs'],
+    external: ['better-sqlite3'],
+    // `hub-main` runs as a script, which has only `require`.
+    supported: { 'dynamic-import': false },
     define: {
       SQUAD_VERSION: JSON.stringify(process.env.SQUAD_BUILD_VERSION ?? version),
       'import.meta.url': 'undefined',

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import { runHub } from '../app.ts';
 import { describeFreeable } from '../hub/freeable.ts';
 import { Log } from '../hub/log.ts';
@@ -9,13 +8,18 @@ import { version } from '../link/program.ts';
 import { LOCK_TAKEN_EXIT } from '../link/start-hub.ts';
 import { asSquadError } from '../schema/error.ts';
 
-// By default V8 lets the heap grow to four times its live objects before it collects; a hub runs all day.
-setFlagsFromString('--heap-growing-percent=30');
-
 const home = homeFolder(process.env);
 const warnings = shedInherited();
 const startedBy = Number(process.argv[2]);
-runHub({ home, env: process.env, version, programs: __dirname, warnings, startedBy }).then(
+/** Fulfilled when the hub serves. */
+export const started: Promise<void> = runHub({
+  home,
+  env: process.env,
+  version,
+  programs: __dirname,
+  warnings,
+  startedBy,
+}).then(
   hub => {
     if (hub === null) process.exit(LOCK_TAKEN_EXIT);
   },

@@ -1,7 +1,52 @@
-/** Enables the compile cache, which must happen before the code it is for is loaded. */
+/** Starts the hub with code that an earlier hub compiled, and tidies up once it serves. */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { KeptCode } from '../hub/kept-code.ts';
 import { homeFolder } from '../link/home.ts';
 
-enableCompileCache(join(homeFolder(process.env), 'cache'));
-require('./hub-main.cjs');
+/** By then the client that started the hub has its first answers. */
+const SETTLED_MS = 1_000;
+
+const cache = join(homeFolder(process.env), 'cache');
+enableCompileCache(cache); // for the parts that are loaded when needed; creates the folder
+const code = new KeptCode(join(__dirname, 'hub-main.cjs'), join(cache, 'hub.code'));
+const { started } = loadWithoutTurbofan() as typeof import('./hub-main.ts');
+void started.then(() => setTimeout(settle, SETTLED_MS).unref());
+
+function settle(): void {
+  try {
+    code.save();
+  } catch {
+    // A full disk, or a home that was removed: the next start compiles again.
+  }
+  // Not earlier: a changed flag makes V8 reject the compiled code that Node has of its own modules.
+  setFlagsFromString('--expose-gc');
+  const collect: (how: object) => void = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', flavor: 'last-resort' });
+  // By default V8 lets the heap grow to four times its live objects before it collects; a hub runs all day.
+  setFlagsFromString('--heap-growing-percent=30');
+}
+
+/**
+ * Loading creates thousands of zod schemas. To optimize that, V8 would load 5 MB of its compiler for code that then hardly
+ * runs again. Whatever is required meanwhile is loaded with the usual flags, because V8 rejects code that was compiled with others.
+ */
+function loadWithoutTurbofan(): unknown {
+  const seen = new Set<string>();
+  let isLoading = true;
+  setFlagsFromString('--no-turbofan');
+  const program = code.run(load => name => {
+    if (!isLoading || seen.has(name)) return load(name);
+    seen.add(name);
+    setFlagsFromString('--turbofan');
+    const required = load(name);
+    setFlagsFromString('--no-turbofan');
+    return required;
+  });
+  isLoading = false;
+  setFlagsFromString('--turbofan');
+  return program;
+}

@@ -27,17 +27,24 @@ export const hubRecordPath = (home: string): string => join(home, 'hub.json');
 
 /** The hub's process by its record or its lock, if that process is really the hub of this home: its pid may be another program's by now. */
 export function hubPid(home: string): number | null {
-  const known = [recordedPid(home), ...lockHolders(lockPath(home))];
-  return known.find(pid => pid !== null && isRunning(pid) && isHub(pid, home)) ?? null;
+  return (
+    recordedHub(home) ?? lockHolders(lockPath(home)).find(pid => isRunning(pid) && isHub(pid, home)) ?? null
+  );
 }
 
 /**
- * Another process that is this home's hub, whether or not its lock file still exists. Only on Linux: elsewhere the recorded
- * pid may be another program's by now.
+ * Another process that is this home's hub by its record, whether or not its lock file still exists. Only on Linux: elsewhere
+ * the recorded pid may be another program's by now. A hub with a lock is not searched for, because reading /proc/locks takes
+ * 15 ms and more: the kernel first waits until no process is changing a lock.
  */
 export function otherHub(home: string): number | null {
-  const pid = process.platform === 'linux' ? hubPid(home) : null;
+  const pid = process.platform === 'linux' ? recordedHub(home) : null;
   return pid === process.pid ? null : pid;
+}
+
+function recordedHub(home: string): number | null {
+  const pid = recordedPid(home);
+  return pid !== null && isRunning(pid) && isHub(pid, home) ? pid : null;
 }
 
 /** Whether a process listens on a socket of this path, also one that was removed. Linux only. */

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** Atomic: a reader, or the file after a crash, has the old text or the new one. */
-export function replaceFile(path: string, text: string, mode: number): void {
+/** Atomic: a reader, or the file after a crash, has the old content or the new one. */
+export function replaceFile(path: string, content: string | Buffer, mode: number): void {
   const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     const file = openSync(draft, 'wx', mode);
     try {
-      const bytes = Buffer.from(text);
+      const bytes = Buffer.from(content);
       for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
       fsyncSync(file);
     } finally {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createConnection, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { isOwnFolder, ownFolder, socketPath } from './home.ts';
@@ -6,7 +6,7 @@ import { isOwnFolder, ownFolder, socketPath } from './home.ts';
 /** Exit code of a hub that found another hub serving: connect to that one. */
 export const LOCK_TAKEN_EXIT = 75;
 
-const CONNECT_EVERY_MS = 8;
+const CONNECT_EVERY_MS = 4;
 const MAX_LAUNCHES = 20;
 /** The end of a process is seen a moment after the end of its connections. */
 const EXIT_TIMEOUT_MS = 500;
@@ -126,6 +126,8 @@ interface Launch extends LaunchedHub {
 }
 
 function launch(home: string, env: ConnectOptions['env'], { node, script }: HubProgram): Launch {
+  // Loaded only here: most clients find a hub that is running.
+  const { spawn } = process.getBuiltinModule('node:child_process');
   const child: ChildProcess = spawn(node, hubArguments(script), {
     detached: true,
     cwd: '/',

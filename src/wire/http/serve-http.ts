@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import { within } from '../../base/clock.ts';
 import type { Audience, Era, Face, Peer } from '../face/face.ts';
@@ -221,12 +220,13 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
       body,
       modernFace: once(() => options.build(req, { era: 'modern' })),
     };
-    if (access.cutOff.aborted) {
-      const { id } = (body ?? {}) as { id?: unknown };
-      return refuse(res, { status: 403, code: -32000, message: ENDED, id });
-    }
+    const { id } = (body ?? {}) as { id?: unknown };
+    const ended: Refused = { status: 403, code: -32000, message: ENDED, id };
+    if (access.cutOff.aborted) return refuse(res, ended);
     if (direct.serve(asked)) return;
     if (awaitsAnswer(body)) track(res);
+    const { toNodeHandler } = await loadAdapter();
+    if (access.cutOff.aborted) return refuse(res, ended);
     const fetch = (request: Request) => route(request, asked);
     await toNodeHandler({ fetch }, { onerror: onError, maxRequestBodySize })(req, res);
   }
@@ -275,7 +275,10 @@ export function createHttpHandler(options: HttpOptions): HttpHandler {
   };
 }
 
-/** Faces are cheap, but one request needs only one. */
+/** Not before a request needs it: it brings Node's `fetch` and HTTP/2, and many hubs never have a client over HTTP. */
+const loadAdapter = once(() => import('@modelcontextprotocol/node'));
+
+/** Makes it at the first call only. */
 function once<T>(make: () => T): () => T {
   let made: { it: T } | null = null;
   return () => {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HANDSHAKE, RawMcp } from '../../support/raw-mcp.ts';
 import { BIN, callTool, isAlive, TestSquad, until } from '../../support/squad.ts';
@@ -168,4 +168,18 @@ test('a hub stops in time although a client does not read its answers', async ()
   await squad.run(['hub', 'stop']);
   expect(isAlive(pid)).toBe(false);
   client.child.kill('SIGKILL');
+});
+
+test('the hub keeps its compiled code in a form that the next one takes', async () => {
+  await using squad = new TestSquad();
+  await squad.hubPid();
+  const file = join(squad.home, 'cache', 'hub.code');
+  await until('the code is kept', () => existsSync(file));
+  const loader = join(import.meta.dirname, '..', '..', '..', 'src', 'hub', 'kept-code.ts');
+  const program = join(dirname(BIN), '..', 'dist', 'hub-main.cjs');
+  // In a process of its own: V8 takes code only with the flags it was compiled with, and those of a test runner are others.
+  const script = `const { KeptCode } = await import(${JSON.stringify(loader)});
+    console.log(new KeptCode(...${JSON.stringify([program, file])}).isKept);`;
+  const args = ['--input-type=module', '--eval', script];
+  expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toBe('true\n');
 });
