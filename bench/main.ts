@@ -1,7 +1,7 @@
 /** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
 import { agentLoop } from './figures/agent-loop.ts';
 import { agentStart } from './figures/agent-start.ts';
-import { bigOutput } from './figures/big-output.ts';
+import { bigOutput, outputWall } from './figures/big-output.ts';
 import { blockedStore } from './figures/blocked-store.ts';
 import { board } from './figures/board.ts';
 import { codeMode } from './figures/code-mode.ts';
@@ -41,6 +41,7 @@ const FIGURES = [
   firstRequest,
   manyAgents,
   bigOutput,
+  outputWall,
   eventRate,
   blockedStore,
   hostileFiles,
