@@ -19,6 +19,7 @@ import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
+import { reports } from './figures/reports.ts';
 import { requestReview } from './figures/request-review.ts';
 import { timeout } from './figures/timeout.ts';
 import { toolList } from './figures/tool-list.ts';
@@ -48,6 +49,7 @@ const FIGURES = [
   recovery,
   queuedRuns,
   board,
+  reports,
   gatewayCall,
   gatewayList,
   gatewayMemory,
