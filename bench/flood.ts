@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BenchSquad } from './bench-squad.ts';
 import type { McpClient, ToolReply } from './mcp-client.ts';
@@ -24,7 +24,7 @@ interface Member {
   rawStdout: string;
 }
 
-/** One agent that writes very much, by way of Squad and with its output sent to a file. Both give MB a second. */
+/** One agent that writes very much, by way of Squad and with its output sent to a file. Both give milliseconds. */
 export class Flood {
   readonly client: McpClient;
   readonly growth: Samples = [];
@@ -80,7 +80,7 @@ export class Flood {
     if (!member.rawStdout.includes(FINAL_TEXT)) this.withoutFinalText++;
     this.runId = member.memberId;
     this.output = join(this.squad.home, 'runs', member.memberId, 'turn-1', 'stdout');
-    return rate(this.output, took);
+    return took;
   }
 
   async toFile(): Promise<number> {
@@ -99,7 +99,7 @@ export class Flood {
     });
     for (const fd of files) closeSync(fd);
     await once(child, 'exit');
-    return rate(this.floorOutput, performance.now() - start);
+    return performance.now() - start;
   }
 
   /** Both begin with nothing waiting to be written to the disk: whoever finds a gigabyte of that is slowed down. */
@@ -118,5 +118,3 @@ export class Flood {
     return current;
   }
 }
-
-const rate = (file: string, ms: number): number => statSync(file).size / 1e6 / (ms / 1000);

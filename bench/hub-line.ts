@@ -48,7 +48,7 @@ interface Question {
 
 /** Sends one request to the socket of the hub, as the terminal does; null without a hub. */
 export function askHub<T>(
-  squad: BenchSquad,
+  squad: Pick<BenchSquad, 'home' | 'workspace' | 'env'>,
   operation: string,
   { input, waitMs, env }: Question = {},
 ): Promise<T | null> {
@@ -72,7 +72,7 @@ export function askHub<T>(
       const lines = text.split('\n');
       text = lines.pop()!;
       const words = lines.map(line => JSON.parse(line)).filter(each => !proof.answers(each));
-      const answer = words.find(each => each.ok !== true);
+      const answer = words.find(each => 'result' in each || 'error' in each);
       if (!answer) return;
       const { result, error } = answer;
       if (error) reject(new Error(error.message));

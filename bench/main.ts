@@ -1,7 +1,7 @@
 /** `npm run bench [name…]`: what Squad costs, each figure beside the least the same thing can cost. */
 import { agentLoop } from './figures/agent-loop.ts';
 import { agentStart } from './figures/agent-start.ts';
-import { bigOutput } from './figures/big-output.ts';
+import { bigOutput, outputWall } from './figures/big-output.ts';
 import { blockedStore } from './figures/blocked-store.ts';
 import { board } from './figures/board.ts';
 import { codeMode } from './figures/code-mode.ts';
@@ -20,6 +20,7 @@ import { manyAgents } from './figures/many-agents.ts';
 import { overlap } from './figures/overlap.ts';
 import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
+import { reports } from './figures/reports.ts';
 import { requestReview } from './figures/request-review.ts';
 import { timeout } from './figures/timeout.ts';
 import { toolList } from './figures/tool-list.ts';
@@ -43,12 +44,14 @@ const FIGURES = [
   firstRequest,
   manyAgents,
   bigOutput,
+  outputWall,
   eventRate,
   blockedStore,
   hostileFiles,
   recovery,
   queuedRuns,
   board,
+  reports,
   gatewayCall,
   gatewayList,
   gatewayMemory,

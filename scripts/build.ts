@@ -8,12 +8,13 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pathname);
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
-const programs = ['relay', 'hub', 'hub-main', 'cli', 'overview', 'help', 'agent', 'reader', 'scripted-agent'].map(
-  name => ({
+const programs = [
+  ...['relay', 'hub', 'hub-main', 'cli', 'overview', 'help', 'agent', 'reader', 'scripted-agent'].map(name => ({
     in: source(`bin/${name}.ts`),
     out: name,
-  }),
-);
+  })),
+  { in: source('store/sqlite/query-thread.ts'), out: 'query-thread' },
+];
 
 /** Parts that few hubs ever need, and of the providers one: files of their own, read when they are first asked for. */
 const PARTS = [

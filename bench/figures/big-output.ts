@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BenchSquad } from '../bench-squad.ts';
 import { areSame, differentPages } from '../compare-output.ts';
 import { type Figure, paired, type Row, sampled, single } from '../figure.ts';
 import { FINAL_TEXT, Flood } from '../flood.ts';
-import { interleave, PAIRS, type Samples } from '../measure.ts';
+import { interleave, PAIRS, type Pair, type Samples } from '../measure.ts';
 
 const GIB = 1024 ** 3;
+const WALL_MB = 200;
+const MAX_WALL_MS = 400;
 const LEAST_SHARE = 0.8;
 const MAX_GROWTH_MB = 48;
 const MAX_REPLY_CHARACTERS = 12_000;
@@ -22,14 +25,60 @@ export const bigOutput: Figure = {
   },
 };
 
+/** How long the caller waits for an agent that writes much at once. */
+export const outputWall: Figure = {
+  name: 'output-wall',
+  title: `${WALL_MB} MB of output, from the call to the answer, against the same command > file`,
+  async measure() {
+    return [
+      await wall('template engine', squad => opaqueFlood(squad, WALL_MB * 1e6)),
+      await wall('scripted engine, every line parsed', squad => eventFlood(squad, `${WALL_MB}MB`)),
+    ];
+  },
+};
+
+async function wall(name: string, begin: (squad: BenchSquad) => Promise<Flood>): Promise<Row> {
+  await using squad = new BenchSquad();
+  const flood = await begin(squad);
+  const pair = await interleave(
+    () => flood.bySquad(),
+    () => flood.toFile(),
+  );
+  await flood.client.close();
+  return paired(name, 'ms', pair, {
+    target: `≤ ${MAX_WALL_MS} ms`,
+    isMet: ({ value }) => value <= MAX_WALL_MS,
+  });
+}
+
+function opaqueFlood(squad: BenchSquad, bytes: number): Promise<Flood> {
+  const source = join(squad.root, 'source');
+  execFileSync('sh', ['-c', `seq 1 999999999 | head -c ${bytes} >${source} && sync ${source}`]);
+  const { script, env } = squad.agent([`cat ${source}`, `printf '\\n%s\\n' '${FINAL_TEXT}'`]);
+  return Flood.start(squad, { env, task: 'flood', argv: ['/bin/sh', script], input: '' });
+}
+
+function eventFlood(squad: BenchSquad, size: string): Promise<Flood> {
+  const task = ['```script', `flood ${size}`, `report ${FINAL_TEXT}`, '```', ''].join('\n');
+  return Flood.start(squad, {
+    env: { ENGINE_COMMAND: 'scripted' },
+    task,
+    argv: [process.execPath, join(squad.program, 'dist', 'scripted-agent.cjs')],
+    input: task,
+  });
+}
+
+/** MB per second instead of milliseconds. */
+function rates({ output, floorOutput }: Flood, { ours, floor }: Pair): Pair {
+  const rate = (file: string) => (ms: number) => statSync(file).size / 1e6 / (ms / 1000);
+  return { ours: ours.map(rate(output)), floor: floor.map(rate(floorOutput)) };
+}
+
 /** The template engine: Squad keeps every byte and looks into none. */
 async function opaqueLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
-  const source = join(squad.root, 'source');
-  execFileSync('sh', ['-c', `seq 1 999999999 | head -c ${GIB} >${source} && sync ${source}`]);
-  const { script, env } = squad.agent([`cat ${source}`, `printf '\\n%s\\n' '${FINAL_TEXT}'`]);
-  const flood = await Flood.start(squad, { env, task: 'flood', argv: ['/bin/sh', script], input: '' });
-  const throughput = await interleave(
+  const flood = await opaqueFlood(squad, GIB);
+  const times = await interleave(
     () => flood.bySquad(),
     () => flood.toFile(),
     { pairs: PAIRS },
@@ -38,6 +87,7 @@ async function opaqueLines(): Promise<Row[]> {
   await flood.writeFloor();
   const pages = await differentPages(flood.client, flood.runId, flood.floorOutput, PLACES_CHECKED);
   const differs = areSame(flood.output, flood.floorOutput) ? 0 : 1;
+  const throughput = rates(flood, times);
   await flood.client.close();
   return [
     paired('template engine, throughput', 'MB/s', throughput, {
@@ -58,18 +108,15 @@ async function opaqueLines(): Promise<Row[]> {
 /** The scripted engine: every line is an event that Squad reads. */
 async function eventLines(): Promise<Row[]> {
   await using squad = new BenchSquad();
-  const task = ['```script', 'flood 1GB', `report ${FINAL_TEXT}`, '```', ''].join('\n');
-  const flood = await Flood.start(squad, {
-    env: { ENGINE_COMMAND: 'scripted' },
-    task,
-    argv: [process.execPath, join(squad.program, 'dist', 'scripted-agent.cjs')],
-    input: task,
-  });
-  const throughput = await interleave(
+  const flood = await eventFlood(squad, '1GB');
+  const times = await interleave(
     () => flood.bySquad(),
     () => flood.toFile(),
     { pairs: SCRIPTED_PAIRS, warmUps: 1 },
   );
+  await flood.bySquad();
+  await flood.writeFloor();
+  const throughput = rates(flood, times);
   await flood.client.close();
   return [
     paired('scripted engine, throughput', 'MB/s', throughput, {

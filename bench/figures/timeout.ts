@@ -1,10 +1,9 @@
 import { BenchSquad } from '../bench-squad.ts';
 import { type Figure, sampled } from '../figure.ts';
-import { repeat, timed } from '../measure.ts';
+import { PAIRS, repeat, timed } from '../measure.ts';
 
 const LIMIT_MS = 1_000;
 const MAX_OVER_MS = 2_000;
-const TIMES = 5;
 
 /** An agent that ignores TERM, with a time limit: how long its caller waits. */
 export const timeout: Figure = {
@@ -16,7 +15,7 @@ export const timeout: Figure = {
     const { env } = squad.agent(["trap '' TERM", 'while :; do sleep 0.1; done']);
     const client = squad.client({ ...env, PROCESS_TIMEOUT_MS: String(LIMIT_MS) });
     await client.initialize();
-    const over = await repeat(TIMES, async () => {
+    const over = await repeat(PAIRS, async () => {
       const members = [{ roleId: 'coder', task: 'ignore' }];
       const call = { name: 'start_squad_members', arguments: { members } };
       // By `request`, because a run that timed out is an error.

@@ -34,6 +34,8 @@ export interface ControlOptions {
 
 /** A terminal that reads slower than events come must not fill the hub's memory. */
 const MAX_UNSENT = 8 * 1024 * 1024;
+/** Stored events wait for a terminal that is this far behind. */
+const MAX_BEHIND = 1024 * 1024;
 /** Nor must one that never ends its line. The largest input is a task, which has a limit of its own. */
 const MAX_LINE_LENGTH = 32 * 1024 * 1024;
 
@@ -46,6 +48,14 @@ export async function serveControl(
   const send = (reply: ControlReply) => {
     if (socket.writableLength > MAX_UNSENT) socket.destroy();
     else if (socket.writable) socket.write(controlLine(reply));
+  };
+  /** Undefined: the client keeps up. */
+  const keptUp = (): Promise<void> | undefined => {
+    if (socket.writableLength < MAX_BEHIND || !socket.writable) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    socket.once('drain', resolve);
+    gone.signal.addEventListener('abort', () => resolve(), { once: true });
+    return promise;
   };
   socket.once('close', () => gone.abort());
   let sinceNewline = 0;
@@ -81,7 +91,10 @@ export async function serveControl(
         signal: gone.signal,
         waitMs: request.waitMs ?? null,
         progress: async message => send({ id, progress: message }),
-        emit: item => send({ id, item }),
+        emit: item => {
+          send({ id, item });
+          return keptUp();
+        },
       };
       send({ id, result: await dispatch(operationNamed(request.operation), request.input, call) });
     } catch (thrown) {

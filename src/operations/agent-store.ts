@@ -1,3 +1,4 @@
+import { sumsOf } from '../core/cost/usage.ts';
 import type { Asked, RunSubject } from '../core/policy.ts';
 import type { EventFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
 import { descendantsOf, MAX_LINE_LENGTH } from '../core/runs/descendants.ts';
@@ -88,10 +89,10 @@ export function agentStore(
       (await (squadId === undefined ? own() : runs({ squadId, limit: ALL_ROWS })))
         .filter(({ createdAt }) => createdAt >= since && createdAt < until)
         .reduce((sum, { usage }) => sum + (usage?.costUsd ?? 0), 0),
-    async *figures({ workspace, since = 0 }) {
-      yield (await runs({ workspace, limit: ALL_ROWS }))
-        .filter(each => each.createdAt >= since)
-        .map(each => ({ ...each, subagent: each.options.subagent }));
+    async *figures({ workspace, squadId, since = 0, until = Number.POSITIVE_INFINITY }) {
+      yield (await runs({ workspace, squadId, limit: ALL_ROWS }))
+        .filter(each => each.createdAt >= since && each.createdAt < until)
+        .map(sumsOf);
     },
     reviews,
     review: async id => {

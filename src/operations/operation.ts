@@ -197,7 +197,8 @@ export interface Call<S extends Services = Services> {
   /** The caller is a model's client, which gets only as much of a question as fits into a result. */
   isByModel?: true;
   /** For operations that stream. */
-  emit(item: unknown): void;
+  /** The promise is there if the client reads slower than that: whoever has much to send waits for it. */
+  emit(item: unknown): void | Promise<void>;
 }
 
 /** Path in the REST API, below `/api`. Input fields stand in braces; the others are the query or the JSON body. */

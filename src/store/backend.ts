@@ -6,6 +6,8 @@ import type { NewEventRow, Tables } from './tables.ts';
 /** SQL that Kysely cannot express. Everything else uses `db`. */
 export interface Backend {
   db: Kysely<Tables>;
+  /** For queries that read many rows, and only read: in a thread where there are many. Others wait for one of its queries at most. */
+  reports(): Kysely<Tables>;
   /** Appends inside the open transaction. The returned numbers are valid only after it has committed. */
   append(trx: Transaction<Tables>, events: NewEventRow[]): Promise<number[]>;
   /** The number of the last event ever appended, including pruned ones. */

@@ -1,58 +1,88 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import {
+  type Expression,
+  type ExpressionBuilder,
+  expressionBuilder,
+  type RawBuilder,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import type { BoardFilter, BoardStore, EndedFilter } from '../core/ports/store.ts';
 import { DECISION_COUNTS_MS, FAILURE_COUNTS_MS, FAILURES } from '../core/runs/board.ts';
 import type { RunId } from '../schema/ids.ts';
 import type { Run, Turn } from '../schema/run.ts';
-import { type Db, LIVE, subagentColumn } from './queries.ts';
-import { rowToRun, rowToTurn, type Tables } from './tables.ts';
+import { type Db, LIVE, type Slice } from './queries.ts';
+import { type RunRow, rowToRun, rowToTurn, type Tables } from './tables.ts';
 
 type Runs = ExpressionBuilder<Tables, 'runs'>;
+
+const RUNS = expressionBuilder<Tables, 'runs'>();
+const FAILED_INDEX = sql`indexed by runs_failed`;
 
 const MAX_SEARCH_TERMS = 16;
 /** SQLite limits the number of values in one statement. */
 const AT_ONCE = 500;
 
-export async function endedRuns(db: Db, filter: EndedFilter): Promise<Run[]> {
+/** Only those of the slice, if there is one. */
+export async function endedRuns(db: Db, filter: EndedFilter, slice?: Slice): Promise<Run[]> {
   const { part, at, after, limit } = filter;
-  let query = db
-    .selectFrom('runs')
-    .selectAll()
-    .where(eb => eb.and([...matching(eb, filter), inPart(eb, part, at)]));
+  const wanted = [...matching(RUNS, filter), inPart(RUNS, part, at)];
   if (after)
-    query = query
-      .where('created_at', '<=', after.createdAt)
-      .where(eb => eb.or([eb('created_at', '<', after.createdAt), eb('id', '>', after.id)]));
-  const newestFirst = query.orderBy('created_at', 'desc').orderBy('id').limit(limit);
-  return (await newestFirst.execute()).map(rowToRun);
+    wanted.push(
+      RUNS('created_at', '<=', after.createdAt),
+      RUNS.or([RUNS('created_at', '<', after.createdAt), RUNS('id', '>', after.id)]),
+    );
+  if (slice) wanted.push(RUNS('created_at', '>=', slice.from), RUNS('created_at', '<', slice.to));
+  const index = slice
+    ? sql`indexed by runs_figures`
+    : part === 'failed' && filter.squadId === undefined
+      ? FAILED_INDEX
+      : sql``;
+  // Ids first: whole rows are too large to be sorted.
+  const { rows } = await sql<RunRow>`
+    select * from runs where id in (
+      select id from runs ${index} where ${RUNS.and(wanted)} order by created_at desc, id limit ${limit})
+    order by created_at desc, id`.execute(db);
+  return rows.map(rowToRun);
 }
 
-export async function countEnded(
-  db: Db,
-  filter: BoardFilter,
-  at: number,
-): Promise<{ failed: number; done: number }> {
-  const count = (condition: (eb: Runs) => Expression<SqlBool>) =>
-    db
-      .selectFrom('runs')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where(eb => eb.and([...matching(eb, filter), condition(eb)]))
-      .executeTakeFirstOrThrow();
-  const ended = await count(eb => eb('status', 'not in', LIVE));
-  const failed = await count(eb => inPart(eb, 'failed', at));
-  return { failed: Number(failed.count), done: Number(ended.count) - Number(failed.count) };
+/** True: its runs are in an index, or the first of them are enough. */
+export const isQuick = ({ squadId, q, part }: Partial<EndedFilter>): boolean =>
+  squadId !== undefined || (!q?.trim() && part !== 'failed_ever');
+
+/** Of the slice, if there is one. */
+export async function countEnded(db: Db, filter: BoardFilter, slice?: Slice): Promise<number> {
+  const { workspace, squadId, q } = filter;
+  if (squadId === undefined && !q?.trim()) {
+    let query = db.selectFrom('run_counts').select(({ fn }) => fn.sum<number | null>('runs').as('count'));
+    if (workspace !== undefined) query = query.where('workspace', '=', workspace);
+    return Number((await query.where('status', 'not in', LIVE).executeTakeFirst())?.count ?? 0);
+  }
+  const wanted = [...matching(RUNS, filter), RUNS('status', 'not in', LIVE)];
+  if (slice) wanted.push(RUNS('created_at', '>=', slice.from), RUNS('created_at', '<', slice.to));
+  return count(db, slice ? sql`indexed by runs_figures` : sql``, wanted);
+}
+
+/** Of those that ended within this time. */
+export const countFailed = (db: Db, filter: BoardFilter, at: number, { from, to }: Slice): Promise<number> =>
+  count(db, filter.squadId === undefined ? FAILED_INDEX : sql``, [
+    ...matching(RUNS, filter),
+    inPart(RUNS, 'failed', at),
+    RUNS('ended_at', '>=', from),
+    RUNS('ended_at', '<', to),
+  ]);
+
+async function count(db: Db, index: RawBuilder<unknown>, wanted: Expression<SqlBool>[]): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from runs ${index} where ${RUNS.and(wanted)}`.execute(db);
+  return rows[0]!.count;
 }
 
 export async function leftWithError(db: Db, filter: BoardFilter, at: number): Promise<Run[]> {
-  const rows = await db
-    .selectFrom('runs')
-    .selectAll()
-    .where('status', '=', 'completed')
-    .where('ended_at', '>=', at - DECISION_COUNTS_MS)
-    .where('error', 'is not', null)
-    .where(eb => eb.and([...matching(eb, filter), eb.not(laterOfTask(eb))]))
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .execute();
+  const wanted = [...matching(RUNS, filter), RUNS.not(laterOfTask(RUNS))];
+  const { rows } = await sql<RunRow>`
+    select * from runs indexed by runs_left_with_error
+    where status = 'completed' and error is not null and ended_at >= ${at - DECISION_COUNTS_MS} and ${RUNS.and(wanted)}
+    order by created_at desc, id`.execute(db);
   return rows.map(rowToRun);
 }
 
@@ -74,43 +104,12 @@ export async function resumedRuns(db: Db, ids: readonly RunId[]): Promise<Set<Ru
   return new Set(found.map(({ id }) => id));
 }
 
-export async function spending(db: Db, since: number): ReturnType<BoardStore['spending']> {
-  const isUnreported = sql<number>`case when started_at is not null and cost_usd is null then 1 else 0 end`;
-  const isEstimated = sql<number>`case when cost_usd is not null then json_extract(usage, '$.costIsEstimated') end`;
-  const query = db
-    .selectFrom('runs')
-    .select(({ fn }) => [
-      fn.sum<number | null>('cost_usd').as('cost'),
-      fn.max<number | null>(isEstimated).as('estimated'),
-      fn.sum<number | null>(isUnreported).as('unreported'),
-    ])
-    .where('created_at', '>=', since)
-    .where('ended_at', 'is not', null);
-  const { cost, estimated, unreported } = await query.executeTakeFirstOrThrow();
-  return {
-    costUsd: cost === null ? null : Number(cost),
-    isEstimated: Number(estimated ?? 0) === 1,
-    unreported: Number(unreported ?? 0),
-  };
-}
-
 export async function workspaces(db: Db): ReturnType<BoardStore['workspaces']> {
-  const rows = await db
-    .selectFrom('runs')
-    .select(({ fn }) => [
-      'workspace',
-      fn.countAll<number>().as('runs'),
-      fn.max<number>('created_at').as('last'),
-    ])
-    .groupBy('workspace')
-    .orderBy('last', 'desc')
-    .orderBy('workspace')
-    .execute();
-  return rows.map(({ workspace, runs, last }) => ({
-    path: workspace,
-    runs: Number(runs),
-    lastRunAt: Number(last),
-  }));
+  const { rows } = await sql<{ path: string; runs: number; lastRunAt: number }>`
+    select workspace as path, sum(runs) as runs,
+      (select max(created_at) from runs where runs.workspace = run_counts.workspace) as "lastRunAt"
+    from run_counts group by workspace order by 3 desc, 1`.execute(db);
+  return rows;
 }
 
 export async function turnsOf(db: Db, ids: readonly RunId[]): Promise<Turn[]> {
@@ -133,7 +132,8 @@ export async function lastEvent(db: Db): Promise<number> {
 
 function inPart(eb: Runs, part: EndedFilter['part'], at: number): Expression<SqlBool> {
   const isEnded = eb('ended_at', 'is not', null);
-  const hasFailed = eb('status', 'in', [...FAILURES]);
+  // Literal, as the index has it.
+  const hasFailed = sql<SqlBool>`status in (${sql.join(FAILURES.map(status => sql.lit(status)))})`;
   const isFresh = eb.and([hasFailed, eb('ended_at', '>=', at - FAILURE_COUNTS_MS)]);
   switch (part) {
     case 'failed':
@@ -174,12 +174,9 @@ function matching(eb: Runs, { workspace, squadId, q = '' }: BoardFilter): Expres
   ];
 }
 
-const SEARCHED = [
-  ...['runs.title', 'runs.task', 'runs.role_id', 'runs.engine', 'runs.model', 'runs.id'].map(name =>
-    sql.ref(name),
-  ),
-  subagentColumn,
-];
+const SEARCHED = ['title', 'task', 'role_id', 'engine', 'model', 'id', 'subagent'].map(name =>
+  sql.ref(`runs.${name}`),
+);
 
 async function inParts<T>(
   ids: readonly RunId[],

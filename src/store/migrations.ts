@@ -2,6 +2,31 @@ import { sql } from 'kysely';
 import { SquadError } from '../schema/error.ts';
 import type { Backend } from './backend.ts';
 
+/** The row of `spending` that a run belongs to, and what it adds to it; `runs` is a group of runs. */
+function spendingOf(row: 'runs' | 'new' | 'old'): string {
+  const all = row === 'runs';
+  const sum = (value: string) => (all ? `sum(${value})` : value);
+  return `select ${row}.created_at / 900000, ${row}.ended_at is not null, ${all ? 'count(*)' : 1},
+    ${sum(`coalesce(${row}.cost_usd, 0)`)}, ${sum(`${row}.cost_usd is not null`)},
+    ${sum(`${row}.cost_usd is not null and coalesce(${row}.cost_is_estimated, 0)`)},
+    ${sum(`${row}.started_at is not null and ${row}.cost_usd is null`)}`;
+}
+
+const SUMS = ['runs', 'cost_usd', 'reported', 'estimated', 'unreported'];
+
+const added = `
+  insert into run_counts values (new.workspace, new.status, 1)
+    on conflict (workspace, status) do update set runs = runs + 1;
+  insert into spending ${spendingOf('new')} where true
+    on conflict (quarter, is_ended) do update set ${SUMS.map(name => `${name} = ${name} + excluded.${name}`)};`;
+
+const removed = `
+  update run_counts set runs = runs - 1 where workspace = old.workspace and status = old.status;
+  delete from run_counts where workspace = old.workspace and status = old.status and runs = 0;
+  insert into spending ${spendingOf('old')} where true
+    on conflict (quarter, is_ended) do update set ${SUMS.map(name => `${name} = ${name} - excluded.${name}`)};
+  delete from spending where quarter = old.created_at / 900000 and is_ended = (old.ended_at is not null) and runs = 0;`;
+
 /** In order of application. A released migration never changes its name or what it does. */
 export const MIGRATIONS: { name: string; statements: string[] }[] = [
   {
@@ -143,6 +168,43 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
          select column1, column2, 0
          from (values ('review.max_iterations', '3'), ('review.auto_abandon_after', '5'), ('review.timeout_hours', '24')) as defaults
          where column1 not in (select key from settings)`,
+    ],
+  },
+  {
+    // Reports over a million runs: what is asked often is counted as runs change, the rest has an index that holds all it needs.
+    name: '008-reports',
+    statements: [
+      `create table run_counts (
+         workspace text not null, status text not null, runs integer not null,
+         constraint run_counts_key primary key (workspace, status))`,
+      ...['subagent text', 'input_tokens bigint', 'output_tokens bigint', 'cost_is_estimated integer'].map(
+        column => `alter table runs add column ${column}`,
+      ),
+      `update runs set subagent = case when json_valid(options) then json_extract(options, '$.subagent') end,
+         input_tokens = case when json_valid(usage) then json_extract(usage, '$.input') end,
+         output_tokens = case when json_valid(usage) then json_extract(usage, '$.output') end,
+         cost_is_estimated = case when json_valid(usage) then json_extract(usage, '$.costIsEstimated') end`,
+      // The days of every time zone begin at a quarter of an hour.
+      `create table spending (
+         quarter integer not null, is_ended integer not null, runs integer not null, cost_usd double precision not null,
+         reported integer not null, estimated integer not null, unreported integer not null,
+         constraint spending_key primary key (quarter, is_ended))`,
+      `insert into run_counts select workspace, status, count(*) from runs group by workspace, status`,
+      `insert into spending ${spendingOf('runs')} from runs group by 1, 2`,
+      `create trigger runs_added after insert on runs begin ${added} end`,
+      `create trigger runs_removed after delete on runs begin ${removed} end`,
+      `create trigger runs_changed after update on runs
+         when old.status <> new.status or old.workspace <> new.workspace or old.created_at <> new.created_at
+           or old.cost_usd is not new.cost_usd or old.cost_is_estimated is not new.cost_is_estimated
+           or old.started_at is not new.started_at or old.ended_at is not new.ended_at
+         begin ${removed} ${added} end`,
+      `create index runs_figures on runs (created_at desc, id, squad_id, workspace, role_id, subagent, model, status,
+         started_at, ended_at, cost_usd, input_tokens, output_tokens, cost_is_estimated)`,
+      // The new index begins like this one.
+      'drop index runs_newest',
+      'create index runs_of_workspace_by_status on runs (workspace, status, created_at desc, id)',
+      `create index runs_failed on runs (ended_at) where status in ('error', 'timeout', 'lost')`,
+      `create index runs_left_with_error on runs (ended_at) where status = 'completed' and error is not null`,
     ],
   },
 ];

@@ -1,14 +1,15 @@
-import { type Kysely, sql } from 'kysely';
-import type { RunFigures } from '../core/cost/usage.ts';
-import type { EventFilter, InboxFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import type { RunSums } from '../core/cost/usage.ts';
+import type { BoardStore, EventFilter, InboxFilter, ReviewFilter, RunFilter } from '../core/ports/store.ts';
 import type { Event } from '../schema/event.ts';
 import type { InboxId, ReviewId, RunId, SquadId } from '../schema/ids.ts';
 import type { InboxItem } from '../schema/inbox.ts';
 import { Intent, type Review } from '../schema/review.ts';
-import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn, Usage } from '../schema/run.ts';
+import { type Chat, isEnd, type Run, RunStatus, type Squad, type Turn } from '../schema/run.ts';
 import {
   fromJson,
   type IntentRow,
+  type RunRow,
   rowToChat,
   rowToEvent,
   rowToItem,
@@ -21,22 +22,7 @@ import {
 
 export const LIVE = RunStatus.options.filter(status => !isEnd(status));
 
-/** Name of the subagent, for a run that is a call of one. */
-export const subagentColumn = sql<string | null>`json_extract(runs.options, '$.subagent')`;
-
 export type Db = Kysely<Tables>;
-
-const FIGURES = [
-  'id',
-  'squad_id',
-  'role_id',
-  'model',
-  'status',
-  'usage',
-  'created_at',
-  'started_at',
-  'ended_at',
-] as const;
 
 export async function squad(db: Db, id: SquadId): Promise<Squad | null> {
   const row = await db.selectFrom('squads').selectAll().where('id', '=', id).executeTakeFirst();
@@ -48,20 +34,44 @@ export async function run(db: Db, id: RunId): Promise<Run | null> {
   return row ? rowToRun(row) : null;
 }
 
+/** For a few runs. */
 export async function runs(db: Db, filter: RunFilter): Promise<Run[]> {
-  if (filter.status?.length === 0) return [];
-  let query = db.selectFrom('runs').selectAll().limit(filter.limit);
+  return (await runsIn(db, filter).selectAll().execute()).map(rowToRun);
+}
+
+/** Ids of runs in their order. `runsById` reads them. */
+export async function runIds(db: Db, filter: RunFilter): Promise<RunId[]> {
+  const { status, squadId, parentId, lineageId, hasWorktree, limit } = filter;
+  if (status?.length === 0) return [];
+  const isOfFew = [squadId, parentId, lineageId, hasWorktree].some(given => given !== undefined);
+  if (!status || isOfFew) return (await runsIn(db, filter).execute()).map(({ id }) => id);
+  // One by one: an index has the runs of each status in order, and together they would have to be sorted.
+  const found: Pick<RunRow, 'id' | 'created_at'>[] = [];
+  for (const each of status) found.push(...(await runsIn(db, { ...filter, status: [each] }).execute()));
+  return newest(found, limit);
+}
+
+function runsIn(db: Db, filter: RunFilter) {
+  let query = db.selectFrom('runs').select(['id', 'created_at']).limit(filter.limit);
   if (filter.workspace !== undefined) query = query.where('workspace', '=', filter.workspace);
   if (filter.parentId !== undefined) query = query.where('parent_id', '=', filter.parentId);
   if (filter.status) query = query.where('status', 'in', filter.status);
   if (filter.lineageId !== undefined) query = query.where('lineage_id', '=', filter.lineageId);
   if (filter.hasWorktree) query = query.where('worktree', 'is not', null);
   if (filter.before !== undefined) query = query.where('created_at', '<', filter.before);
-  query =
-    filter.squadId === undefined
-      ? query.orderBy('created_at', 'desc').orderBy('id')
-      : query.where('squad_id', '=', filter.squadId).orderBy('position');
-  return (await query.execute()).map(rowToRun);
+  return filter.squadId === undefined
+    ? query.orderBy('created_at', 'desc').orderBy('id')
+    : query.where('squad_id', '=', filter.squadId).orderBy('position');
+}
+
+/** In the order of the ids, without those that are gone. */
+export async function runsById(db: Db, ids: readonly RunId[]): Promise<Run[]> {
+  const rows = await db.selectFrom('runs').selectAll().where('id', 'in', ids).execute();
+  const found = new Map(rows.map(row => [row.id, row]));
+  return ids.flatMap(id => {
+    const row = found.get(id);
+    return row ? [rowToRun(row)] : [];
+  });
 }
 
 export async function liveRuns(db: Db): Promise<Run[]> {
@@ -108,6 +118,14 @@ export async function chat(db: Db, id: string): Promise<Chat | null> {
   return row ? rowToChat(row) : null;
 }
 
+/** The numbers of the first and the last event. */
+export async function eventRange(db: Db): Promise<{ first: number; last: number }> {
+  // Both at once would read them all.
+  const { rows } = await sql<{ first: number | null; last: number | null }>`
+    select (select min(seq) from events) as first, (select max(seq) from events) as last`.execute(db);
+  return { first: rows[0]?.first ?? 0, last: rows[0]?.last ?? 0 };
+}
+
 export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   if (filter.types?.length === 0) return [];
   let query = db.selectFrom('events').selectAll().limit(filter.limit);
@@ -119,56 +137,141 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 
+/** The days of every time zone begin at a quarter of an hour. */
+const quarterOf = (at: number): number => Math.floor(at / 900_000);
+
 export async function spent(
   db: Db,
   filter: { since?: number; until?: number; squadId?: SquadId },
 ): Promise<number> {
-  let query = db.selectFrom('runs').select(({ fn }) => fn.sum<number | null>('cost_usd').as('sum'));
-  if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since);
-  if (filter.until !== undefined) query = query.where('created_at', '<=', filter.until);
-  if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
-  return Number((await query.executeTakeFirst())?.sum ?? 0);
+  const { since = 0, until = Number.MAX_SAFE_INTEGER, squadId } = filter;
+  const sum = ({ fn }: { fn: ExpressionBuilder<Tables, 'runs' | 'spending'>['fn'] }) =>
+    fn.sum<number | null>('cost_usd').as('sum');
+  const found =
+    squadId === undefined
+      ? await db
+          .selectFrom('spending')
+          .select(sum)
+          .where('quarter', '>=', quarterOf(since))
+          .where('quarter', '<=', quarterOf(until))
+          .executeTakeFirst()
+      : await db.selectFrom('runs').select(sum).where('squad_id', '=', squadId).executeTakeFirst();
+  return Number(found?.sum ?? 0);
 }
 
-/** A page of figures is read and parsed in about ten milliseconds. */
-const FIGURES_PAGE = 1_000;
+export async function spending(db: Db, since: number): ReturnType<BoardStore['spending']> {
+  const { cost, reported, estimated, unreported } = await db
+    .selectFrom('spending')
+    .select(({ fn }) => [
+      fn.sum<number | null>('cost_usd').as('cost'),
+      fn.sum<number | null>('reported').as('reported'),
+      fn.sum<number | null>('estimated').as('estimated'),
+      fn.sum<number | null>('unreported').as('unreported'),
+    ])
+    .where('quarter', '>=', quarterOf(since))
+    .where('is_ended', '=', 1)
+    .executeTakeFirstOrThrow();
+  return {
+    costUsd: Number(reported ?? 0) === 0 ? null : Number(cost),
+    isEstimated: Number(estimated ?? 0) > 0,
+    unreported: Number(unreported ?? 0),
+  };
+}
 
-/** The page after this run, or the first one. */
+/** Runs created from `from` until before `to`. */
+export interface Slice {
+  from: number;
+  to: number;
+}
+
+/** A statement that reads so many takes about ten milliseconds. */
+const SLICE_RUNS = 5_000;
+
+/** The newest runs before `to`: as many as one statement may read, and all that were created together with the last of them. */
+export async function sliceBefore(db: Db, to: number, since: number): Promise<Slice & { isLast: boolean }> {
+  const found = await sql<{ created_at: number }>`
+    select created_at from runs indexed by runs_figures where created_at >= ${since} and created_at < ${to}
+    order by created_at desc limit 1 offset ${SLICE_RUNS}`.execute(db);
+  const from = found.rows[0]?.created_at;
+  return { from: from ?? since, to, isLast: from === undefined };
+}
+
+const IS_LIVE = sql`status in (${sql.join(LIVE.map(status => sql.lit(status)))})`;
+
+interface SumsRow {
+  id: RunId | null;
+  role_id: string | null;
+  subagent: string | null;
+  status: Run['status'];
+  unpriced: string | null;
+  runs: number;
+  cost: number | null;
+  input: number | null;
+  output: number | null;
+  estimated: number | null;
+  unreported: number;
+  without_usage: number;
+  ran_ms: number | null;
+  started_at: number | null;
+}
+
 export async function figures(
   db: Db,
-  { workspace, since }: { workspace?: string; since?: number },
-  after: Pick<RunFigures, 'createdAt' | 'id'> | undefined,
-): Promise<RunFigures[]> {
-  let query = db
-    .selectFrom('runs')
-    .select([...FIGURES, subagentColumn.as('subagent')])
-    .limit(FIGURES_PAGE);
-  if (workspace !== undefined) query = query.where('workspace', '=', workspace);
-  if (since !== undefined) query = query.where('created_at', '>=', since);
-  if (after !== undefined)
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('created_at', 'id'), '<', tuple(after.createdAt, after.id)),
-    );
-  return (await query.orderBy('created_at', 'desc').orderBy('id', 'desc').execute()).map(row => ({
+  runs: { squadId: SquadId } | ({ workspace?: string } & Slice),
+): Promise<RunSums[]> {
+  const { rows } = await sql<SumsRow>`
+    select case when ${IS_LIVE} then id end as id, role_id, subagent, status,
+      case when not ${IS_LIVE} and started_at is not null and cost_usd is null and input_tokens is not null then model end as unpriced,
+      count(*) as runs, sum(cost_usd) as cost, sum(input_tokens) as input, sum(output_tokens) as output, max(cost_is_estimated) as estimated,
+      sum(not ${IS_LIVE} and started_at is not null and cost_usd is null) as unreported,
+      sum(not ${IS_LIVE} and cost_is_estimated is null) as without_usage,
+      sum(ended_at - started_at) as ran_ms, max(case when ${IS_LIVE} then started_at end) as started_at
+    from runs ${'squadId' in runs ? sql`where squad_id = ${runs.squadId}` : inSlice(runs)}
+    group by 1, 2, 3, 4, 5`.execute(db);
+  return rows.map(row => ({
     id: row.id,
-    status: row.status,
-    squadId: row.squad_id,
     roleId: row.role_id,
     subagent: row.subagent,
-    model: row.model,
-    usage: fromJson(Usage.nullable(), row.usage, `usage of ${row.id}`),
-    createdAt: row.created_at,
+    status: row.status,
+    unpricedModel: row.unpriced,
+    runs: row.runs,
+    costUsd: row.cost,
+    input: row.input,
+    output: row.output,
+    isEstimated: row.estimated === 1,
+    unreported: row.unreported,
+    withoutUsage: row.without_usage,
+    ranMs: row.ran_ms,
     startedAt: row.started_at,
-    endedAt: row.ended_at,
   }));
 }
+
+export interface SquadSum {
+  id: SquadId;
+  cost: number;
+  runs: number;
+}
+
+/** Runs of one squad have one creation time, so they are in one slice. */
+export async function dearestSquads(
+  db: Db,
+  runs: { workspace?: string } & Slice,
+  limit: number,
+): Promise<SquadSum[]> {
+  const { rows } = await sql<SquadSum>`
+    select squad_id as id, coalesce(sum(cost_usd), -1) as cost, count(*) as runs from runs ${inSlice(runs)}
+    group by squad_id order by cost desc, runs desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+const inSlice = ({ workspace, from, to }: { workspace?: string } & Slice) => sql`
+  indexed by runs_figures where created_at >= ${from} and created_at < ${to}
+  ${workspace === undefined ? sql`` : sql`and workspace = ${workspace}`}`;
 
 export async function settings(db: Db): Promise<Record<string, string>> {
   const rows = await db.selectFrom('settings').selectAll().execute();
   return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
 }
-
-type Found = { id: string; created_at: number };
 
 /** Ids consist of digits and lower-case letters, and `{` is the character after `z`. */
 export const AFTER_EVERY_LETTER = '{';
@@ -185,6 +288,11 @@ export async function recentIds(db: Db, limit: number): Promise<string[]> {
   return newest([...(await newestIn(db, 'runs', limit)), ...(await newestIn(db, 'squads', limit))], limit);
 }
 
+interface Found {
+  id: string;
+  created_at: number;
+}
+
 function newestIn(db: Db, table: 'runs' | 'squads', limit: number, prefix?: string): Promise<Found[]> {
   const id = db.dynamic.ref<'id'>('id');
   let query = db.selectFrom(table).select(['id', 'created_at']);
@@ -192,7 +300,7 @@ function newestIn(db: Db, table: 'runs' | 'squads', limit: number, prefix?: stri
   return query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
 }
 
-const newest = (found: Found[], limit: number): string[] =>
+const newest = <T extends Found>(found: T[], limit: number): T['id'][] =>
   found
     .sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1))
     .slice(0, limit)

@@ -1,6 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import type { RunFigures } from '../core/cost/usage.ts';
 import type { EventBody } from '../schema/event.ts';
 import { newRunId, type RunId, type SquadId } from '../schema/ids.ts';
 import { openForTest } from './fixtures/open-for-test.ts';
@@ -238,23 +237,6 @@ describe('asking for runs', () => {
     expect(found.map(run => run.endedAt)).toEqual([100, 200, 300]);
     expect(runIds(await store.endedBefore(400, 1))).toEqual([ends[1]!.id]);
     expect(await store.countEndedBefore(400)).toBe(3);
-  });
-
-  test('figures of many runs come in pages, newest first and each once, also where many have one creation time', async () => {
-    const store = await openForTest(tempFile());
-    const squad = aSquad();
-    const runs = Array.from({ length: 2_500 }, (_, at) => aRun(squad, { createdAt: Math.floor(at / 700) }));
-    const other = aRun(squad, { workspace: '/other', createdAt: 9 });
-    await store.commit({ squads: [squad], runs: [...runs, other], events: [] });
-    const pages: RunFigures[][] = [];
-    for await (const page of store.figures({ workspace: runs[0]!.workspace, since: 1 })) pages.push(page);
-    expect(pages.length).toBeGreaterThan(1);
-    const found = pages.flat();
-    expect(new Set(runIds(found))).toEqual(new Set(runIds(runs.slice(700))));
-    expect(found).toHaveLength(1_800);
-    expect(found.map(({ createdAt }) => createdAt)).toEqual(
-      found.map(({ createdAt }) => createdAt).toSorted((a, b) => b - a),
-    );
   });
 
   test('ids are found by their beginning, with or without the tag, newest first', async () => {

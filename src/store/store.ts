@@ -1,9 +1,22 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
-import type { RunFigures } from '../core/cost/usage.ts';
+import type { RunSums } from '../core/cost/usage.ts';
 import type { Pin, PinKey, PinStore } from '../core/ports/gateway.ts';
-import type { Change, MessageStore, PlacedMessage, Store } from '../core/ports/store.ts';
-import type { RunId } from '../schema/ids.ts';
+import type {
+  BoardFilter,
+  Change,
+  EndedFilter,
+  EventFilter,
+  FiguresFilter,
+  MessageStore,
+  PlacedMessage,
+  RunFilter,
+  Store,
+} from '../core/ports/store.ts';
+import { FAILURE_COUNTS_MS } from '../core/runs/board.ts';
+import type { Event } from '../schema/event.ts';
+import type { RunId, SquadId } from '../schema/ids.ts';
+import type { Run } from '../schema/run.ts';
 import { type Backend, withRetry } from './backend.ts';
 import * as board from './board-queries.ts';
 import { putRows, putSetting, toRows } from './changes.ts';
@@ -24,29 +37,21 @@ import {
 import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
-/** SQLite limits the number of values in one statement. */
-const IDS_AT_ONCE = 500;
+/** Removed in one transaction, for which everybody waits. */
+const FORGOTTEN_AT_ONCE = 25;
 
 /**
  * Deletes runs with their turns, events, questions and conversations. Then deletes squads and chats that nothing refers to any
  * more, and the reviews and limits of tasks without any run left: as long as a task has a run, its review rounds count. Open
  * reviews of a deleted coder are deleted at once, because nobody could close them.
  */
-async function forgetRuns(trx: Transaction<Tables>, runIds: RunId[]): Promise<void> {
-  for (let at = 0; at < runIds.length; at += IDS_AT_ONCE)
-    await forgetSome(trx, runIds.slice(at, at + IDS_AT_ONCE));
-}
-
-async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void> {
+async function forgetRuns(trx: Transaction<Tables>, ids: RunId[]): Promise<void> {
   const runs = await trx
     .selectFrom('runs')
     .select(['squad_id', 'chat_id', 'lineage_id'])
     .where('id', 'in', ids)
     .execute();
   const held = await trx.selectFrom('chats').select('id').where('run_id', 'in', ids).execute();
-  const squads = [...new Set(runs.map(run => run.squad_id))];
-  const lineages = [...new Set(runs.map(run => run.lineage_id))];
-  const chats = [...new Set([...runs.map(run => run.chat_id ?? ''), ...held.map(chat => chat.id)])];
 
   await trx.deleteFrom('events').where('run_id', 'in', ids).execute();
   await trx.deleteFrom('turns').where('run_id', 'in', ids).execute();
@@ -56,30 +61,55 @@ async function forgetSome(trx: Transaction<Tables>, ids: RunId[]): Promise<void>
   await trx.deleteFrom('reviews').where('coder_id', 'in', ids).where('outcome', 'is', null).execute();
   await trx.deleteFrom('runs').where('id', 'in', ids).execute();
   await trx.updateTable('chats').set({ run_id: null }).where('run_id', 'in', ids).execute();
-  for (const id of squads) {
-    if (await hasRuns(trx, 'squad_id', id)) continue;
-    await trx.deleteFrom('events').where('squad_id', '=', id).execute();
-    await trx.deleteFrom('squads').where('id', '=', id).execute();
-  }
-  for (const id of chats)
-    if (!(await hasRuns(trx, 'chat_id', id)))
-      await trx.deleteFrom('chats').where('id', '=', id).where('run_id', 'is', null).execute();
-  for (const id of lineages) {
-    if (await hasRuns(trx, 'lineage_id', id)) continue;
-    await trx.deleteFrom('reviews').where('lineage_id', '=', id).execute();
-    await trx.deleteFrom('review_limits').where('lineage_id', '=', id).execute();
-  }
+  const squads = await withoutRuns(
+    trx,
+    'squad_id',
+    runs.map(run => run.squad_id),
+  );
+  await trx.deleteFrom('events').where('squad_id', 'in', squads).execute();
+  await trx.deleteFrom('squads').where('id', 'in', squads).execute();
+  const chats = await withoutRuns(trx, 'chat_id', [
+    ...runs.map(run => run.chat_id),
+    ...held.map(chat => chat.id),
+  ]);
+  await trx.deleteFrom('chats').where('id', 'in', chats).where('run_id', 'is', null).execute();
+  const lineages = await withoutRuns(
+    trx,
+    'lineage_id',
+    runs.map(run => run.lineage_id),
+  );
+  await trx.deleteFrom('reviews').where('lineage_id', 'in', lineages).execute();
+  await trx.deleteFrom('review_limits').where('lineage_id', 'in', lineages).execute();
 }
 
-async function hasRuns(
+/** Those that no run refers to any more. */
+async function withoutRuns<Column extends 'squad_id' | 'chat_id' | 'lineage_id', Id extends string>(
   trx: Transaction<Tables>,
-  column: 'squad_id' | 'chat_id' | 'lineage_id',
-  id: string,
-): Promise<boolean> {
-  const ref = trx.dynamic.ref<typeof column>(column);
-  const run = await trx.selectFrom('runs').select('id').where(ref, '=', id).limit(1).executeTakeFirst();
-  return run !== undefined;
+  column: Column,
+  ids: readonly (Id | null)[],
+): Promise<Id[]> {
+  const gone = new Set(ids.filter(id => id !== null));
+  const ref = trx.dynamic.ref<'squad_id'>(column);
+  const rows = await trx
+    .selectFrom('runs')
+    .select(ref)
+    .distinct()
+    .where(ref, 'in', [...gone] as never[])
+    .execute();
+  for (const row of rows) gone.delete((row as Record<string, unknown>)[column] as Id);
+  return [...gone];
 }
+
+/** How long reads may follow each other before the event loop gets a turn: they are synchronous, whatever awaits them. */
+const MAX_HOLD_MS = 8;
+/** Read with their JSON in a few milliseconds. */
+const RUNS_AT_ONCE = 100;
+/** Events that one statement may read to find those of a type. */
+const EVENTS_AT_ONCE = 20_000;
+/** Runs that failed within this time are few enough for one statement. */
+const FAILED_SLICE_MS = 6 * 3_600_000;
+/** Ids that begin with this many letters are few, however many there are. */
+const FEW_LETTERS = 3;
 
 /** Sorted by name, an approved definition before a pending one. Null if the server was never listed. */
 async function pinsOf(db: Kysely<Tables>, key: PinKey): Promise<Pin[] | null> {
@@ -120,16 +150,39 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   const reading = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
-  function read<T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+  let heldSince: number | null = null;
+
+  /** Undefined: no need to wait. */
+  function othersFirst(): Promise<void> | undefined {
+    const now = performance.now();
+    if (heldSince === null) {
+      heldSince = now;
+      setImmediate(() => {
+        heldSince = null;
+      });
+    } else if (now - heldSince > MAX_HOLD_MS) return immediate();
+    return undefined;
+  }
+
+  function read<T>(query: (db: Kysely<Tables>) => Promise<T>, from = () => backend.db): Promise<T> {
     if (closing) return Promise.reject(closed());
-    const result = withRetry(() => query(backend.db), {
-      failureOf: thrown => backend.failureOf(thrown),
-      waitOut: ['locked'],
-      windowMs: retryMs,
-    }).finally(() => reading.delete(result));
+    const result = withRetry(
+      async () => {
+        await othersFirst();
+        return query(from());
+      },
+      {
+        failureOf: thrown => backend.failureOf(thrown),
+        waitOut: ['locked'],
+        windowMs: retryMs,
+      },
+    ).finally(() => reading.delete(result));
     reading.add(result);
     return result;
   }
+
+  /** For statements that read many rows. */
+  const report = <T>(query: (db: Kysely<Tables>) => Promise<T>): Promise<T> => read(query, backend.reports);
 
   function write(apply: (trx: Transaction<Tables>) => Promise<void>): Promise<void> {
     return writer.add({ apply: trx => apply(trx).then(() => []), events: [], mayWait: false });
@@ -161,13 +214,87 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     await writer.add({ apply, events: [], mayWait: true });
   }
 
-  async function* figures(filter: { workspace?: string; since?: number }): AsyncGenerator<RunFigures[]> {
-    for (let last: RunFigures | undefined; ; await immediate()) {
-      const page = await read(db => queries.figures(db, filter, last));
-      if (page.length === 0) return;
-      yield page;
-      last = page.at(-1);
+  async function runs(filter: RunFilter): Promise<Run[]> {
+    if (filter.limit <= RUNS_AT_ONCE && !filter.status) return read(db => queries.runs(db, filter));
+    const ids = await read(db => queries.runIds(db, filter));
+    const found: Run[] = [];
+    for (let at = 0; at < ids.length; at += RUNS_AT_ONCE)
+      found.push(...(await read(db => queries.runsById(db, ids.slice(at, at + RUNS_AT_ONCE)))));
+    return found;
+  }
+
+  /** Newest first. */
+  async function* slices(since = 0, until = Number.MAX_SAFE_INTEGER): AsyncGenerator<queries.Slice> {
+    for (let to = until; ; ) {
+      const { isLast, ...slice } = await report(db => queries.sliceBefore(db, to, since));
+      yield slice;
+      if (isLast) return;
+      to = slice.from;
     }
+  }
+
+  async function* figures({ squadId, since, until, ...filter }: FiguresFilter): AsyncGenerator<RunSums[]> {
+    if (squadId !== undefined) yield await report(db => queries.figures(db, { squadId }));
+    else
+      for await (const slice of slices(since, until))
+        yield await report(db => queries.figures(db, { ...filter, ...slice }));
+  }
+
+  async function dearestSquads(
+    { since, until, ...filter }: Omit<FiguresFilter, 'squadId'>,
+    limit: number,
+  ): Promise<SquadId[]> {
+    let dearest: queries.SquadSum[] = [];
+    for await (const slice of slices(since, until)) {
+      const found = await report(db => queries.dearestSquads(db, { ...filter, ...slice }, limit));
+      dearest = [...dearest, ...found].sort((a, b) => b.cost - a.cost || b.runs - a.runs).slice(0, limit);
+    }
+    return dearest.map(({ id }) => id);
+  }
+
+  async function endedRuns(filter: EndedFilter): Promise<Run[]> {
+    if (board.isQuick(filter)) return read(db => board.endedRuns(db, filter));
+    if (filter.part === 'failed') return report(db => board.endedRuns(db, filter));
+    const found: Run[] = [];
+    for await (const slice of slices(0, filter.after && filter.after.createdAt + 1)) {
+      const left = { ...filter, limit: filter.limit - found.length };
+      found.push(...(await report(db => board.endedRuns(db, left, slice))));
+      if (found.length >= filter.limit) break;
+    }
+    return found;
+  }
+
+  async function countEnded(filter: BoardFilter, at: number): Promise<{ failed: number; done: number }> {
+    let [ended, failed] = [0, 0];
+    if (board.isQuick(filter)) ended = await read(db => board.countEnded(db, filter));
+    else for await (const slice of slices()) ended += await report(db => board.countEnded(db, filter, slice));
+    // A clock that was set back leaves failures of the future.
+    for (let from = at - FAILURE_COUNTS_MS; from <= at; from += FAILED_SLICE_MS) {
+      const to = from + FAILED_SLICE_MS > at ? Number.MAX_SAFE_INTEGER : from + FAILED_SLICE_MS;
+      failed += await read(db => board.countFailed(db, filter, at, { from, to }));
+    }
+    return { failed, done: ended - failed };
+  }
+
+  async function events(filter: EventFilter): Promise<Event[]> {
+    const { types, runId, squadId, after = 0, before = Number.MAX_SAFE_INTEGER, limit, reverse } = filter;
+    if (!types || runId !== undefined || squadId !== undefined) return read(db => queries.events(db, filter));
+    const { first, last } = await read(queries.eventRange);
+    const [from, to] = [Math.max(after, first - 1), Math.min(before, last + 1)];
+    const found: Event[] = [];
+    for (let done = 0; from + done < to - 1 && found.length < limit; done += EVENTS_AT_ONCE) {
+      const part = reverse
+        ? { before: to - done, after: Math.max(from, to - done - EVENTS_AT_ONCE - 1) }
+        : { after: from + done, before: Math.min(to, from + done + EVENTS_AT_ONCE + 1) };
+      const left = { ...filter, ...part, limit: limit - found.length };
+      found.push(...(await report(db => queries.events(db, left))));
+    }
+    return found;
+  }
+
+  async function forget(runIds: RunId[]): Promise<void> {
+    for (let at = 0; at < runIds.length; at += FORGOTTEN_AT_ONCE)
+      await write(trx => forgetRuns(trx, runIds.slice(at, at + FORGOTTEN_AT_ONCE)));
   }
 
   async function close(): Promise<void> {
@@ -185,7 +312,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
       const row = conversationToRow(conversation, true);
       return write(trx => talk.closeConversation(trx, row));
     },
-    forget: runIds => write(trx => forgetRuns(trx, runIds)),
+    forget,
     onEvents: listener => writer.onEvents(listener),
     flush: () => writer.flush(),
     close: () => {
@@ -195,7 +322,7 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
 
     squad: id => read(db => queries.squad(db, id)),
     run: id => read(db => queries.run(db, id)),
-    runs: filter => read(db => queries.runs(db, filter)),
+    runs,
     liveRuns: () => read(queries.liveRuns),
     runsAskedToStop: () => read(queries.runsAskedToStop),
     turns: runId => read(db => queries.turns(db, runId)),
@@ -207,16 +334,17 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     inboxItem: id => read(db => inboxItem(db, id)),
     inboxItems: filter => read(db => inboxItems(db, filter)),
     intents: () => read(intents),
-    events: filter => read(db => queries.events(db, filter)),
+    events,
     spent: filter => read(db => queries.spent(db, filter)),
     figures,
+    dearestSquads,
     settings: () => read(queries.settings),
-    endedRuns: filter => read(db => board.endedRuns(db, filter)),
-    countEnded: (filter, at) => read(db => board.countEnded(db, filter, at)),
+    endedRuns,
+    countEnded,
     liveIds: filter => read(db => board.liveIds(db, filter)),
     leftWithError: (filter, at) => read(db => board.leftWithError(db, filter, at)),
     takenUp: ids => read(db => board.resumedRuns(db, ids)),
-    spending: since => read(db => board.spending(db, since)),
+    spending: since => read(db => queries.spending(db, since)),
     workspaces: () => read(board.workspaces),
     turnsOf: ids => read(db => board.turnsOf(db, ids)),
     lastEvent: () => read(board.lastEvent),
@@ -228,9 +356,10 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
     unclosedConversations: limit => read(db => talk.unclosedConversations(db, limit)),
     pins: key => read(db => pinsOf(db, key)),
     endedSince: (since, limit) => read(db => queries.endedSince(db, since, limit)),
-    countEndedBefore: before => read(db => queries.countEndedBefore(db, before)),
+    countEndedBefore: before => report(db => queries.countEndedBefore(db, before)),
     endedBefore: (before, limit) => read(db => queries.endedBefore(db, before, limit)),
-    idsLike: (prefix, limit) => read(db => idsLike(db, prefix, limit)),
+    idsLike: (prefix, limit) =>
+      (/[0-9a-z]*$/.exec(prefix)![0].length < FEW_LETTERS ? report : read)(db => idsLike(db, prefix, limit)),
     recentIds: limit => read(db => recentIds(db, limit)),
   };
 }

@@ -6,7 +6,7 @@ import { type Event, EventBody, type NewEvent } from '../schema/event.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { InboxItem } from '../schema/inbox.ts';
 import { type Intent, Review } from '../schema/review.ts';
-import { Chat, Run, Squad, Turn } from '../schema/run.ts';
+import { Chat, Run, type RunStatus, Squad, Turn } from '../schema/run.ts';
 
 /** Checked with its schema whenever it is read. */
 type Json = string;
@@ -74,6 +74,25 @@ export interface PinRow extends ListedServerRow {
   seen_at: number;
 }
 
+/** How many runs there are; triggers keep it up to date. */
+interface RunCountRow {
+  workspace: string;
+  status: RunStatus;
+  runs: number;
+}
+
+/** Cost of the runs that were created within a quarter of an hour, counted from 1970; triggers keep it up to date. */
+interface SpendingRow {
+  quarter: number;
+  is_ended: 0 | 1;
+  runs: number;
+  cost_usd: number;
+  /** Runs with a cost, those of them whose cost is estimated, and started ones without a cost. */
+  reported: number;
+  estimated: number;
+  unreported: number;
+}
+
 interface MigrationRow {
   name: string;
   applied_at: number;
@@ -96,6 +115,8 @@ export interface Tables {
   settings: SettingRow;
   listed_servers: ListedServerRow;
   tool_pins: PinRow;
+  run_counts: RunCountRow;
+  spending: SpendingRow;
   migrations: MigrationRow;
 }
 
@@ -181,9 +202,24 @@ const inboxItems = rowCodec(InboxItem.omit({ default: true }), { json: ['choices
 export const { toRow: squadToRow, toEntity: rowToSquad } = squads;
 export type SquadRow = ReturnType<typeof squadToRow>;
 
-/** `cost_usd` repeats a figure of `usage`, so that SQL can sum it up. */
-export type RunRow = ReturnType<typeof runs.toRow> & { cost_usd: number | null };
-export const runToRow = (run: Run): RunRow => ({ ...runs.toRow(run), cost_usd: run.usage?.costUsd ?? null });
+/** Repeat what is inside JSON, so that SQL can search for it and sum it up. */
+interface RunColumns {
+  subagent: string | null;
+  cost_usd: number | null;
+  cost_is_estimated: 0 | 1 | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+}
+
+export type RunRow = ReturnType<typeof runs.toRow> & RunColumns;
+export const runToRow = (run: Run): RunRow => ({
+  ...runs.toRow(run),
+  subagent: run.options.subagent,
+  cost_usd: run.usage?.costUsd ?? null,
+  cost_is_estimated: run.usage && (run.usage.costIsEstimated ? 1 : 0),
+  input_tokens: run.usage?.input ?? null,
+  output_tokens: run.usage?.output ?? null,
+});
 export const rowToRun: (row: RunRow) => Run = runs.toEntity;
 
 export const { toRow: turnToRow, toEntity: rowToTurn } = turns;

@@ -333,10 +333,9 @@ export const messageReader =
     const reader = plan && engines.create(plan.spec).reader?.();
     if (!reader) return;
     let position = 0;
-    const reading = files.follow({ runId: run.id, number: turn }, 'stdout', line => {
+    const reading = files.follow({ runId: run.id, number: turn }, 'stdout', (line, bytes) => {
       for (const event of reader.line(line))
-        if (event.type === 'message')
-          take(event.message, { position: position++, bytes: Buffer.byteLength(line) });
+        if (event.type === 'message') take(event.message, { position: position++, bytes });
     });
     await reading.stop();
   };

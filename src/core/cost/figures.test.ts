@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Run } from '../../schema/run.ts';
-import { figuresOf } from './usage.ts';
+import { newRunId } from '../../schema/ids.ts';
+import { figuresOf, sumsOf } from './usage.ts';
 
-const RUN: Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'> = {
+const RUN: Parameters<typeof sumsOf>[0] = {
+  id: newRunId(),
+  roleId: null,
+  model: null,
+  options: { subagent: null },
   status: 'completed',
   usage: null,
   startedAt: null,
@@ -14,7 +18,7 @@ const usage = (input: number | null, costUsd: number | null) => ({
 
 describe('figures of runs', () => {
   it('are null, not 0, where nothing was reported', () => {
-    expect(figuresOf([RUN, { ...RUN, status: 'queued' }], 0)).toMatchObject({
+    expect(figuresOf([RUN, { ...RUN, status: 'queued' as const }].map(sumsOf), 0)).toMatchObject({
       ...{ runs: 2, completed: 1, queued: 1, running: 0, failed: 0 },
       ...{ input_tokens: null, output_tokens: null, cost_usd: null, duration_seconds: null, unreported: 1 },
     });
@@ -30,7 +34,7 @@ describe('figures of runs', () => {
       { ...RUN, status: 'terminated', usage: usage(null, null) },
       { ...RUN, status: 'cancelled', usage: usage(null, null) },
     ];
-    expect(figuresOf(runs, 5_000)).toMatchObject({
+    expect(figuresOf(runs.map(sumsOf), 5_000)).toMatchObject({
       ...{ runs: 6, completed: 1, failed: 2, stopped: 2, running: 1, queued: 0 },
       ...{ input_tokens: 10, output_tokens: null, cost_usd: 0.3, duration_seconds: 3.5, unreported: 1 },
     });

@@ -1,3 +1,4 @@
+import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Run, type Usage } from '../../schema/run.ts';
 import type { UsageFigure } from '../ports/engine.ts';
 import { isFailure } from '../runs/board.ts';
@@ -98,41 +99,89 @@ export const isUnpriced = ({ usage, model }: Pick<Run, 'usage' | 'model'>): bool
 export const isUnreported = (run: Pick<Run, 'status' | 'startedAt'>, usage: Usage | null): boolean =>
   isEnd(run.status) && run.startedAt !== null && (usage?.costUsd ?? null) === null;
 
-type Summed = Pick<Run, 'status' | 'usage' | 'startedAt' | 'endedAt'>;
+/** Runs that count together: ended ones of one kind, or a single one that has not ended. */
+export interface RunSums {
+  /** The run that has not ended. Null: they all have. */
+  id: RunId | null;
+  roleId: string | null;
+  subagent: string | null;
+  status: Run['status'];
+  /** They reported tokens of this model, which has no price. Null: they did not. */
+  unpricedModel: string | null;
+  runs: number;
+  /** Null: none of them reported any. */
+  costUsd: number | null;
+  input: number | null;
+  output: number | null;
+  /** Some of the cost was estimated from a price list. */
+  isEstimated: boolean;
+  /** Those that ran and have ended, and whose cost is unknown: it is missing in every sum. */
+  unreported: number;
+  /** Those that have ended and reported nothing. */
+  withoutUsage: number;
+  /** Running time of those that have ended; null: none has run. */
+  ranMs: number | null;
+  /** Of a single run that has not ended; null: not started. */
+  startedAt: number | null;
+}
 
-export type RunFigures = Summed &
-  Pick<Run, 'id' | 'squadId' | 'roleId' | 'model' | 'createdAt'> & { subagent: string | null };
+type Summed = Pick<Run, 'id' | 'roleId' | 'status' | 'model' | 'usage' | 'startedAt' | 'endedAt'> & {
+  options: Pick<Run['options'], 'subagent'>;
+};
+
+export function sumsOf(run: Summed): RunSums {
+  const { id, roleId, status, model, usage, startedAt, endedAt } = run;
+  const hasEnded = isEnd(status);
+  return {
+    id: hasEnded ? null : id,
+    roleId,
+    subagent: run.options.subagent,
+    status,
+    unpricedModel: isUnreported(run, usage) && isUnpriced(run) ? model : null,
+    runs: 1,
+    costUsd: usage?.costUsd ?? null,
+    input: usage?.input ?? null,
+    output: usage?.output ?? null,
+    isEstimated: usage?.costIsEstimated ?? false,
+    unreported: isUnreported(run, usage) ? 1 : 0,
+    withoutUsage: hasEnded && usage === null ? 1 : 0,
+    ranMs: startedAt === null || endedAt === null ? null : endedAt - startedAt,
+    startedAt: hasEnded ? null : startedAt,
+  };
+}
 
 /** A figure that no run reported is null. */
-export function figuresOf(runs: readonly Summed[], now: number) {
-  const ended = runs.filter(({ status }) => isEnd(status));
-  const completed = ended.filter(({ status }) => status === 'completed').length;
-  const failed = ended.filter(({ status }) => isFailure(status)).length;
-  const queued = runs.filter(({ status }) => status === 'queued').length;
-  const usage = usageTogether(runs.map(run => run.usage));
+export function figuresOf(sums: readonly RunSums[], now: number) {
+  const count = (isOf: (of: RunSums) => boolean) =>
+    sums.filter(isOf).reduce((total, { runs }) => total + runs, 0);
+  const runs = count(() => true);
+  const ended = count(({ status }) => isEnd(status));
+  const completed = count(({ status }) => status === 'completed');
+  const failed = count(({ status }) => isFailure(status));
+  const queued = count(({ status }) => status === 'queued');
   return {
-    runs: runs.length,
-    running: runs.length - ended.length - queued,
+    runs,
+    running: runs - ended - queued,
     queued,
     completed,
     failed,
     /** Ended on purpose: cancelled, abandoned, or with its part in a review done. */
-    stopped: ended.length - completed - failed,
-    input_tokens: usage?.input ?? null,
-    output_tokens: usage?.output ?? null,
-    cost_usd: usage?.costUsd ?? null,
+    stopped: ended - completed - failed,
+    input_tokens: sumOfKnown(sums.map(({ input }) => input)),
+    output_tokens: sumOfKnown(sums.map(({ output }) => output)),
+    cost_usd: sumOfKnown(sums.map(({ costUsd }) => costUsd)),
     /** Some of the cost was estimated from a price list. */
-    cost_is_estimated: usage?.costIsEstimated ?? false,
+    cost_is_estimated: sums.some(({ isEstimated }) => isEstimated),
     /** Total running time. */
     duration_seconds: sumOfKnown(
-      runs.map(({ startedAt, endedAt }) =>
-        startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000,
-      ),
+      sums.map(({ ranMs, startedAt }) => (startedAt === null ? ranMs : now - startedAt)).map(inSeconds),
     ),
     /** Ended runs without reported usage, which are not in the sums. */
-    unreported: ended.filter(({ usage }) => usage === null).length,
+    unreported: sums.reduce((total, { withoutUsage }) => total + withoutUsage, 0),
   };
 }
+
+const inSeconds = (ms: number | null): number | null => (ms === null ? null : ms / 1000);
 
 /** Start times of the last days in the user's time zone, oldest first. Not every day has 24 hours. */
 export function lastDays(now: number, count: number): number[] {

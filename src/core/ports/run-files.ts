@@ -89,13 +89,13 @@ export interface RunFiles {
   offsetOf(turn: TurnRef, stream: OutputStream, line: number, budgetMs: number): Promise<OutputPlace>;
   search(turn: TurnRef, stream: OutputStream, query: OutputQuery): Promise<OutputMatches>;
   /**
-   * Calls `onLine` with each complete line as it is written. `stop` first reads what is left. A line of more than 8 MiB is
-   * skipped; `onLongLine` gets its beginning and size.
+   * Calls `onLine` with each complete line and its size as it is written. `stop` first reads what is left. A line of more than
+   * 8 MiB is skipped; `onLongLine` gets its beginning and size.
    */
   follow(
     turn: TurnRef,
     stream: OutputStream,
-    onLine: (line: string) => void,
+    onLine: (line: string, bytes: number) => void,
     onLongLine?: (beginning: string, bytes: number) => void,
   ): { stop(): Promise<void> };
   saveAnswer(runId: RunId, answer: string): Promise<void>;

@@ -4,7 +4,7 @@ import type { InboxId, ReviewId, RunId, SquadId } from '../../schema/ids.ts';
 import type { InboxItem, InboxState } from '../../schema/inbox.ts';
 import type { Intent, Review } from '../../schema/review.ts';
 import type { Chat, Run, Squad, Turn } from '../../schema/run.ts';
-import type { RunFigures } from '../cost/usage.ts';
+import type { RunSums } from '../cost/usage.ts';
 
 /** Rows to insert or replace by key, and events to append: all or nothing. */
 export interface Change {
@@ -68,6 +68,13 @@ export interface EventFilter {
   reverse?: boolean;
 }
 
+export interface FiguresFilter {
+  workspace?: string;
+  squadId?: SquadId;
+  since?: number;
+  until?: number;
+}
+
 export interface Store extends BoardStore {
   /** Changes are applied in order, several to a transaction. Resolves when this one is on disk. */
   commit(change: Change): Promise<void>;
@@ -103,13 +110,12 @@ export interface Store extends BoardStore {
   idsLike(prefix: string, limit: number): Promise<string[]>;
   /** Ids of the newest runs and squads, for suggestions. */
   recentIds(limit: number): Promise<string[]>;
-  /** Known cost of the runs created between these times, or of a squad. */
+  /** Known cost of the runs created between these times, to the quarter of an hour, or of a squad. Reads no runs for the first. */
   spent(filter: { since?: number; until?: number; squadId?: SquadId }): Promise<number>;
-  /**
-   * Only the columns that sums need, newest first: of a workspace, or of all runs created since then. In pages, and others get
-   * their turn between two of them.
-   */
-  figures(filter: { workspace?: string; since?: number }): AsyncIterable<RunFigures[]>;
+  /** Sums of the runs created from `since` until before `until`, or of a squad. In pages, so that others get their turn. */
+  figures(filter: FiguresFilter): AsyncIterable<RunSums[]>;
+  /** Squads with the highest stored cost, then those with the most runs. */
+  dearestSquads(filter: Omit<FiguresFilter, 'squadId'>, limit: number): Promise<SquadId[]>;
   settings(): Promise<Record<string, string>>;
   setSetting(key: string, value: string | null): Promise<void>;
   /** Runs that ended at this time or later. */

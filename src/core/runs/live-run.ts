@@ -168,8 +168,7 @@ export class LiveRun {
       bytes += ofLine + 1;
       if (bytes > seen) this.lastSignAt = clock.monotonic();
     };
-    const onLine = (line: string) => {
-      const ofLine = Buffer.byteLength(line);
+    const onLine = (line: string, ofLine: number) => {
       passed(ofLine);
       for (const event of this.report.take(line)) {
         this.learn(event);

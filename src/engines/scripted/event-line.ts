@@ -45,6 +45,12 @@ export function parseEventLine(line: string): EngineEvent[] {
   } catch {
     return [];
   }
+  // Most lines are text, and checking those with the schema takes as long as parsing them.
+  const { at, type, text } = json as Partial<Record<string, unknown>>;
+  if (type === 'text' && typeof text === 'string' && Number.isFinite(at)) {
+    const said = { at, type, text } as const;
+    return [said];
+  }
   const parsed = EventLine.safeParse(json);
   if (!parsed.success || parsed.data.type === 'start') return [];
   if (parsed.data.type === 'usage') {

@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { oneLine } from '../../base/text.ts';
-import {
-  dayOf,
-  isUnpriced,
-  isUnreported,
-  lastDays,
-  type RunFigures,
-  roundSum,
-} from '../../core/cost/usage.ts';
+import { dayOf, lastDays, type RunSums, roundSum, sumsOf } from '../../core/cost/usage.ts';
 import { SquadId } from '../../schema/ids.ts';
-import { isEnd, runSummary } from '../../schema/run.ts';
-import { operation, type Services } from '../operation.ts';
+import { runSummary } from '../../schema/run.ts';
+import { operation, type Services, type UserServices } from '../operation.ts';
 
 const MAX_SQUADS = 50;
 const MAX_TITLE_LENGTH = 80;
@@ -55,32 +48,33 @@ export const costReport = operation({
   async run({ services }, { days: count, workspace }) {
     const { store, clock, settings } = services;
     const days = lastDays(clock.now(), count);
-    const ofDays = new Map(days.map(day => [dayOf(day), new CostSum()]));
+    const ofDays = days.map(day => ({ day: dayOf(day), sum: new CostSum() }));
     const ofRoles = new Map<string, RoleSum>();
-    const squads = new DearestSquads();
     const total = new CostSum();
     const unpriced = { runs: 0, models: new Set<string>() };
-    for await (const page of store.figures({ workspace, since: days[0]! }))
-      for (const row of page) {
-        const run = withCurrentUsage(services, row);
-        const { roleId, subagent } = run;
-        const key = JSON.stringify([roleId, subagent]);
-        const ofRole = ofRoles.get(key) ?? { roleId, subagent, cost: new CostSum() };
-        ofRoles.set(key, ofRole);
-        for (const sum of [total, ofDays.get(dayOf(run.createdAt)), ofRole.cost]) sum?.add(run);
-        squads.add(run);
-        if (!isUnreported(run, run.usage) || !isUnpriced(run)) continue;
-        unpriced.runs++;
-        unpriced.models.add(run.model!);
-      }
-    const byDay = [...ofDays].map(([day, sum]) => ({ day, ...sum.cost() }));
+    // Runs after today, from before the clock was set back, are of no day.
+    const ends = [...days.slice(1), new Date(days.at(-1)!).setHours(24, 0, 0, 0), undefined];
+    for (const [at, until] of ends.entries())
+      for await (const page of store.figures({ workspace, since: days[at] ?? ends[at - 1], until }))
+        for (const each of page) {
+          const sums = withCurrentUsage(services, each);
+          const { roleId, subagent, unpricedModel } = sums;
+          const key = JSON.stringify([roleId, subagent]);
+          const ofRole = ofRoles.get(key) ?? { roleId, subagent, cost: new CostSum() };
+          ofRoles.set(key, ofRole);
+          for (const sum of [total, ofDays[at]?.sum, ofRole.cost]) sum?.add(sums);
+          if (unpricedModel === null) continue;
+          unpriced.runs += sums.runs;
+          unpriced.models.add(unpricedModel);
+        }
+    const byDay = ofDays.map(({ day, sum }) => ({ day, ...sum.cost() }));
     const all = settings.all();
     return {
       days: byDay,
       roles: [...ofRoles.values()]
         .map(({ cost, ...role }) => ({ ...role, ...cost.cost() }))
         .sort(dearestFirst),
-      squads: await withTitles(services, squads.dearest()),
+      squads: await dearestSquads(services, { workspace, since: days[0]! }),
       budgets: {
         runUsd: all['budget.run_usd'] ?? null,
         squadUsd: all['budget.squad_usd'] ?? null,
@@ -100,12 +94,11 @@ interface RoleSum {
 }
 
 /** The usage of a running run is in the database only after its end. */
-function withCurrentUsage({ runner }: Pick<Services, 'runner'>, row: RunFigures): RunFigures {
-  const now = isEnd(row.status) ? null : runner.current(row.id);
-  return now ? { ...row, status: now.status, usage: runner.usageOf(row.id) ?? now.usage } : row;
+export function withCurrentUsage({ runner }: Pick<Services, 'runner'>, sums: RunSums): RunSums {
+  const now = sums.id === null ? null : runner.current(sums.id);
+  return now ? sumsOf({ ...now, usage: runner.usageOf(now.id) ?? now.usage }) : sums;
 }
 
-/** Adds up runs one by one: there may be a million. */
 class CostSum {
   private readonly sums: Record<'costUsd' | 'input' | 'output', number | null> = {
     costUsd: null,
@@ -116,14 +109,12 @@ class CostSum {
   private runs = 0;
   private unreported = 0;
 
-  add(run: RunFigures): void {
-    const { usage } = run;
-    this.runs++;
-    if (isUnreported(run, usage)) this.unreported++;
-    if (usage === null) return;
+  add(of: RunSums): void {
+    this.runs += of.runs;
+    this.unreported += of.unreported;
     for (const name of ['costUsd', 'input', 'output'] as const)
-      if (usage[name] !== null) this.sums[name] = (this.sums[name] ?? 0) + usage[name];
-    this.isEstimated ||= usage.costIsEstimated;
+      if (of[name] !== null) this.sums[name] = (this.sums[name] ?? 0) + of[name];
+    this.isEstimated ||= of.isEstimated;
   }
 
   cost(): Cost {
@@ -139,42 +130,28 @@ class CostSum {
   }
 }
 
-type SquadCost = Cost & { squadId: SquadId };
-
-/** Keeps only the squads that are shown. Runs of one squad have one creation time, and come in the order of that. */
-class DearestSquads {
-  private found: SquadCost[] = [];
-  private readonly current = new Map<SquadId, CostSum>();
-  private createdAt = Number.NaN;
-
-  add(run: RunFigures): void {
-    if (run.createdAt !== this.createdAt) this.close();
-    this.createdAt = run.createdAt;
-    const sum = this.current.get(run.squadId) ?? new CostSum();
-    this.current.set(run.squadId, sum);
-    sum.add(run);
-  }
-
-  dearest(): SquadCost[] {
-    this.close();
-    return this.kept();
-  }
-
-  private close(): void {
-    for (const [squadId, sum] of this.current) this.found.push({ squadId, ...sum.cost() });
-    this.current.clear();
-    if (this.found.length > 100 * MAX_SQUADS) this.found = this.kept();
-  }
-
-  private kept(): SquadCost[] {
-    return this.found.sort(dearestFirst).slice(0, MAX_SQUADS);
-  }
-}
-
 /** A squad has no name, so its title is the task of its first member. */
-async function withTitles<T extends { squadId: SquadId; runs: number }>({ store }: Services, squads: T[]) {
+async function dearestSquads(services: UserServices, filter: { workspace?: string; since: number }) {
+  const { store, runner } = services;
+  // The stored cost of a running squad is not all of it.
+  const running = runner
+    .liveRuns()
+    .filter(({ status, createdAt }) => status !== 'queued' && createdAt >= filter.since)
+    .filter(({ workspace }) => filter.workspace === undefined || workspace === filter.workspace);
+  const stored = await store.dearestSquads(filter, MAX_SQUADS);
+  const squads = [...new Set([...stored, ...running.map(({ squadId }) => squadId)])];
   const found = await Promise.all(
-    squads.map(async each => {
+    squads.map(async squadId => {
+      const sum = new CostSum();
+      for await (const page of store.figures({ squadId }))
+        for (const each of page) sum.add(withCurrentUsage(services, each));
+      return { squadId, ...sum.cost() };
+    }),
+  );
+  const titled = found
+    .sort(dearestFirst)
+    .slice(0, MAX_SQUADS)
+    .map(async each => {
       const [squad, [first]] = await Promise.all([
         store.squad(each.squadId),
         store.runs({ squadId: each.squadId, limit: 1 }),
@@ -183,9 +160,8 @@ async function withTitles<T extends { squadId: SquadId; runs: number }>({ store 
       if (!squad || !first) return null;
       const title = oneLine(runSummary(first), MAX_TITLE_LENGTH);
       return { ...each, title, createdAt: squad.createdAt };
-    }),
-  );
-  return found.filter(each => each !== null);
+    });
+  return (await Promise.all(titled)).filter(each => each !== null);
 }
 
 /** Unknown cost comes last, with the most runs first. */

@@ -34,7 +34,8 @@ export const listEvents = operation({
   },
 });
 
-const MAX_AT_ONCE = 1000;
+/** Others wait while these are read. */
+const MAX_AT_ONCE = 200;
 
 /** Emits every event after `after`: first the stored ones, then each as it happens, until the caller disconnects. */
 export const followEvents = operation({
@@ -67,10 +68,10 @@ export const followEvents = operation({
       for (;;) {
         const stored = await store.events({ after: last, squadId, runId, limit: MAX_AT_ONCE });
         for (const event of stored) {
-          if (await isOfPlace(event)) emit(event);
+          if (await isOfPlace(event)) await emit(event);
           last = event.seq;
         }
-        if (stored.length < MAX_AT_ONCE) break;
+        if (stored.length < MAX_AT_ONCE || signal.aborted) break;
       }
       while (live && !signal.aborted) {
         for (const event of fresh.splice(0)) {

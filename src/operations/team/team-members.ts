@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { startOfDay } from '../../core/cost/budget.ts';
-import { figuresOf, type RunFigures } from '../../core/cost/usage.ts';
+import { figuresOf, type RunSums, sumsOf } from '../../core/cost/usage.ts';
 import type { Caller, TeamAgent, Workspace } from '../../core/ports/workspace.ts';
 import type { Member } from '../../core/team/roster.ts';
 import { isEnd, type Run, runSummary } from '../../schema/run.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
+import { withCurrentUsage } from '../cost/cost-report.ts';
 import { operation, type Services } from '../operation.ts';
 import { currentRun, findRun } from '../runs/find-runs.ts';
 
@@ -84,35 +85,30 @@ export async function agentStatus(
 const iso = (moment: number | null): string | null =>
   moment === null ? null : new Date(moment).toISOString();
 
-const MAX_RUNS = 50_000;
 const MAX_OF_SQUAD = 1_000;
 
 /** Time, tokens and cost of all runs of today and of this workspace; for an agent, of its own run and its squad. */
 export async function teamMetrics(services: Services, caller: Caller, workspace: string) {
-  const { store, clock, runner } = services;
+  const { store, clock } = services;
   const now = clock.now();
   const at = new Date(now).toISOString();
-  /** The database has the usage of a run only after its end. */
-  const asOfNow = <R extends Pick<RunFigures, 'id' | 'status' | 'usage' | 'startedAt' | 'endedAt'>>(
-    run: R,
-  ): R =>
-    isEnd(run.status)
-      ? run
-      : { ...run, ...runner.current(run.id), usage: runner.usageOf(run.id) ?? run.usage };
   if (caller.parent) {
     const { id, squadId } = caller.parent;
     const own = await findRun(services, id);
     const rows = await store.runs({ squadId, limit: MAX_OF_SQUAD });
     const squad = await Promise.all(rows.map(row => currentRun(services, row)));
-    return { at, run: figuresOf([asOfNow(own)], now), squad: figuresOf(squad.map(asOfNow), now) };
+    const figures = (runs: Run[]) =>
+      figuresOf(
+        runs.map(run => withCurrentUsage(services, sumsOf(run))),
+        now,
+      );
+    return { at, run: figures([own]), squad: figures(squad) };
   }
   const total = async (filter: Parameters<typeof store.figures>[0]) => {
-    const runs: RunFigures[] = [];
-    for await (const page of store.figures(filter)) {
-      runs.push(...page.map(asOfNow));
-      if (runs.length >= MAX_RUNS) break;
-    }
-    return figuresOf(runs, now);
+    const sums: RunSums[] = [];
+    for await (const page of store.figures(filter))
+      sums.push(...page.map(each => withCurrentUsage(services, each)));
+    return figuresOf(sums, now);
   };
   return { at, today: await total({ since: startOfDay(now) }), workspace: await total({ workspace }) };
 }

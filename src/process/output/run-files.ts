@@ -3,7 +3,7 @@ import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, write
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
-import { createLineFollower, type OnLongLine } from './line-follower.ts';
+import { createLineFollower, type OnLine, type OnLongLine } from './line-follower.ts';
 import { createLineIndex } from './line-index.ts';
 import { readPage } from './output-page.ts';
 import { type OutputQuery, searchOutput } from './output-search.ts';
@@ -93,7 +93,7 @@ export function createRunFiles<RunName extends string>({
       lines.offsetOf(outputPath(turn, stream), line, budgetMs),
     search: (turn: TurnKey, stream: OutputStream, query: OutputQuery) =>
       searchOutput(outputPath(turn, stream), query),
-    follow: (turn: TurnKey, stream: OutputStream, onLine: (line: string) => void, onLongLine?: OnLongLine) =>
+    follow: (turn: TurnKey, stream: OutputStream, onLine: OnLine, onLongLine?: OnLongLine) =>
       followLines(outputPath(turn, stream), onLine, onLongLine),
 
     async saveAnswer(runId: string, answer: string) {

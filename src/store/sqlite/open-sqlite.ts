@@ -4,6 +4,7 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
+  type Driver,
   Kysely,
   SqliteAdapter,
   SqliteDriver,
@@ -15,6 +16,8 @@ import type { Backend } from '../backend.ts';
 import type { NewEventRow, Tables } from '../tables.ts';
 import { corrupt, sqliteFailure } from './failure.ts';
 import { makeFile } from './lock.ts';
+import { preparedOnce } from './prepared.ts';
+import { ReportThread, ThreadDriver } from './report-thread.ts';
 
 /** Runs for every event, so it bypasses Kysely and is prepared once. */
 function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => number[] {
@@ -29,11 +32,8 @@ function appender(handle: BetterSqlite3.Database): (events: NewEventRow[]) => nu
   };
 }
 
-/** Lists of ids lead to statements of many lengths. Beyond this number the oldest statement is dropped. */
-const MAX_PREPARED = 200;
-
-const sqliteDialect = (handle: BetterSqlite3.Database): Dialect => ({
-  createDriver: () => new ImmediateDriver(handle),
+const sqliteDialect = (createDriver: () => Driver): Dialect => ({
+  createDriver,
   createQueryCompiler: () => new SqliteQueryCompiler(),
   createAdapter: () => new SqliteAdapter(),
   createIntrospector: db => new SqliteIntrospector(db),
@@ -56,18 +56,6 @@ class ImmediateDriver extends SqliteDriver {
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#handle.inTransaction) await super.rollbackTransaction(connection);
   }
-}
-
-function preparedOnce(handle: BetterSqlite3.Database): (sql: string) => BetterSqlite3.Statement {
-  const prepared = new Map<string, BetterSqlite3.Statement>();
-  return sql => {
-    const known = prepared.get(sql);
-    if (known) return known;
-    const statement = handle.prepare(sql);
-    prepared.set(sql, statement);
-    if (prepared.size > MAX_PREPARED) prepared.delete(prepared.keys().next().value!);
-    return statement;
-  };
 }
 
 /** "SQAD" in the file header. Prevents writing into the database of another program if the path is wrong. */
@@ -125,8 +113,11 @@ const BUSY_TIMEOUT_MS = 5;
 /** Disk space that the -wal file may keep after a burst of writes. */
 const WAL_KEPT_BYTES = 16 * 1024 * 1024;
 
+/** Reports over more runs are read in a thread. With fewer they take milliseconds, and the thread takes longer to start. */
+const MAX_INLINE_RUNS = 5_000;
+
 /** Opens or creates the file and checks that it belongs to Squad and is intact. Does not create tables; see `migrate`. */
-export function openSqlite(file: string): Backend {
+export function openSqlite(file: string, maxInline = MAX_INLINE_RUNS): Backend {
   makeFile(file);
   const found = probe(file, BUSY_TIMEOUT_MS);
   const handle = new BetterSqlite3(file, { timeout: BUSY_TIMEOUT_MS });
@@ -141,14 +132,19 @@ export function openSqlite(file: string): Backend {
     handle.close();
     throw thrown;
   }
-  return backendOn(handle, file);
+  return backendOn(handle, file, maxInline);
 }
 
-function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(handle) });
+function backendOn(handle: BetterSqlite3.Database, file: string, maxInline: number): Backend {
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(() => new ImmediateDriver(handle)) });
+  const thread = new ReportThread(file);
+  const reports = new Kysely<Tables>({ dialect: sqliteDialect(() => new ThreadDriver(thread)) });
   const append = appender(handle);
   return {
     db,
+    // The number of the last row is at least the number of rows, and found at once.
+    reports: () =>
+      Number(handle.prepare('select max(rowid) from runs').pluck().get() ?? 0) > maxInline ? reports : db,
     append: async (_trx, events) => append(events),
     lastSequence: () => lastSequence(handle),
     skipTo: async (_trx, seq) => {
@@ -162,6 +158,7 @@ function backendOn(handle: BetterSqlite3.Database, file: string): Backend {
     },
     failureOf: thrown => sqliteFailure(thrown, file),
     close: async () => {
+      await thread.close();
       await db.destroy();
       handle.close();
     },

@@ -32,6 +32,9 @@ const CHECKS: { [Table in keyof Tables]?: (row: never) => unknown } = {
   tool_pins: rowToPin,
 };
 
+/** Written by triggers as runs are copied. */
+const COUNTED: readonly string[] = ['run_counts', 'spending'] satisfies (keyof Tables)[];
+
 /** Copies every readable row of a damaged database into a new, migrated one. Never writes to the damaged one. */
 export function salvage(from: string, to: string): void {
   const target = new BetterSqlite3(to);
@@ -42,7 +45,8 @@ export function salvage(from: string, to: string): void {
     source = openDamaged(from);
     const copyAll = target.transaction((readable: BetterSqlite3.Database) => {
       for (const table of tables)
-        if (!table.startsWith('sqlite_') && table !== 'migrations') copyTable(readable, target, table);
+        if (!table.startsWith('sqlite_') && table !== 'migrations' && !COUNTED.includes(table))
+          copyTable(readable, target, table);
       repairReferences(target);
     });
     if (source) copyAll(source);
@@ -116,13 +120,18 @@ function sharedColumns(
   }
 }
 
-/** Recreates missing squads from their runs, and deletes turns whose run is missing. */
+/**
+ * Recreates missing squads from their runs, and deletes turns whose run is missing. Fills in the columns of runs that repeat what
+ * is in JSON: an older database does not have them.
+ */
 function repairReferences(target: BetterSqlite3.Database): void {
   target.exec(`
     insert into squads (id, workspace, client, metadata, created_at)
       select squad_id, workspace, client, null, min(created_at) from runs
       where squad_id not in (select id from squads) group by squad_id;
     delete from turns where run_id not in (select id from runs);
+    update runs set subagent = json_extract(options, '$.subagent'), input_tokens = json_extract(usage, '$.input'),
+      output_tokens = json_extract(usage, '$.output'), cost_is_estimated = json_extract(usage, '$.costIsEstimated');
   `);
 }
 

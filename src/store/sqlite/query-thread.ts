@@ -1,0 +1,30 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import BetterSqlite3 from 'better-sqlite3';
+import { preparedOnce } from './prepared.ts';
+
+export interface ThreadQuery {
+  id: number;
+  sql: string;
+  parameters: readonly unknown[];
+}
+
+export type ThreadRows = { id: number } & ({ rows: unknown[] } | { error: string; code: string });
+
+/** Small: reports read each page once, and the system's cache has it. */
+const CACHE_KIB = 4 * 1024;
+
+/** The thread that reports read the database in, with a connection of its own: see `ReportThread`. */
+const handle = new BetterSqlite3(workerData as string, { readonly: true, fileMustExist: true });
+handle.pragma(`cache_size = -${CACHE_KIB}`);
+const prepare = preparedOnce(handle);
+
+parentPort?.on('message', ({ id, sql, parameters }: ThreadQuery) => {
+  let reply: ThreadRows;
+  try {
+    reply = { id, rows: prepare(sql).all(parameters) };
+  } catch (thrown) {
+    if (!(thrown instanceof BetterSqlite3.SqliteError)) throw thrown;
+    reply = { id, error: thrown.message, code: thrown.code };
+  }
+  parentPort?.postMessage(reply);
+});
