@@ -63,7 +63,8 @@ export function reportError(error: SquadError, json: boolean): number {
   const { out, err } = openContext({ json });
   const style = createStyle(err.color);
   const suggestions = error.suggestions.map(line => withOwnCommand(line));
-  if (json) out.write(jsonLine({ error: { ...error.toShape(), ...(suggestions.length > 0 && { suggestions }) } }));
+  if (json)
+    out.write(jsonLine({ error: { ...error.toShape(), ...(suggestions.length > 0 && { suggestions }) } }));
   else {
     const message = visibleLine(withOwnCommand(error.message));
     const head = `${style.red('squad:')} ${message} ${style.dim(`(${error.code})`)}`;
