@@ -17,7 +17,7 @@ const project = (name: string, { include, isolate }: { include: string[]; isolat
     name,
     include,
     // Those with the real agent CLIs are in vitest.engines.config.ts.
-    exclude: ['test/engines/**/*.engine.test.ts', ...(isolate ? [] : alone)],
+    exclude: ['test/engines/**/*.engine.test.ts', ...(isolate ? [] : [...alone, 'test/web/**'])],
     tags: tagNames().map(tag => ({ name: tag })),
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     pool: 'forks' as const,
@@ -40,6 +40,8 @@ export default defineConfig({
       project('unit', { include: ['src/**/*.test.ts', 'web/**/*.test.ts'], isolate: false }),
       project('whole', { include: ['test/**/*.test.ts'], isolate: false }),
       project('alone', { include: alone, isolate: true }),
+      // A run with several browsers in one process ended without a word.
+      project('web', { include: ['test/web/**/*.test.ts'], isolate: true }),
     ],
   },
 });

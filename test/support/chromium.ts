@@ -6,14 +6,6 @@ export function launchChromium(args: string[] = []): Promise<Browser> {
   return chromium.launch(chromiumOptions(args));
 }
 
-let shared: Promise<Browser> | undefined;
-
-/** One browser for all files that this process runs: a context each keeps their tests apart. It ends with the process. */
-export async function sharedChromium(): Promise<Browser> {
-  if (!(await shared)?.isConnected()) shared = launchChromium();
-  return shared!;
-}
-
 /**
  * The system's own Chromium. Only root has to do without its sandbox. Where there is no GPU, the processor would be one for it,
  * which costs more than to draw without.

@@ -2,7 +2,7 @@ import { AxeBuilder } from '@axe-core/playwright';
 import type { APIResponse, Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { askHub } from './ask-hub.ts';
-import { sharedChromium } from './chromium.ts';
+import { launchChromium } from './chromium.ts';
 import { script } from './git-squad.ts';
 import type { TestSquad } from './squad.ts';
 import { webKey } from './web-key.ts';
@@ -34,7 +34,7 @@ export class WebUi {
   }
 
   async start(): Promise<void> {
-    this.browser = await sharedChromium();
+    this.browser = await launchChromium();
     await this.squad.unlimited();
     await this.squad.set('stop.grace_ms', '200');
     await this.restart();
@@ -120,7 +120,7 @@ export class WebUi {
 
   /** After the last test of a file. */
   async end(): Promise<void> {
-    await this.#visitor?.context().close();
+    await this.browser?.close();
     await this.squad[Symbol.asyncDispose]();
   }
 
@@ -141,7 +141,7 @@ export class WebUi {
   }
 }
 
-/** Starts the web UI before the tests of a file, checks for errors after each, and ends the squad at the end. */
+/** Starts the web UI before the tests of a file, checks for errors after each, and ends browser and squad at the end. */
 export function useWebUi(squad: TestSquad): WebUi {
   const webUi = new WebUi(squad);
   beforeAll(() => webUi.start());

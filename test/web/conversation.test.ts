@@ -37,7 +37,10 @@ beforeAll(async () => {
   child = runs.find(({ options }) => options.subagent === 'asker')!.id;
 });
 afterEach(() => webUi.closeAll());
-afterAll(() => subagents[Symbol.asyncDispose]());
+afterAll(async () => {
+  await webUi.browser?.close();
+  await subagents[Symbol.asyncDispose]();
+});
 
 const open = (of: string, width?: number) => webUi.open(`/r/${of}/conversation`, { width });
 const rows = (page: Page) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { sharedChromium } from '../support/chromium.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { GitSquad, script, scriptOf } from '../support/git-squad.ts';
 import { seriousFindings } from '../support/web-ui.ts';
 
@@ -21,7 +21,7 @@ let run: string;
 let file: string;
 
 beforeAll(async () => {
-  browser = await sharedChromium();
+  browser = await launchChromium();
   await squad.unlimited();
   const told = JSON.stringify({ feedback: `Nearly. ${HOSTILE}`, feedback_type: 'needs_work' });
   const ask = `call request_review ${JSON.stringify({ reviewer_prompt: script(`call send_feedback ${told}`) })}`;
@@ -40,7 +40,10 @@ beforeAll(async () => {
   expect((await squad.run(['export', run])).stdout.trim()).toBe(join(squad.workspace, `squad-${run}.html`));
   file = join(squad.workspace, `squad-${run}.html`);
 });
-afterAll(() => squad[Symbol.asyncDispose]());
+afterAll(async () => {
+  await browser?.close();
+  await squad[Symbol.asyncDispose]();
+});
 
 /** Everything that must not happen on a page of a file. */
 interface Seen {
