@@ -18,7 +18,7 @@ if (process.platform === 'win32') {
   require('../dist/relay.cjs');
 } else if (
   process.argv.length < 4 &&
-  /^(help|--help|-h|--version|-V)?$/.test(process.argv[2] || '') &&
+  /^(help|--help|-h|--version|-V)$/.test(process.argv[2]) &&
   !(process.stdout.columns < 80)
 ) {
   // The saved help is 80 columns wide.

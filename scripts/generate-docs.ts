@@ -134,7 +134,7 @@ With \`full\` only \`tools\` and the limits of Squad are left.
 | --- | --- | --- | --- |
 ${limits.join('\n')}
 
-The scripted engine follows its script, whatever the permission. Flags of each CLI: [engines](../guides/engines/). Tools of other MCP servers are held by Squad's gateway for every engine: [mcp-servers.md](../guides/gateway/mcp-servers.md).
+The scripted engine follows its script, whatever the permission. Flags of each CLI: [engines](../guides/engines/index.md). Tools of other MCP servers are held by Squad's gateway for every engine: [mcp-servers.md](../guides/gateway/mcp-servers.md).
 `;
 }
 

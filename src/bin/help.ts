@@ -7,12 +7,9 @@ import { ownCommand, withOwnCommand } from '../cli/own-command.ts';
 declare const SQUAD_VERSION: string;
 
 const [, , word = ''] = process.argv;
-const isUsageError = word === '';
-const stream = isUsageError ? process.stderr : process.stdout;
 // `squad --help | head -1`: the reader is gone.
-stream.on('error', () => process.exit(EXIT.interrupted));
-stream.write(/version|V/.test(word) ? `${SQUAD_VERSION}\n` : help());
-process.exitCode = isUsageError ? EXIT.usage : EXIT.done;
+process.stdout.on('error', () => process.exit(EXIT.interrupted));
+process.stdout.write(/version|V/.test(word) ? `${SQUAD_VERSION}\n` : help());
 
 function help(): string {
   const text = readFileSync(join(__dirname, 'help.txt'), 'utf8');

@@ -53,7 +53,7 @@ export function ownCommand(): OwnCommand {
 
 /** Commands that texts name; `squad` before another word is not the command. */
 const COMMANDS =
-  'run watch ls show log attach wait reply retry cancel diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help';
+  'run status watch ls ps list show log logs attach wait reply retry cancel stop diff comment export search events cost conversation inbox answer worktrees review overlap integrate init roles context team decisions backlog trust config open up prune audit hub demo install doctor completion mcp help';
 const COMMAND = new RegExp(`(?<![\\w./-])squad(?= (?:${COMMANDS.replaceAll(' ', '|')})\\b)`, 'g');
 
 /** Makes the commands in a text of ours work in the user's shell. Not for text of agents, which must stay as it is. */

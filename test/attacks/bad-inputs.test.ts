@@ -30,7 +30,7 @@ import { inBatches } from './in-batches.ts';
 const SECRET = 'canary-bad-input-77c1';
 const squad = new TestSquad({ SOME_SECRET: SECRET });
 const installation = resolve(import.meta.dirname, '..', '..');
-const guide = readFileSync(join(installation, 'docs', 'guides', 'setup', 'troubleshooting.md'), 'utf8');
+const guide = readFileSync(join(installation, 'docs', 'reference', 'errors.md'), 'utf8');
 const documented = new Set([...guide.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code!));
 const ROOT_FOLDERS = readdirSync('/').map(name => name.replaceAll(/[^\w-]/g, '.'));
 const ABSOLUTE_PATH = new RegExp(`(?<![\\w./:-])/(?:${ROOT_FOLDERS.join('|')})/[\\w./-]*\\w`, 'g');

@@ -157,6 +157,7 @@ test('no other word of the protocol does either', { tags: ['configuration-is-cod
 /** Every command of ours as an agent would use it to get a program run; a command that is not here is a gap. */
 const COMMANDS: Record<string, string> = {
   run: 'run --engine "touch pwned" lead x',
+  status: 'status',
   watch: 'watch run_0000000000',
   ls: 'ls',
   search: 'search x',
@@ -199,7 +200,9 @@ const COMMANDS: Record<string, string> = {
   demo: 'demo --help',
   'config show': 'config show',
   'config lint': 'config lint planted.json',
-  'config set': 'config set limits.depth 9',
+  'config list': 'config list',
+  'config get': 'config get engine',
+  'config set': 'config set --project engine evil',
   'config unset': 'config unset limits.spawns_per_minute',
   audit: 'audit',
   'audit verify': 'audit verify',

@@ -34,6 +34,31 @@ const USAGE = {
   costUsd: 'number',
   costIsEstimated: 'boolean',
 };
+const RESULT = {
+  spawn_id: 'string',
+  squad_id: 'string',
+  role_id: 'string',
+  status: 'string',
+  success: 'boolean',
+  result: 'string',
+  duration_seconds: 'number',
+  cost_usd: 'number',
+  model: 'null',
+  tokens: { input: 'number', output: 'number', cached: 'number' },
+  usage_source: 'string',
+  evidence: {
+    verdict: 'string',
+    exit_code: 'number',
+    tool_calls: 'number',
+    tool_failures: 'number',
+    files_changed: 'null',
+    commits: 'null',
+    diff: 'null',
+    leftovers_killed: 'number',
+    note: 'string',
+  },
+};
+
 const RUN = {
   id: 'string',
   squadId: 'string',
@@ -146,30 +171,7 @@ describe('--json of', () => {
       ],
       squad: { id: 'string', workspace: 'string', client: 'string', metadata: 'null', createdAt: 'number' },
       tries: { of: 'null', since: [] },
-      result: {
-        spawn_id: 'string',
-        squad_id: 'string',
-        role_id: 'string',
-        status: 'string',
-        success: 'boolean',
-        result: 'string',
-        duration_seconds: 'number',
-        cost_usd: 'number',
-        model: 'null',
-        tokens: { input: 'number', output: 'number', cached: 'number' },
-        usage_source: 'string',
-        evidence: {
-          verdict: 'string',
-          exit_code: 'number',
-          tool_calls: 'number',
-          tool_failures: 'number',
-          files_changed: 'null',
-          commits: 'null',
-          diff: 'null',
-          leftovers_killed: 'number',
-          note: 'string',
-        },
-      },
+      result: RESULT,
       ...{ work: 'null', review: 'null', pullRequest: 'null' },
       setting: {
         ...{ program: 'null', version: 'null', subagentFile: 'null' },
@@ -218,6 +220,7 @@ describe('--json of', () => {
         leftovers: [{ pid: 'number', command: 'string' }],
         durationMs: 'number',
       }),
+      result: { v: 'number', type: 'string', squadId: 'string', exitCode: 'number', runs: [RESULT] },
     });
   });
 
@@ -398,8 +401,11 @@ describe('--json of', () => {
   });
 
   test('worktrees', async () => {
-    expect(await shape(['worktrees'])).toEqual({ worktrees: [], strays: [] });
-    expect(await shape(['worktrees', 'prune', '--dry-run'])).toEqual({ worktrees: [], dryRun: 'boolean' });
+    expect(await shape(['worktrees', '--all'])).toEqual({ worktrees: [], strays: [] });
+    expect(await shape(['worktrees', 'prune', '--all', '--dry-run'])).toEqual({
+      worktrees: [],
+      dryRun: 'boolean',
+    });
   });
 
   test('any refusal', async () => {

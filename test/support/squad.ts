@@ -230,8 +230,9 @@ const hasProcesses = (folder: string): boolean =>
       }
     });
 
-/** Not the programs that clients and hubs start, and nothing that only the start of a process can take from its environment. */
+/** Not `squad` alone, which is a program of its own, nor those that clients and hubs start, and nothing that only the start of a process can take from its environment. */
 const isHostable = ([name, next = '']: string[], env: Record<string, string>): boolean =>
+  name !== undefined &&
   name !== 'agent' &&
   (name !== 'mcp' || /^(?!serve$)[^-]/.test(next)) &&
   !['SQUAD_RUN_ID', 'SQUAD_SERVER_OF', 'NODE_OPTIONS'].some(variable => variable in env);

@@ -51,7 +51,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
               set({ permission: (event.currentTarget.value || undefined) as StartChoices['permission'] })
             }
           >
-            <option value="">default: as the role says, else edit</option>
+            <option value="">default</option>
             {Object.entries(PERMISSION_TEXT).map(([level, text]) => (
               <option key={level} value={level}>
                 {`${level}: ${text}`}

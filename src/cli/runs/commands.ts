@@ -9,6 +9,7 @@ import { costCommand, dollars } from '../cost/cost.ts';
 import { exportCommand } from '../output/export.ts';
 import { logCommand } from '../output/log.ts';
 import { searchCommand } from '../output/search.ts';
+import { guideUrl } from '../own-command.ts';
 import { attachCommand, takeOverCommand } from './attach.ts';
 import { type EventsOptions, eventsCommand } from './events.ts';
 import { cancelCommand, replyCommand, retryCommand } from './follow-up.ts';
@@ -36,7 +37,7 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
         '--permission <level>',
         `Permission of each agent: ${Object.entries(PERMISSION_TEXT)
           .map(([level, text]) => `${level} (${text})`)
-          .join(', ')}; how far each engine holds it: docs/reference/permissions.md`,
+          .join(', ')}; how far each engine holds it: ${guideUrl('reference/permissions.md')}`,
       ).choices(Permission.options),
     )
     .option('--worktree', 'Give each agent its own git work tree and branch')

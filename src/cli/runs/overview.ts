@@ -8,6 +8,7 @@ import { runName } from '../../schema/run-text.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { type CliContext, printResult } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
+import { withOwnCommand } from '../own-command.ts';
 import { formatDuration } from '../terminal/duration.ts';
 import { paintStatus } from '../terminal/status-text.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -115,6 +116,7 @@ function nextSteps(runs: RunCard[], counts: Counts): Step[] {
 }
 
 function steps(all: readonly Step[], { style }: CliContext): string[] {
-  const width = Math.max(...all.map(([command]) => command.length)) + 2;
-  return all.map(([command, effect]) => `  ${padEnd(command, width)}${style.dim(effect)}`);
+  const own = all.map(([command, effect]) => [withOwnCommand(command), effect] as const);
+  const width = Math.max(...own.map(([command]) => command.length)) + 2;
+  return own.map(([command, effect]) => `  ${padEnd(command, width)}${style.dim(effect)}`);
 }

@@ -34,6 +34,7 @@ async function planned(request: Partial<RunRequest>) {
     files: { chatFolder: () => '/chat' },
     settings: {},
     remainingBudget: null,
+    baseline: () => null,
   } as unknown as PlanContext;
   const whole: RunRequest = { task: 'Look at this', stateMode: 'stateless', spec: spec as never, ...request };
   if (!isSubagentRequest(whole)) throw new Error('It is a request for a subagent');

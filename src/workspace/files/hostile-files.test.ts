@@ -45,6 +45,7 @@ const OTHERS: Record<string, string> = {
   'worktrees/plan-worktree': 'notes of our own in the folder of git',
   'worktrees/removal-checks': 'one line of a `.git` file',
   'settings/trust': 'a file in the home',
+  'settings/change-config': 'a file that the user asks to change, with the limit of its reader',
   'cost/price-file': 'a file in the home',
   '../engines/gemini/project-commands': 'by `readProjectText`, one search',
   '../engines/qwen/qwen-command': "the user's own file",
@@ -84,9 +85,12 @@ describe.each(Object.entries(READERS))('%s', (_what, reader) => {
         putFile(root, file, of(size).slice(0, size));
         return cpuOf(reader, enough);
       };
-      const all = await cpu(most, MAX_GROWTH * NOISE_MS);
+      const isLittle = MAX_GROWTH * NOISE_MS;
+      let all = await cpu(most, isLittle);
       // A quarter of it counts as this much at least.
-      const quarter = all < MAX_GROWTH * NOISE_MS ? NOISE_MS : await cpu(most / 4, NOISE_MS);
+      const quarter = all < isLittle ? NOISE_MS : await cpu(most / 4, NOISE_MS);
+      // Again, now that the reader's code is compiled, as it was for the quarter.
+      if (all >= isLittle) all = Math.min(all, await cpu(most, isLittle));
       rmSync(join(root, file));
       expect(all, `CPU for ${most / 4} and ${most} bytes: ${quarter}, ${all} ms`).toBeLessThan(
         MAX_GROWTH * Math.max(quarter, NOISE_MS),

@@ -20,6 +20,7 @@ const start = async (...lines: string[]) => {
 describe('squad alone', () => {
   test('in a new home says how to begin, and starts nothing', async () => {
     await using fresh = new TestSquad();
+    fresh.sharesCompiled = false;
     const { code, stdout, stderr } = await fresh.run([]);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toContain('Nothing has run yet');

@@ -138,7 +138,7 @@ const CARRY_OUT: Record<RunAction, (run: string, action: Action) => Promise<unkn
   comment: run =>
     askHub(squad, 'comment_on_run', {
       run,
-      comments: [{ path: 'a.txt', line: 1, side: 'new', text: 'Say b.' }],
+      comments: [{ path: 'README.md', line: 1, side: 'new', text: 'Say b.' }],
     }),
   attach: async (run, { command }) => {
     if (command.endsWith('--take-over')) return askHub(squad, 'take_over', { run, only_look: true });
