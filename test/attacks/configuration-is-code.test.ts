@@ -200,7 +200,6 @@ const COMMANDS: Record<string, string> = {
   demo: 'demo --help',
   'config show': 'config show',
   'config lint': 'config lint planted.json',
-  'config list': 'config list',
   'config get': 'config get engine',
   'config set': 'config set --project engine evil',
   'config unset': 'config unset limits.spawns_per_minute',

@@ -131,7 +131,7 @@ describe('one of several workspaces', () => {
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' });
     await page.keyboard.press('N');
     const dialog = page.getByRole('dialog', { name: 'Start a run' });
-    await expect.poll(() => dialog.getByLabel('Folder').inputValue()).toBe(fresh);
+    await expect.poll(() => dialog.getByRole('combobox', { name: 'Folder' }).inputValue()).toBe(fresh);
     await expect.poll(() => dialog.getByRole('option', { name: 'plain' }).count()).toBe(1);
   });
 

@@ -87,7 +87,7 @@ test('a run can be started from the web UI', async () => {
   await page.keyboard.press('N');
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
   await dialog.getByLabel('Task').fill('Say hello\n```script\nreport hello from the page\n```');
-  await dialog.getByLabel('Folder').fill(squad.workspace);
+  await dialog.getByRole('combobox', { name: 'Folder' }).fill(squad.workspace);
   await dialog.getByLabel('Role').selectOption('host');
   await dialog.getByRole('button', { name: 'Start', exact: true }).click();
   await page.waitForURL(/\/r\/run_/);

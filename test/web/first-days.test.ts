@@ -88,7 +88,7 @@ test('a run is started with what was chosen, and the fields say what is wrong wi
   const page = await webUi.open('/');
   await page.keyboard.press('N');
   const dialog = page.getByRole('dialog', { name: 'Start a run' });
-  const folder = dialog.getByLabel('Folder');
+  const folder = dialog.getByRole('combobox', { name: 'Folder' });
   const field = (name: RegExp) => dialog.locator('label', { hasText: name }).getByRole('combobox');
   const role = field(/^Role/);
   await folder.fill('my/project');
