@@ -7,7 +7,7 @@ import { McpClient } from '../mcp-client.ts';
 import { interleave, repeat, timed } from '../measure.ts';
 
 const MAX_OVER_FLOOR_MS = 15;
-const MAX_TIMES_NODE = 10;
+const MAX_TIMES_NODE = 5;
 const MAX_COLD_P95_MS = 800;
 const FIRST_STARTS = 10;
 
