@@ -26,30 +26,36 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
   const sends = env.OTEL_SDK_DISABLED !== 'true' && ENDPOINTS.some(name => env[name]);
   /** The `traceparent` that came with each run that has not ended. */
   const parents = new Map<RunId, string>();
-  let loading: Promise<Telemetry> | null = null;
+  let loading: Promise<Telemetry | null> | null = null;
   let unsubscribe = () => {};
 
-  function load(): Promise<Telemetry> {
-    loading ??= import('../telemetry/telemetry.ts').then(({ createTelemetry }) =>
-      createTelemetry({
-        version,
-        sends,
-        run: async id => liveRuns().find(run => run.id === id) ?? store.run(id),
-        turns: id => store.turns(id),
-        parentOf: id => parents.get(id) ?? null,
-        running() {
-          const queued = liveRuns().filter(({ status }) => status === 'queued').length;
-          return { running: liveRuns().length - queued, queued };
-        },
-        onRunReported: id => parents.delete(id),
-        warn,
-      }),
-    );
+  /** Null when it cannot be loaded or set up: no run may fail because of that. */
+  function load(): Promise<Telemetry | null> {
+    loading ??= import('../telemetry/telemetry.ts')
+      .then(({ createTelemetry }) =>
+        createTelemetry({
+          version,
+          sends,
+          run: async id => liveRuns().find(run => run.id === id) ?? store.run(id),
+          turns: id => store.turns(id),
+          parentOf: id => parents.get(id) ?? null,
+          running() {
+            const queued = liveRuns().filter(({ status }) => status === 'queued').length;
+            return { running: liveRuns().length - queued, queued };
+          },
+          onRunReported: id => parents.delete(id),
+          warn,
+        }),
+      )
+      .catch(thrown => {
+        warn('Telemetry is off', thrown);
+        return null;
+      });
     return loading;
   }
 
   function listen(): void {
-    unsubscribe = store.onEvents(events => void load().then(telemetry => telemetry.events(events)));
+    unsubscribe = store.onEvents(events => void load().then(telemetry => telemetry?.events(events)));
   }
   if (sends) listen();
 
@@ -67,7 +73,7 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
           const { command, runId } = turn;
           remember(runId, command.env);
           const run = liveRuns().find(({ id }) => id === runId);
-          const TRACEPARENT = run && (await (await load()).traceparentFor(run));
+          const TRACEPARENT = run && (await (await load())?.traceparentFor(run).catch(() => undefined));
           const traced = TRACEPARENT ? { ...command, env: { ...command.env, TRACEPARENT } } : command;
           return executor.start({ ...turn, command: traced }, options);
         },
@@ -79,13 +85,15 @@ export function lazyTelemetry({ env, version, store, environment, liveRuns, warn
     },
 
     gatewayCall(entry: AuditEntry): void {
-      if (sends || loading) void load().then(telemetry => telemetry.gatewayCall(entry));
+      if (sends || loading) void load().then(telemetry => telemetry?.gatewayCall(entry));
     },
 
     /** Metrics as Prometheus reads them. */
     async prometheus(): Promise<string> {
       if (!sends && !loading) listen();
-      return (await load()).prometheus();
+      const telemetry = await load();
+      if (!telemetry) throw new Error('Telemetry could not be loaded');
+      return telemetry.prometheus();
     },
 
     async close(): Promise<void> {

@@ -26,7 +26,7 @@ export interface SquadProgram {
 export const NPX: SquadProgram = { command: 'npx', args: ['-y', PACKAGE] };
 
 export interface OwnCommand {
-  /** What to type in a shell to start this program. */
+  /** Command that starts this program in the user's shell. */
   name: string;
   /** Another program with the name `squad` that the shell finds first; null if there is none. */
   other: string | null;

@@ -218,6 +218,9 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     });
   }
 
+  /** The last turn that was reported, of each run that has not ended. */
+  const lastTurns = new Map<RunId, number>();
+
   async function take({ body, at, runId }: Event): Promise<void> {
     if (body.type === 'tool.called') {
       const attributes: Attributes = {
@@ -240,9 +243,12 @@ export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
     const [run, turns] = await Promise.all([ports.run(runId), ports.turns(runId)]);
     const last = turns.at(-1);
     if (!run) return;
-    if (last) await turnEnded(run, last);
+    // A run that waited for a review ends without another turn.
+    if (last && lastTurns.get(runId) !== last.number) await turnEnded(run, last);
+    if (last) lastTurns.set(runId, last.number);
     if (body.type !== 'run.ended') return;
     await runEnded(run, at);
+    lastTurns.delete(runId);
     ports.onRunReported(runId);
   }
 

@@ -20,7 +20,7 @@ export interface Mixup {
   next: string;
 }
 
-/** What of this folder and of the user's PATH belongs to another program with the name `squad`. */
+/** Finds files in this folder, and a program on the user's PATH, of another program with the name `squad`. */
 export function mixups(root: string, { name, other } = ownCommand()): Mixup[] {
   const files = ITS_FILES.filter(file => existsSync(join(root, file)));
   return [

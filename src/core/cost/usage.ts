@@ -115,9 +115,9 @@ export interface RunSums {
   output: number | null;
   /** Some of the cost was estimated from a price list. */
   isEstimated: boolean;
-  /** Those that ran and have ended, and whose cost is unknown: it is missing in every sum. */
+  /** Number of ended runs that started and have no known cost, which is missing in every sum. */
   unreported: number;
-  /** Those that have ended and reported nothing. */
+  /** Number of ended runs that reported nothing. */
   withoutUsage: number;
   /** Running time of those that have ended; null: none has run. */
   ranMs: number | null;
