@@ -132,6 +132,15 @@ describe('with an OTLP endpoint', () => {
     expect(attribute(run, 'squad.run.status')).toBe('error');
   });
 
+  test('that is no address, runs go on without it', async () => {
+    await using squad = new TestSquad({
+      ENGINE_COMMAND: 'scripted',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'not an address',
+    });
+    expect((await squad.run(['run', 'coder', 'Say hello'])).code).toBe(0);
+    expect((await squad.run(['hub', 'stop'])).code).toBe(0);
+  });
+
   test.each(['silent', 'down'])('that is %s no run waits for it, nor does a stop of the hub', async how => {
     const { collector, squad } = await observed();
     await using _ = squad;
