@@ -152,6 +152,19 @@ export interface Engine {
   takesSchema: boolean;
   /** When usage is reported, which decides whether a budget can be enforced. */
   usageIsReported: 'live' | 'at_end' | 'never';
+  sandbox(input: Pick<TurnInput, 'env' | 'model' | 'cwd'>): SandboxNeeds;
+}
+
+/** What the program of an engine needs in a sandbox, beside the run's folder and the files that Squad writes for it. */
+export interface SandboxNeeds {
+  /** Files and folders of the program and of its interpreter. Mounted read-only at their own paths. */
+  programs: string[];
+  /** Files of the login, absolute. Mounted read-only at their own paths. */
+  login: string[];
+  /** Files of the login that the program replaces, so that they cannot be mounted. Copied into the chat's HOME before each turn. */
+  copies: string[];
+  /** Hosts of its API, for `network: models`. */
+  hosts: string[];
 }
 
 export interface EngineChoice {

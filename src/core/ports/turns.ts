@@ -1,5 +1,6 @@
 import type { RunId } from '../../schema/ids.ts';
 import type { Leftover } from '../../schema/run.ts';
+import type { NetworkAccess } from '../../schema/sandbox.ts';
 
 /** A program to start, without a shell. */
 export interface Command {
@@ -14,9 +15,33 @@ export interface TurnRef {
   number: number;
 }
 
+/** A file or folder that exists in a sandbox. */
+export interface Mount {
+  /** Path inside. */
+  path: string;
+  /** Path outside. Null: an empty folder in memory. */
+  from: string | null;
+  access: 'read' | 'write';
+  /** True: left out if it does not exist outside. Otherwise the turn cannot start. */
+  isOptional?: boolean;
+}
+
+/** How a turn is confined. What every sandbox has (system folders, private /tmp, namespaces) is not listed. */
+export interface TurnSandbox {
+  /** Later ones cover earlier ones. */
+  mounts: Mount[];
+  /** The agent's HOME inside. It is in `mounts`. */
+  home: string;
+  network: NetworkAccess;
+  /** Hosts that can be reached unless `network` is `full`. */
+  hosts: string[];
+}
+
 export interface TurnStart extends TurnRef {
   command: Command;
   cwd: string;
+  /** Null: the agent has all rights of the user. */
+  sandbox: TurnSandbox | null;
   /** The wrapper ends the whole process group this long after the start, even without a hub. */
   hardLimitMs: number;
 }

@@ -3,6 +3,7 @@ import type { Baseline, WorkChanges, WorkDiff, WorkSnapshot } from '../../schema
 import type { RunId } from '../../schema/ids.ts';
 import type { BranchMove } from '../../schema/review.ts';
 import type { Worktree, WorktreeSettings } from '../../schema/worktree.ts';
+import type { Mount } from './turns.ts';
 
 export interface WorktreeAsk {
   runId: RunId;
@@ -71,6 +72,13 @@ export interface WorktreeRemains {
   saved: string[];
 }
 
+export interface CollectedCommits {
+  /** New commits on the branch. */
+  commits: number;
+  /** For readers of the result: commits that could not be taken over, and the ref under which they were saved. Null: nothing to say. */
+  note: string | null;
+}
+
 export interface RemoveOptions {
   dropEmptyBranch: boolean;
   /** Save hundreds of megabytes of uncommitted files too, instead of keeping the work tree. */
@@ -109,6 +117,16 @@ export interface Worktrees {
   remains(worktree: Worktree): Promise<WorktreeRemains>;
   /** Sets its branch back to this commit. False: the commit is gone too. Throws GIT_FAILED. */
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
+  /**
+   * For a run in a sandbox: (re)creates its private Git folder from the state of the repository and returns the mounts of the
+   * folder and of Git. Called before each turn. Throws GIT_FAILED.
+   */
+  confine(worktree: Worktree, access: 'read' | 'write'): Promise<Mount[]>;
+  /**
+   * Brings the commits that a sandboxed agent has made on its branch into the repository, after a check of their objects.
+   * Idempotent; cheap if there are none. Throws GIT_FAILED; the private Git folder is kept then.
+   */
+  collect(worktree: Worktree): Promise<CollectedCommits>;
   /** Size of its folder on disk. */
   bytes(worktree: Worktree): Promise<number>;
   /**

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+
+/**
+ * `off`: the agent has all rights of the user. `workspace`: it can write only to its folder, and the rest of the home, other runs
+ * and other processes are hidden. `strict`: in addition only allowed hosts can be reached.
+ */
+export const SandboxLevel = z.enum(['off', 'workspace', 'strict']);
+export type SandboxLevel = z.infer<typeof SandboxLevel>;
+
+/** `full`: every host. `models`: the API hosts of the engine, and the hosts of the role. `none`: only the hosts of the role. The hub can always be reached. */
+export const NetworkAccess = z.enum(['full', 'models', 'none']);
+export type NetworkAccess = z.infer<typeof NetworkAccess>;
+
+const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+
+/** `example.com`, `*.example.com` (subdomains only), `example.com:8443`. Without a port: 443 and 80. */
+export const AllowedHost = z
+  .string()
+  .max(260)
+  .toLowerCase()
+  .regex(new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*(:[1-9]\\d{0,4})?$`), 'must be a host name, with * only as its first label');
+
+/** How a run is confined. Fixed when the run is planned. */
+export const RunSandbox = z.object({
+  level: SandboxLevel,
+  network: NetworkAccess,
+  /** Hosts that can be reached in addition to those of the engine. */
+  hosts: z.array(AllowedHost),
+});
+export type RunSandbox = z.infer<typeof RunSandbox>;
+
+export const NO_SANDBOX: RunSandbox = { level: 'off', network: 'full', hosts: [] };
