@@ -25,6 +25,7 @@ import { createWorkTree } from '../workspace/evidence/changes.ts';
 import { openGit } from '../workspace/git/git.ts';
 import { keepPrivateGitIn } from '../workspace/git/private-git.ts';
 import { createIntegration } from '../workspace/integration/integration.ts';
+import { createConfineTurn } from '../workspace/runs/confine-turn.ts';
 import { createSessions } from '../workspace/runs/tmux-sessions.ts';
 import { createWorkspaces } from '../workspace/settings/open-workspace.ts';
 import { createBranches } from '../workspace/worktrees/run-branch.ts';
@@ -94,6 +95,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     },
     prices: createPrices(pricesFile(home), warn),
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    confine: createConfineTurn({ files, worktrees, squadHome: home }),
     isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {

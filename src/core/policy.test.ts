@@ -3,6 +3,7 @@ import { OPERATIONS } from '../operations/operations.ts';
 import { RUN_SUBAGENT } from '../operations/subagents/run-subagent.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import type { AgentType } from '../schema/review.ts';
+import { NO_SANDBOX } from '../schema/sandbox.ts';
 import {
   type Action,
   type Asked,
@@ -30,6 +31,7 @@ const run = (more: Partial<RunSubject> = {}): RunSubject => ({
   records: false,
   worktree: null,
   permission: 'edit',
+  sandbox: NO_SANDBOX,
   tools: null,
   isLive: true,
   ...more,

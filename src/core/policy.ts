@@ -2,6 +2,7 @@ import { SquadError } from '../schema/error.ts';
 import type { RunId, SquadId } from '../schema/ids.ts';
 import { AgentType } from '../schema/review.ts';
 import { Permission } from '../schema/run.ts';
+import type { RunSandbox } from '../schema/sandbox.ts';
 import type { Worktree } from '../schema/worktree.ts';
 import { decide, type ServerGrant, type Thing, type Decision as ThingDecision } from './gateway/grants.ts';
 
@@ -27,6 +28,8 @@ export interface RunIdentity {
   /** Its role lets it record decisions of the team. */
   records: boolean;
   permission: Permission;
+  /** Runs that it starts are confined at least as much. */
+  sandbox: RunSandbox;
   /** Its own work tree. */
   worktree: Worktree | null;
   /** The only tools it may use; null: all tools of its engine. */

@@ -1,5 +1,12 @@
-import type { Engine, EngineReader, InteractiveInput, TurnInput } from '../core/ports/engine.ts';
+import type {
+  Engine,
+  EngineReader,
+  InteractiveInput,
+  SandboxNeeds,
+  TurnInput,
+} from '../core/ports/engine.ts';
 import type { Command } from '../core/ports/turns.ts';
+import { programFolders } from '../process/programs/program-folders.ts';
 import type { CliId, ToolNames } from '../schema/engine-spec.ts';
 import type { PolicyRule, RunOptions } from '../schema/run.ts';
 
@@ -36,6 +43,8 @@ export interface CliProfile {
   resume(chatId: string): string[];
   /** Prepares files for that and returns the environment variables it needs. */
   prepareResume?(input: InteractiveInput): Promise<Record<string, string>>;
+  /** The files and hosts it needs in a sandbox. Its program is found by itself. */
+  sandbox(input: Parameters<Engine['sandbox']>[0]): Partial<SandboxNeeds>;
   reader(): EngineReader;
   policy(options: RunOptions): PolicyRule[];
 }
@@ -64,5 +73,13 @@ export function createCliEngine(
     needsVariable: name => NETWORK.test(name) || profile.variables.test(name),
     takesSchema: profile.takesSchema,
     usageIsReported: profile.usageIsReported,
+    sandbox: input => ({
+      ...{ login: [], drops: [], writes: [], hosts: [] },
+      ...profile.sandbox(input),
+      programs: programFolders(cli.program, input.env),
+    }),
+    sandboxLimit: profile.versions
+      ? null
+      : { kind: 'on_request', reason: `${profile.name} was never run in a sandbox by Squad's own tests` },
   };
 }

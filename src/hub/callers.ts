@@ -67,6 +67,7 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
       ...{ id, squadId, depth, type, reviewOf, isProven },
       lineageId: await taskOf(run, ports),
       ...{ spawn: options.spawn, permission: options.permission, tools: options.tools },
+      sandbox: options.sandbox,
       ...(options.subagent && { isSubagent: true as const }),
       ...(options.approvals === 'ask' && { approvals: true as const }),
       worktree: run.worktree,

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { allowed, type RunSubject } from '../core/policy.ts';
 import { newRunId, newSquadId } from '../schema/ids.ts';
 import { AgentType } from '../schema/review.ts';
+import { NO_SANDBOX } from '../schema/sandbox.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
@@ -18,6 +19,7 @@ const agent: RunSubject = {
   worktree: null,
   records: true,
   permission: 'full',
+  sandbox: NO_SANDBOX,
   tools: null,
   isLive: true,
 };

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { allowed, type RunSubject } from '../core/policy.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Run } from '../schema/run.ts';
+import { NO_SANDBOX } from '../schema/sandbox.ts';
 import { openForTest } from '../store/fixtures/open-for-test.ts';
 import { anIntent, aReview, aRun, aSquad, aWorktree } from '../store/fixtures/sample-rows.ts';
 import { tempFile } from '../store/fixtures/temp-file.ts';
@@ -15,6 +16,7 @@ function asSeenBy(store: Store, run: Run): AgentStore {
     ...{ kind: 'run', id: run.id, squadId: run.squadId, depth: run.depth, isLive: true },
     ...{ type: run.type, reviewOf: run.reviewOf, lineageId: null, isProven: true },
     ...{ spawn: true, records: false, permission: 'edit', worktree: run.worktree, tools: null },
+    sandbox: NO_SANDBOX,
   };
   const runner = { current: () => null } as unknown as ConstructorParameters<
     typeof RunVisibility

@@ -71,6 +71,7 @@ export interface Services {
     | 'usageOf'
     | 'remainingBudget'
     | 'earlyBaseline'
+    | 'sandboxProblem'
     | 'silenceOf'
     | 'timeLeft'
     | 'isStopping'

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CLI_ALIASES, CLI_IDS, ParserKind } from './engine-spec.ts';
 import { StateMode } from './run.ts';
+import { NetworkAccess, SandboxLevel } from './sandbox.ts';
 import { WorktreeSettings } from './worktree.ts';
 
 /** A custom engine: a command, and the format of its event lines. */
@@ -55,12 +56,17 @@ export const WorkspaceFile = z.strictObject({
   review: ReviewSettings.optional(),
   /** Program and arguments that must succeed before branches are merged. */
   check: z.array(z.string()).min(1).optional(),
+  /** Of runs whose call and role do not say. */
+  sandbox: SandboxLevel.optional(),
+  network: NetworkAccess.optional(),
 });
 export type WorkspaceFile = z.infer<typeof WorkspaceFile>;
 
 /** `$XDG_CONFIG_HOME/squad/config.json`: the same, plus settings that only the user may change. */
 export const UserFile = WorkspaceFile.extend({
   allowedRoots: z.array(z.string()).optional(),
+  /** Files and folders that sandboxed agents can read too. */
+  sandboxRead: z.array(z.string()).optional(),
 });
 export type UserFile = z.infer<typeof UserFile>;
 
@@ -88,6 +94,9 @@ export interface Config {
   worktree: Setting<WorktreeSettings>;
   review: Setting<ReviewSettings>;
   check: Setting<string[] | null>;
+  sandbox: Setting<SandboxLevel | null>;
+  network: Setting<NetworkAccess | null>;
+  sandboxRead: Setting<string[]>;
   allowedRoots: Setting<string[]>;
 }
 

@@ -48,6 +48,7 @@ const ERRORS = {
   TURN_LIMIT: { kind: 'state', exit: 4 },
   INPUT_UNREADABLE: { kind: 'usage', exit: 2 },
   SANDBOX_MISSING: { kind: 'external', exit: 2 },
+  SANDBOX_UNAVAILABLE: { kind: 'external', exit: 2 },
   MODEL_NOT_SET: { kind: 'usage', exit: 2 },
   API_KEY_MISSING: { kind: 'usage', exit: 2 },
   OUTPUT_MISMATCH: { kind: 'external', exit: 1 },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AgentType } from './review.ts';
 import { Approvals } from './run.ts';
+import { AllowedHost, NetworkAccess, SandboxLevel } from './sandbox.ts';
 import { RoleIsolation } from './worktree.ts';
 
 const names = z.union([
@@ -45,6 +46,9 @@ export const RoleMeta = z.object({
   mcp: names.optional(),
   leftovers: z.enum(['kill', 'keep']).optional(),
   approvals: Approvals.optional(),
+  sandbox: SandboxLevel.optional(),
+  network: NetworkAccess.optional(),
+  hosts: names.pipe(z.array(AllowedHost)).optional(),
 });
 export type RoleMeta = z.infer<typeof RoleMeta>;
 
@@ -62,12 +66,14 @@ export interface Role {
   warnings: string[];
   /** Granting keys without effect, because the file is not trusted. */
   ungranted: (keyof RoleMeta)[];
+  /** The file is not trusted, so its `sandbox` and `network` count only where they are stricter than the settings. */
+  isUntrusted?: true;
   /** The file's `mcp` entries, whether or not they have an effect. */
   wantedMcp: string[];
 }
 
 /** Keys that give a role more than a prompt. They need trust if the file came with a repository. */
-export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
+const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   // Reviews cost money, and pull requests are made in the user's name.
   'type',
   'engine',
@@ -78,7 +84,18 @@ export const GRANTING_KEYS: readonly (keyof RoleMeta)[] = [
   'mcp',
   'leftovers',
   'approvals',
+  'sandbox',
+  'network',
+  'hosts',
 ];
+
+/** Those of this role. Keys that only confine it more need no trust. */
+export const grantingKeys = (meta: RoleMeta): (keyof RoleMeta)[] =>
+  GRANTING_KEYS.filter(key => {
+    if (key === 'sandbox') return meta.sandbox === 'off';
+    if (key === 'network') return meta.network === 'full';
+    return meta[key] !== undefined;
+  });
 
 /** Names that every engine and client accepts for tools and fields. */
 export const TEMPLATE_NAME = /^[a-z][a-z0-9_]{0,40}$/;
@@ -114,6 +131,8 @@ export const AgentTemplateMeta = PromptMeta.extend(
     budget: true,
     output_schema: true,
     context: true,
+    sandbox: true,
+    network: true,
   }).shape,
 );
 export type AgentTemplateMeta = z.infer<typeof AgentTemplateMeta>;

@@ -3,6 +3,7 @@ import { Evidence } from './evidence.ts';
 import { RunId, SquadId } from './ids.ts';
 import { OwnServers } from './mcp-config.ts';
 import { AgentType } from './review.ts';
+import { NO_SANDBOX, RunSandbox } from './sandbox.ts';
 import { Worktree, WorktreeSettings } from './worktree.ts';
 
 const END_STATUSES = [
@@ -106,6 +107,7 @@ export const RunOptions = z.object({
   onAsk: z.array(z.string()).nullable().default(null),
   /** The run that it continues; null for a new task, and for runs of older versions. */
   takesUp: TakesUp.nullable().default(null),
+  sandbox: RunSandbox.default(NO_SANDBOX),
 });
 export type RunOptions = z.infer<typeof RunOptions>;
 

@@ -18,7 +18,10 @@ export const AllowedHost = z
   .string()
   .max(260)
   .toLowerCase()
-  .regex(new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*(:[1-9]\\d{0,4})?$`), 'must be a host name, with * only as its first label');
+  .regex(
+    new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*(:[1-9]\\d{0,4})?$`),
+    'must be a host name, with * only as its first label',
+  );
 
 /** How a run is confined. Fixed when the run is planned. */
 export const RunSandbox = z.object({
@@ -26,7 +29,25 @@ export const RunSandbox = z.object({
   network: NetworkAccess,
   /** Hosts that can be reached in addition to those of the engine. */
   hosts: z.array(AllowedHost),
+  /** Files and folders that can be read in addition, from the user's settings. */
+  read: z.array(z.string()).default([]),
 });
 export type RunSandbox = z.infer<typeof RunSandbox>;
 
-export const NO_SANDBOX: RunSandbox = { level: 'off', network: 'full', hosts: [] };
+export const NO_SANDBOX: RunSandbox = { level: 'off', network: 'full', hosts: [], read: [] };
+
+/** More confined is higher. */
+const RANKS = { off: 0, workspace: 1, strict: 2, full: 0, models: 1, none: 2 } as const;
+
+export const isWeaker = <T extends SandboxLevel | NetworkAccess>(value: T, than: T): boolean =>
+  RANKS[value] < RANKS[than];
+
+export const stronger = <T extends SandboxLevel | NetworkAccess>(a: T, b: T): T => (isWeaker(a, b) ? b : a);
+
+/** For lists and end lines: `workspace`, `strict, network: none`. */
+export const sandboxText = ({ level, network, hosts }: RunSandbox): string =>
+  [
+    level,
+    ...(level === 'off' || network === 'full' ? [] : [`network: ${network}`]),
+    ...(hosts.length > 0 ? [`hosts: ${hosts.join(' ')}`] : []),
+  ].join(', ');

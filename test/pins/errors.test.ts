@@ -48,6 +48,7 @@ const ERRORS: Record<ErrorCode, [kind: string, exit: number]> = {
   TURN_LIMIT: ['state', 4],
   INPUT_UNREADABLE: ['usage', 2],
   SANDBOX_MISSING: ['external', 2],
+  SANDBOX_UNAVAILABLE: ['external', 2],
   MODEL_NOT_SET: ['usage', 2],
   API_KEY_MISSING: ['usage', 2],
   OUTPUT_MISMATCH: ['external', 1],

@@ -152,19 +152,33 @@ export interface Engine {
   takesSchema: boolean;
   /** When usage is reported, which decides whether a budget can be enforced. */
   usageIsReported: 'live' | 'at_end' | 'never';
-  sandbox(input: Pick<TurnInput, 'env' | 'model' | 'cwd'>): SandboxNeeds;
+  sandbox(input: Pick<TurnInput, 'env' | 'model' | 'cwd' | 'options'>): SandboxNeeds;
+  /** Why the engine is sandboxed only on request, or never; null: it is by default. The reason has no full stop. */
+  sandboxLimit: { kind: 'on_request' | 'never'; reason: string } | null;
 }
 
 /** What the program of an engine needs in a sandbox, beside the run's folder and the files that Squad writes for it. */
 export interface SandboxNeeds {
   /** Files and folders of the program and of its interpreter. Mounted read-only at their own paths. */
   programs: string[];
-  /** Files of the login, absolute. Mounted read-only at their own paths. */
-  login: string[];
-  /** Files of the login that the program replaces, so that they cannot be mounted. Copied into the chat's HOME before each turn. */
-  copies: string[];
+  /** Files of its login and configuration, as far as they exist. */
+  login: LoginFile[];
+  /** Variables that lead the program to folders outside the sandbox. It finds its files in HOME without them. */
+  drops: readonly string[];
+  /** True: the run's folder must not be writable, whatever its permission. */
+  isReadOnly?: boolean;
+  /** Names of files in the turn's folder that the program writes. */
+  writes: readonly string[];
   /** Hosts of its API, for `network: models`. */
   hosts: string[];
+}
+
+export interface LoginFile {
+  from: string;
+  /** Path inside. */
+  path: string;
+  /** The program replaces the file, which a mount does not allow: it gets a copy in the chat's HOME before each turn. */
+  isCopied?: true;
 }
 
 export interface EngineChoice {

@@ -60,6 +60,12 @@ export interface RunFiles {
   readEnd(turn: TurnRef, name: string, limit: number): Promise<string | null>;
   chatFolder(engine: string, chatId: string): string;
   writeInChat(engine: string, chatId: string, name: string, content: string): Promise<string>;
+  /** HOME of the agents that use this chat in a sandbox. */
+  chatHome(engine: string, chatId: string): string;
+  /** True: the chat was begun in a sandbox. */
+  hasChatHome(engine: string, chatId: string): boolean;
+  /** Moves a chat's folder to its id, once the engine has reported that. */
+  nameChat(engine: string, before: string, chatId: string): Promise<void>;
   saveEnvironment(runId: RunId, env: Record<string, string>): Promise<void>;
   environment(runId: RunId): Promise<Record<string, string>>;
   /** Values that only the gateway gets, not the agent. */

@@ -93,10 +93,19 @@ export interface TurnOptions {
   keepLeftovers: boolean;
 }
 
+/** Why no turn can be sandboxed on this machine. */
+export interface SandboxProblem {
+  /** Without a full stop. */
+  reason: string;
+  suggestions: string[];
+}
+
 export interface Executor {
   /** Throws SPAWN_FAILED when not even the wrapper can be started. */
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
   /** Cheap. False: no wrapper has taken the folder and none that could is alive, so `find` would return `never_started`. */
   hasBegun(turn: TurnRef): Promise<boolean>;
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
+  /** Null: turns can be sandboxed. Checked once. */
+  sandboxProblem(): Promise<SandboxProblem | null>;
 }

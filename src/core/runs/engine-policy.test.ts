@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RunOptions } from '../../schema/run.ts';
+import { NO_SANDBOX } from '../../schema/sandbox.ts';
 import type { Engine } from '../ports/engine.ts';
 import { policyFor } from './engine-policy.ts';
 
-const options = { budgetUsd: 2, stopAtBudget: true } as RunOptions;
+const options = { budgetUsd: 2, stopAtBudget: true, sandbox: NO_SANDBOX } as RunOptions;
 const engine = (usageIsReported: Engine['usageIsReported'], rules: ReturnType<Engine['policy']> = []) =>
   ({ usageIsReported, policy: () => rules }) as unknown as Engine;
 
@@ -34,11 +35,41 @@ test('a budget that the engine enforces is listed once, and no budget is not lis
 });
 
 test('that an engine asks for what it may not do is its own word; of the others it is said that they do not', () => {
-  const asks = { approvals: 'ask', budgetUsd: null } as RunOptions;
+  const asks = { approvals: 'ask', budgetUsd: null, sandbox: NO_SANDBOX } as RunOptions;
   const own = { rule: 'approvals: ask', heldBy: 'engine' as const, note: null };
   expect(policyFor(engine('live', [own]), asks)).toEqual([own]);
   expect(policyFor(engine('live'), asks)).toEqual([
     { rule: 'approvals: ask', heldBy: 'advisory', note: expect.stringContaining('refused') },
   ]);
   expect(policyFor(engine('live'), { ...asks, approvals: 'deny' })).toEqual([]);
+});
+
+describe('in a sandbox', { tags: ['I1', 'I2'] }, () => {
+  const inside = (more: Partial<RunOptions>) =>
+    ({ permission: 'edit', budgetUsd: null, sandbox: NO_SANDBOX, ...more }) as RunOptions;
+  const advice = { rule: 'permission: edit', heldBy: 'advisory' as const, note: 'a command can write anywhere' };
+  const holders = (rules: ReturnType<typeof policyFor>) =>
+    Object.fromEntries(rules.map(({ rule, heldBy }) => [rule, heldBy]));
+
+  test('the system holds files, processes, git and the network, also where the engine only advises', () => {
+    const sandbox = { level: 'strict' as const, network: 'models' as const, hosts: ['a.example'], read: [] };
+    const rules = policyFor(engine('live', [advice]), inside({ sandbox }));
+    expect(holders(rules)).toEqual({
+      'permission: edit': 'system',
+      'sandbox: strict': 'system',
+      'processes: its own': 'system',
+      'git: its own branch': 'system',
+      'network: models': 'system',
+    });
+    expect(rules.at(-1)!.note).toContain('a.example');
+    expect(policyFor(engine('live', [advice]), inside({}))).toEqual([advice]);
+  });
+
+  test('an unlimited network is no rule, and a tool list stays as the engine holds it', () => {
+    const sandbox = { ...NO_SANDBOX, level: 'workspace' as const };
+    const tools = { rule: 'tools: Read', heldBy: 'engine' as const, note: null };
+    const rules = holders(policyFor(engine('live', [tools]), inside({ sandbox })));
+    expect(rules).toMatchObject({ 'tools: Read': 'engine' });
+    expect(Object.keys(rules).join()).not.toContain('network');
+  });
 });

@@ -1,9 +1,13 @@
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
+import type { RunSandbox } from '../../schema/sandbox.ts';
 import type { Engine } from '../ports/engine.ts';
 
 /** The limits that the engine enforces, and those that Squad enforces for every engine. */
 export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
-  const rules = [...engine.policy(options)];
+  const rules = [
+    ...engine.policy(options).map(rule => bySandbox(rule, options)),
+    ...sandboxRules(options.sandbox),
+  ];
   if (options.approvals === 'ask' && !rules.some(({ rule }) => rule.startsWith('approvals')))
     rules.push({
       rule: 'approvals: ask',
@@ -23,5 +27,29 @@ export function policyFor(engine: Engine, options: RunOptions): PolicyRule[] {
           ? 'checked after the turn: this engine reports what it used only then'
           : 'cannot be checked: this engine does not report what it used',
     },
+  ];
+}
+
+/** In a sandbox the kernel holds where a run can write, also against the commands that it runs. */
+function bySandbox(rule: PolicyRule, { sandbox, permission }: RunOptions): PolicyRule {
+  if (sandbox.level === 'off' || rule.rule !== `permission: ${permission}`) return rule;
+  const note =
+    permission === 'read'
+      ? 'its folder is mounted read-only'
+      : 'it can write only in its folder and its own home';
+  return { ...rule, heldBy: 'system', note };
+}
+
+function sandboxRules({ level, network, hosts }: RunSandbox): PolicyRule[] {
+  if (level === 'off') return [];
+  const rule = (text: string, note: string): PolicyRule => ({ rule: text, heldBy: 'system', note });
+  const reachable = [...(network === 'models' ? ["the engine's API"] : []), ...hosts].join(', ');
+  return [
+    rule(`sandbox: ${level}`, 'files: only its folder, its own home, programs and its login are visible'),
+    rule('processes: its own', 'it can neither see nor signal others'),
+    rule('git: its own branch', 'hooks, configuration, other branches and shared objects cannot be changed'),
+    ...(network === 'full'
+      ? []
+      : [rule(`network: ${network}`, `only Squad${reachable && `, ${reachable}`}`)]),
   ];
 }

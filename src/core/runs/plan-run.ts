@@ -12,12 +12,14 @@ import { isOrdinaryVariable } from '../gateway/variables.ts';
 import { permissionFrom, toolsFrom } from '../policy.ts';
 import type { Engine, EngineChoice, Engines } from '../ports/engine.ts';
 import type { RunFiles } from '../ports/run-files.ts';
+import type { SandboxProblem } from '../ports/turns.ts';
 import type { Caller, Workspace } from '../ports/workspace.ts';
 import type { Worktrees } from '../ports/worktrees.ts';
 import type { Context } from '../roles/context.ts';
 import { answerFormat, buildPrompt } from '../roles/prompt.ts';
 import { engineNotTrusted } from '../settings/config.ts';
 import { policyFor } from './engine-policy.ts';
+import { planSandbox } from './plan-sandbox.ts';
 import { optionsOf, type RunRequest } from './run-request.ts';
 import { dryRunFiles, turnInput } from './turn-input.ts';
 
@@ -58,6 +60,8 @@ export interface PlanContext {
   remainingBudget: number | null;
   /** Reads the state of a folder for a run that will start there at once. Null: it will have to wait. */
   baseline(directory: string): Promise<Baseline> | null;
+  /** Why turns cannot be sandboxed on this machine; null: they can. */
+  sandboxProblem(): Promise<SandboxProblem | null>;
 }
 
 /** Place of a run in the squad that it is planned for. */
@@ -94,11 +98,18 @@ export async function planRun(
   const baseline = folder.worktree ? null : context.baseline(folder.directory);
   const reserved = [...(await context.gatewayVariables), ...(role?.meta.type ? GITHUB_VARIABLES : [])];
   const environment = await splitEnvironment(whole, { reserved, role, engine }, context);
+  const { sandbox, note } = await sandboxFor(
+    request,
+    { role, engine, folder, env: environment.env },
+    context,
+  );
   const options = {
     ...(await planOptions(request, role, membership, context)),
+    sandbox,
     setup: folder.worktree && !folder.isShared ? workspace.config.worktree.value : null,
   };
   const run = newRun(id, request, { role, engine, folder, options }, membership, context);
+  if (note !== null) run.notes.push(note);
   if (run.chatIsNew && run.stateMode === 'stateful' && !engine.newChat) throw noChats(engine.id);
   const prompt = await promptFor(request, run, role, engine, workspace);
   return checkCommand(
@@ -252,6 +263,33 @@ export async function planOptions(
     onAsk: workspace.config.onAsk.value,
   };
 }
+
+/** Decides how the run is confined. `note`: for readers of its result. */
+export function sandboxFor(
+  request: RunRequest,
+  { role, engine, folder, env }: Omit<RunParts, 'options'> & { env: Record<string, string> },
+  { workspace, caller: { parent }, files, sandboxProblem }: PlanContext,
+): ReturnType<typeof planSandbox> {
+  const { chatId } = request;
+  const { directory, worktree } = folder;
+  return planSandbox({
+    ...{ request, role, engine, parent, config: workspace.config },
+    hasWorktree: worktree !== null,
+    chat: chatId === undefined ? null : files.hasChatHome(engine.id, chatId) ? 'inside' : 'outside',
+    problem: async () => {
+      const hidden = [env.HOME, files.chatFolder(engine.id, chatId ?? 'any')].find(
+        path => path !== undefined && !worktree && isBelow(path, directory),
+      );
+      if (hidden === undefined) return sandboxProblem();
+      return {
+        reason: `the run's folder ${directory} contains ${hidden}, which a sandbox must hide`,
+        suggestions: ['Start the run in a folder of the project.'],
+      };
+    },
+  });
+}
+
+const isBelow = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
 
 interface RunParts {
   role: Role | null;

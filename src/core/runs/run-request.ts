@@ -4,6 +4,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { RoleMeta } from '../../schema/role.ts';
 import { JsonSchema, Permission, type RunOptions, type StateMode, type TakesUp } from '../../schema/run.ts';
+import { NetworkAccess, NO_SANDBOX, type RunSandbox, SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation, type Worktree } from '../../schema/worktree.ts';
 
 /** Options that the caller set and that the run's row does not have. What is left out comes from the role, then from the configuration; null means none. */
@@ -23,6 +24,8 @@ export const SavedRequest = z.object({
   /** Path of a file in the workspace, or the schema itself. */
   outputSchema: z.union([z.string(), JsonSchema]).nullable().optional(),
   context: z.union([z.boolean(), z.array(z.string())]).optional(),
+  sandbox: SandboxLevel.optional(),
+  network: NetworkAccess.optional(),
 });
 
 /** A request for one run. */
@@ -38,6 +41,8 @@ export interface RunRequest extends z.infer<typeof SavedRequest> {
   /** A retry or a reply: the lineage of the first run. */
   lineageId?: RunId;
   takesUp?: TakesUp;
+  /** A retry or a reply: the sandbox of the first run, below which it must not fall. */
+  keeps?: RunSandbox;
   /** A reply: the engine of the first run, because a chat belongs to one engine. A call of a subagent: its file. */
   spec?: EngineSpec;
   /** A reply: the folder of the first run. */
@@ -71,6 +76,7 @@ export function optionsOf(request: RunRequest, meta: RoleMeta): RunOptions {
     mcp: meta.mcp ?? [],
     notify: request.notify ?? false,
     takesUp: request.takesUp ?? null,
+    sandbox: NO_SANDBOX,
     ...{ outputSchema: null, servers: null, subagent: null, setup: null, onEnd: null, onAsk: null },
   };
 }

@@ -19,7 +19,7 @@ import { takeBaseline } from '../evidence/baseline.ts';
 import type { RunIdentity } from '../policy.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
-import type { LiveTurn, TurnEnd } from '../ports/turns.ts';
+import type { LiveTurn, SandboxProblem, TurnEnd } from '../ports/turns.ts';
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
 import { ChatClaims, monotonicOf, RunQueue, SpawnLimit } from './admission.ts';
 import { LiveRun } from './live-run.ts';
@@ -140,6 +140,10 @@ export class Runner {
   /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
   earlyBaseline(directory: string): Promise<Baseline> | null {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
+  }
+
+  sandboxProblem(): Promise<SandboxProblem | null> {
+    return this.ports.executor.sandboxProblem();
   }
 
   /** A run and its ancestors that have not ended. */

@@ -11,6 +11,7 @@ import type { LiveRun, RunListener } from './live-run.ts';
 import { judge, type Outcome, stopInForce } from './outcome.ts';
 import { type LedgerPorts, RETRY_MS, type RunLedger } from './run-ledger.ts';
 import { outputSize } from './turn-limits.ts';
+import { chatEnvironment } from './turn-sandbox.ts';
 
 export interface TurnEndPorts extends LedgerPorts {
   settings(): HubSettings;
@@ -57,7 +58,18 @@ export async function readFinalOutput(
       return [];
     });
   for (const event of events) entry.learn(event);
+  await nameChat(entry, ports);
   await markChat(entry, ports);
+}
+
+/** A chat whose id the engine chose has its files under the run's id until now. */
+async function nameChat({ run }: LiveRun, { files, warn }: TurnEndPorts): Promise<void> {
+  if (run.options.sandbox.level === 'off' || run.chatId === null || !run.chatIsNew) return;
+  await files
+    .nameChat(run.engine, run.id, run.chatId)
+    .catch(thrown =>
+      warn(`The chat of ${run.id} cannot be continued: its folder could not be renamed`, thrown),
+    );
 }
 
 /** Reads the mark of the chat, so that the next turn can tell whether the chat was used outside Squad in between. */
@@ -66,7 +78,10 @@ async function markChat(entry: LiveRun, { files, warn }: TurnEndPorts): Promise<
   if (!engine.chatMark || run.chatId === null) return;
   try {
     const env = entry.material?.env ?? (await files.environment(run.id));
-    entry.chatMark = await engine.chatMark({ chatId: run.chatId, env });
+    entry.chatMark = await engine.chatMark({
+      chatId: run.chatId,
+      env: chatEnvironment(run, env, files),
+    });
   } catch (thrown) {
     entry.chatMark = null;
     warn(`The chat of ${run.id} could not be checked`, thrown);

@@ -3,9 +3,8 @@ import type { Run, Usage } from '../../schema/run.ts';
 import { NOTHING_KNOWN } from '../cost/usage.ts';
 import { loadBaseline, saveBaseline, takeBaseline } from '../evidence/baseline.ts';
 import { jsonLength } from '../output/digest.ts';
-import type { Engine, Engines, RunEndpoint } from '../ports/engine.ts';
-import type { RunFiles } from '../ports/run-files.ts';
-import type { Executor, LiveTurn, TurnEnd, TurnRef } from '../ports/turns.ts';
+import type { Engine, Engines, RunEndpoint, SandboxNeeds } from '../ports/engine.ts';
+import type { Command, Executor, LiveTurn, TurnEnd, TurnRef, TurnSandbox } from '../ports/turns.ts';
 import type { FolderChanges } from '../ports/worktrees.ts';
 import { lastLine } from '../text.ts';
 import type { LiveRun, RunMaterial } from './live-run.ts';
@@ -14,6 +13,7 @@ import { saveCommand } from './plan-file.ts';
 import type { LedgerPorts, RunLedger } from './run-ledger.ts';
 import { storedRun } from './run-record.ts';
 import { turnFiles, turnInput } from './turn-input.ts';
+import { chatEnvironment, environmentInside } from './turn-sandbox.ts';
 
 /** Opening a chat is bookkeeping: a command that takes longer hangs. */
 const CREATE_CHAT_TIMEOUT_MS = 60_000;
@@ -25,12 +25,8 @@ export const MAX_CHAT_ID_LENGTH = 1_000;
 const CHAT_TURN = 0;
 
 /** Runs the create-chat command. The id is the last non-empty line that it prints. */
-async function openChat(
-  entry: LiveRun,
-  material: RunMaterial,
-  files: RunFiles,
-  executor: Executor,
-): Promise<string> {
+async function openChat(entry: LiveRun, material: RunMaterial, ports: TurnStartPorts): Promise<string> {
+  const { files, executor } = ports;
   const { run, engine } = entry;
   if (engine.newChat?.kind !== 'command')
     throw new SquadError('CHAT_FAILED', `The ${engine.id} engine cannot open a chat`);
@@ -41,7 +37,7 @@ async function openChat(
   const process = await executor.start(
     {
       ...turn,
-      command: { ...command, stdin: null },
+      ...(await confined(entry, engine, turn, { ...command, stdin: null }, ports)),
       cwd: run.directory,
       hardLimitMs: limitMs + HARD_LIMIT_GRACE_MS,
     },
@@ -60,7 +56,10 @@ async function openChat(
   const why = wasTooSlow
     ? `it took longer than ${limitMs / 1000} s`
     : (end.spawnError ?? (end.exitCode === 0 ? faultOf(id) : `exit code ${end.exitCode ?? 'unknown'}`));
-  if (why === null) return id!;
+  if (why === null) {
+    await files.nameChat(run.engine, run.id, id!);
+    return id!;
+  }
   throw new SquadError(
     'CHAT_FAILED',
     `The create-chat command failed: ${why}${err.text ? `: ${err.text.trim()}` : ''}`,
@@ -103,6 +102,13 @@ export interface TurnStartPorts extends LedgerPorts {
   workTree: FolderChanges;
   /** Creates the run's work tree, if it has one. Returns notes for the agent about a work tree that had to be created again. Stops when the signal fires. */
   prepareFolder(run: Run, env: Record<string, string>, signal: AbortSignal): Promise<string[]>;
+  /** Prepares the sandbox of a turn. `identity`: variables for the author of commits. */
+  confine(
+    run: Run,
+    turn: TurnRef,
+    needs: SandboxNeeds,
+    env: Record<string, string>,
+  ): Promise<{ sandbox: TurnSandbox; identity: Record<string, string> }>;
 }
 
 /**
@@ -124,7 +130,7 @@ export async function startTurn(
   const baseline = run.turn > 1 ? null : (entry.earlyBaseline ?? takeBaseline(run.directory, ports.workTree));
   entry.earlyBaseline = null;
   if (needsChat(entry)) {
-    const chatId = await openChat(entry, material, files, executor);
+    const chatId = await openChat(entry, material, ports);
     // A create-chat command may print the id of an existing chat.
     refuseBusyChat(chatId);
     entry.takeChat(chatId);
@@ -132,7 +138,14 @@ export async function startTurn(
     await ledger.chatOpened(run);
   }
   if ((!run.chatIsNew || run.turn > 1) && run.chatId !== null)
-    entry.chatTotals = await totalsBefore(run, run.chatId, engine, material.env, store, ledger);
+    entry.chatTotals = await totalsBefore(
+      run,
+      run.chatId,
+      engine,
+      chatEnvironment(run, material.env, files),
+      store,
+      ledger,
+    );
   const turn = { runId: run.id, number: entry.turnNumber };
   const endpoint = engine.wantsEndpoint ? await ports.endpoint(run, turn) : null;
   const input = turnInput(run, material, endpoint, turnFiles(files, turn, run));
@@ -147,7 +160,12 @@ export async function startTurn(
   const startedAt = clock.now();
   const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
   const process = await executor.start(
-    { ...turn, command, cwd: run.directory, hardLimitMs },
+    {
+      ...turn,
+      ...(await confined(entry, engine, turn, command, ports)),
+      cwd: run.directory,
+      hardLimitMs,
+    },
     { keepLeftovers: run.keepLeftovers },
   );
   // Only for display, so the agent's start does not wait for it.
@@ -156,6 +174,22 @@ export async function startTurn(
   );
   await ledger.started(entry, process.pid, startedAt);
   return process;
+}
+
+/** The command in the sandbox of its run, if it has one. */
+async function confined(
+  { run, material }: LiveRun,
+  engine: Engine,
+  turn: TurnRef,
+  command: Command,
+  ports: TurnStartPorts,
+): Promise<{ command: Command; sandbox: TurnSandbox | null }> {
+  if (run.options.sandbox.level === 'off') return { command, sandbox: null };
+  const { env } = material!;
+  const needs = engine.sandbox({ env, model: run.model, cwd: run.directory, options: run.options });
+  const { sandbox, identity } = await ports.confine(run, turn, needs, env);
+  const inside = environmentInside(command.env, needs, { home: sandbox.home, identity });
+  return { command: { ...command, env: inside }, sandbox };
 }
 
 /** Usage of the chat before this turn. Totals that others added to since the last turn say nothing about this one. */

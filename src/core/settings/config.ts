@@ -9,6 +9,7 @@ import type {
 } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
 import { StateMode } from '../../schema/run.ts';
+import { isWeaker, type NetworkAccess, type SandboxLevel } from '../../schema/sandbox.ts';
 import type { IgnoredSetting } from '../ports/workspace.ts';
 
 /** Everything that was found, before precedence is decided. */
@@ -55,6 +56,8 @@ export function templatePath(setting: string, base: string): string | null {
 
 /** Whether a workspace file sets anything that counts only once it is trusted, apart from `agentsDir`, which depends on where it leads. */
 export const needsTrust = (settings: WorkspaceFile): boolean =>
+  settings.sandbox === 'off' ||
+  settings.network === 'full' ||
   (
     ['engine', 'engines', 'runTemplate', 'createChatTemplate', 'onEnd', 'onAsk', 'worktree', 'check'] as const
   ).some(key => settings[key] !== undefined);
@@ -66,7 +69,8 @@ export function trustableFiles(sources: ConfigSources): { file: string; text: st
   const templates = [settings?.runTemplate, settings?.createChatTemplate].filter(
     setting => setting !== undefined,
   );
-  const grants = (settings && needsTrust(settings)) || agentsDirLeadsOut;
+  const weakened = weakens(sources, 'sandbox') || weakens(sources, 'network');
+  const grants = (settings && needsTrust(settings)) || agentsDirLeadsOut || weakened;
   const files = [
     ...(workspaceFile && grants ? [workspaceFile] : []),
     ...templates.map(setting => namedTemplates.get(templatePath(setting, workspace) ?? '')),
@@ -187,7 +191,10 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     worktree: pick('worktree', fromFiles(sources, 'worktree', { needsTrust: true }), {}),
     review: pick('review', fromFiles(sources, 'review', { needsTrust: false }), {}),
     check: pick<string[] | null>('check', fromFiles(sources, 'check', { needsTrust: true }), null),
-    allowedRoots: pick('allowedRoots', allowedRoots(sources), []),
+    sandbox: pick<SandboxLevel | null>('sandbox', confinements(sources, 'sandbox'), null),
+    network: pick<NetworkAccess | null>('network', confinements(sources, 'network'), null),
+    sandboxRead: pick('sandboxRead', userPaths(sources, 'sandboxRead'), []),
+    allowedRoots: pick('allowedRoots', userPaths(sources, 'allowedRoots'), []),
   };
   return { config, ignored };
 }
@@ -284,13 +291,23 @@ const fromFiles = <K extends keyof WorkspaceFile & keyof UserFile>(
   fromUser(sources, key, value => value),
 ];
 
-function allowedRoots(sources: ConfigSources): Candidates<string[]> {
+/** Without trust a repository can only confine its runs more than the user does. */
+const confinements = <K extends 'sandbox' | 'network'>(sources: ConfigSources, key: K) =>
+  fromFiles(sources, key, { needsTrust: weakens(sources, key) }) as Candidates<NonNullable<WorkspaceFile[K]>>;
+
+function weakens({ workspaceFile, userFile }: ConfigSources, key: 'sandbox' | 'network'): boolean {
+  const ofWorkspace = workspaceFile?.settings[key];
+  const ofUser = userFile?.settings[key] ?? (key === 'sandbox' ? 'workspace' : 'models');
+  return ofWorkspace !== undefined && isWeaker<SandboxLevel | NetworkAccess>(ofWorkspace, ofUser);
+}
+
+function userPaths(sources: ConfigSources, key: 'allowedRoots' | 'sandboxRead'): Candidates<string[]> {
   const { HOME: home } = sources.env;
   const root = (value: string, file: string) => {
     if (home && value.startsWith('~/')) return join(home, value.slice(2));
-    return isAbsolute(value) ? value : wrongValue(`allowedRoots in ${file}`, value, 'an absolute path');
+    return isAbsolute(value) ? value : wrongValue(`${key} in ${file}`, value, 'an absolute path');
   };
-  return [fromUser(sources, 'allowedRoots', (roots, file) => roots.map(value => root(value, file)))];
+  return [fromUser(sources, key, (roots, file) => roots.map(value => root(value, file)))];
 }
 
 function barredFile({ file, trusted, fault }: TemplateFile): { file: string; reason: string } | null {

@@ -12,6 +12,7 @@ import {
   planOptions,
   type RunFolder,
   resolveRunFolder,
+  sandboxFor,
   splitEnvironment,
 } from '../runs/plan-run.ts';
 import type { RunRequest } from '../runs/run-request.ts';
@@ -42,14 +43,21 @@ export async function planSubagent(
   const folder = await subagentFolder(request, id, context);
   const reserved = subagent.servers ? variablesIn(subagent.servers) : [];
   const environment = await splitEnvironment(whole, { reserved, role: null, engine }, context);
+  const { sandbox, note } = await sandboxFor(
+    request,
+    { role: null, engine, folder, env: environment.env },
+    context,
+  );
   const options = {
     ...(await planOptions(request, null, membership, context)),
+    sandbox,
     // Its file says which tools it has. The tools of its caller do not limit them.
     tools: null,
     servers: subagent.servers,
     subagent: subagent.name,
   };
   const run = newRun(id, request, { role: null, engine, folder, options }, membership, context);
+  if (note !== null) run.notes.push(note);
   // The prompt of its caller is passed on as it is: the system prompt is in the file, and a failure is a tool error.
   const planned = {
     ...{ run, request, prompt: request.task, engine, spec, role: null, ...environment, notes },

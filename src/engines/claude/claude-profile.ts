@@ -4,6 +4,7 @@ import type { CliProfile } from '../cli-profile.ts';
 import { claudeCommand } from './claude-command.ts';
 import { claudePolicy } from './claude-permissions.ts';
 import { claudeReader } from './claude-reader.ts';
+import { claudeSandbox } from './claude-sandbox.ts';
 
 export const CLAUDE: CliProfile = {
   id: 'claude',
@@ -21,6 +22,7 @@ export const CLAUDE: CliProfile = {
   newChat: { kind: 'minted', mint: randomUUID },
   command: claudeCommand,
   resume: chatId => ['--resume', chatUuid('Claude Code', chatId)],
+  sandbox: claudeSandbox,
   reader: claudeReader,
   policy: claudePolicy,
 };

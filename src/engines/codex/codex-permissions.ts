@@ -2,7 +2,7 @@ import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { ownTools, type ToolTable } from '../own-tools.ts';
 import { advisory, held, policyRules } from '../policy-rules.ts';
 
-type Asked = Pick<RunOptions, 'permission' | 'tools'>;
+type Asked = Pick<RunOptions, 'permission' | 'tools'> & { sandbox?: Pick<RunOptions['sandbox'], 'level'> };
 
 type Means = 'shell' | 'look' | 'write' | 'search' | 'other';
 
@@ -24,9 +24,12 @@ const TABLE: ToolTable = {
 };
 
 /** Codex has no tool list. Its sandbox and a few switches come closest. */
-export function codexPermissions({ permission, tools }: Asked): string[] {
-  const flags =
-    permission === 'full' && mayWrite(tools)
+export function codexPermissions({ permission, tools, sandbox: ours }: Asked): string[] {
+  // Its sandbox cannot run in another one. Ours holds what it would, and the commands of the repository's git need to write.
+  const isConfined = ours !== undefined && ours.level !== 'off';
+  const flags = isConfined
+    ? ['--sandbox=danger-full-access', ...NO_RULES]
+    : permission === 'full' && mayWrite(tools)
       ? [BYPASS]
       : [`--sandbox=${sandbox(permission, tools)}`, ...NOTHING_BEYOND];
   if (tools === null) return flags;
@@ -37,9 +40,10 @@ export function codexPermissions({ permission, tools }: Asked): string[] {
 
 const BYPASS = '--dangerously-bypass-approvals-and-sandbox';
 
+const NO_RULES = ['--ignore-rules'];
 /** Removes what the user's configuration may add to the sandbox. Commands allowed by `.rules` files would run outside it. */
 const NOTHING_BEYOND = [
-  '--ignore-rules',
+  ...NO_RULES,
   ...['-c', 'sandbox_workspace_write.writable_roots=[]'],
   ...['-c', 'sandbox_workspace_write.network_access=false'],
 ];
@@ -47,7 +51,8 @@ const NOTHING_BEYOND = [
 const sandbox = (permission: Asked['permission'], tools: Asked['tools']): string =>
   permission === 'read' || !mayWrite(tools) ? 'read-only' : 'workspace-write';
 
-const mayWrite = (tools: Asked['tools']): boolean => tools === null || needs(tools, ['shell', 'write']);
+export const mayWrite = (tools: Asked['tools']): boolean =>
+  tools === null || needs(tools, ['shell', 'write']);
 
 const needs = (tools: readonly string[], means: readonly Means[]): boolean =>
   ownTools(tools, 'Codex', TABLE).some(need => (means as readonly string[]).includes(need));

@@ -4,6 +4,7 @@ import { codexChatMark } from './codex-chat-mark.ts';
 import { codexCommand } from './codex-command.ts';
 import { codexPolicy } from './codex-permissions.ts';
 import { codexReader } from './codex-reader.ts';
+import { codexSandbox } from './codex-sandbox.ts';
 import { configuredModel } from './user-config.ts';
 
 export const CODEX: CliProfile = {
@@ -22,6 +23,7 @@ export const CODEX: CliProfile = {
   configuredModel,
   chatMark: codexChatMark,
   resume: chatId => ['resume', chatUuid('Codex', chatId)],
+  sandbox: codexSandbox,
   reader: codexReader,
   policy: codexPolicy,
 };

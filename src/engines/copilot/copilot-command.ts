@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import { chatUuid } from '../chat-uuid.ts';
+import type { CliProfile } from '../cli-profile.ts';
 import { fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
+import { homeOf, hostsIn } from '../sandbox-needs.ts';
 import { toolFlags } from './copilot-tools.ts';
 
 /** The reader takes the token counts from this file. */
@@ -69,3 +71,22 @@ function usersServers(env: Record<string, string>): string[] {
 
 export const copilotHome = (env: Record<string, string>): string =>
   env.COPILOT_HOME || join(env.HOME || '/', '.copilot');
+
+/** It replaces its configuration at every start, which a mounted file does not allow. */
+export const copilotSandbox: CliProfile['sandbox'] = ({ env }) => ({
+  login: [
+    {
+      from: join(copilotHome(env), 'config.json'),
+      path: join(homeOf(env), '.copilot/config.json'),
+      isCopied: true,
+    },
+  ],
+  drops: ['COPILOT_HOME'],
+  writes: [USAGE_FILE],
+  hosts: [
+    'api.github.com',
+    '*.githubcopilot.com',
+    'copilot-proxy.githubusercontent.com',
+    ...hostsIn([env.COPILOT_PROVIDER_BASE_URL, env.COPILOT_API_URL]),
+  ],
+});

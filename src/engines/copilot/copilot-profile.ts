@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { markOf } from '../chat-mark.ts';
 import { chatUuid, isUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
-import { copilotCommand, copilotHome } from './copilot-command.ts';
+import { copilotCommand, copilotHome, copilotSandbox } from './copilot-command.ts';
 import { copilotReader } from './copilot-reader.ts';
 import { copilotPolicy } from './copilot-tools.ts';
 import { nativeProgram } from './native-program.ts';
@@ -26,6 +26,7 @@ export const COPILOT: CliProfile = {
   chatMark: async ({ chatId, env }) =>
     isUuid(chatId) ? markOf([join(copilotHome(env), 'session-state', chatId, 'events.jsonl')]) : null,
   resume: chatId => [`--resume=${chatUuid('Copilot CLI', chatId)}`],
+  sandbox: copilotSandbox,
   reader: copilotReader,
   policy: copilotPolicy,
 };

@@ -1,5 +1,6 @@
 import type { CliProfile } from '../cli-profile.ts';
 import { partOfArgument } from '../one-argument.ts';
+import { filesOf, homeOf, hostsIn } from '../sandbox-needs.ts';
 import { cursorCommand, cursorPolicy } from './cursor-command.ts';
 import { cursorReader } from './cursor-reader.ts';
 
@@ -19,6 +20,16 @@ export const CURSOR: CliProfile = {
   command: cursorCommand,
   // According to its documentation.
   resume: chatId => [`--resume=${partOfArgument('chat id', chatId)}`],
+  // According to its documentation.
+  sandbox: ({ env }) => ({
+    login: [
+      ...filesOf(homeOf(env), homeOf(env), ['.cursor/cli-config.json']),
+      ...filesOf(env.XDG_CONFIG_HOME || `${homeOf(env)}/.config`, `${homeOf(env)}/.config`, [
+        'cursor/auth.json',
+      ]),
+    ],
+    hosts: ['*.cursor.sh', '*.cursor.com', ...hostsIn([env.CURSOR_API_ENDPOINT])],
+  }),
   reader: cursorReader,
   policy: cursorPolicy,
 };

@@ -19,7 +19,10 @@ export async function geminiCommand(input: TurnInput, { program }: { program: st
   refuseProjectCommands(input.cwd, env, input.worktree);
   if (continues && !existsSync(join(home, '.gemini'))) throw unknownChat(chatId);
   const rules = await files.write('policy.toml', geminiRules(options));
-  const settings = await files.writeInChat('.gemini/settings.json', geminiSettings(env, input.endpoint));
+  const settings = await files.writeInChat(
+    '.gemini/settings.json',
+    geminiSettings(env, input.endpoint, options.sandbox.level !== 'off'),
+  );
   if (existsSync(settings)) linkLogin(env, home); // nothing is written in a dry run
   return {
     argv: [

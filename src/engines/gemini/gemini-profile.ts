@@ -4,6 +4,7 @@ import type { CliProfile } from '../cli-profile.ts';
 import { geminiCommand, geminiHome } from './gemini-command.ts';
 import { geminiPolicy } from './gemini-policy.ts';
 import { geminiReader } from './gemini-reader.ts';
+import { geminiSandbox } from './gemini-settings.ts';
 
 export const GEMINI: CliProfile = {
   id: 'gemini',
@@ -23,6 +24,7 @@ export const GEMINI: CliProfile = {
   command: geminiCommand,
   resume: chatId => ['--resume', chatUuid('Gemini CLI', chatId)],
   prepareResume: geminiHome,
+  sandbox: geminiSandbox,
   reader: geminiReader,
   policy: geminiPolicy,
 };

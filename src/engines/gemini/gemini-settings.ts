@@ -1,24 +1,33 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER } from '../../core/ports/engine.ts';
+import type { CliProfile } from '../cli-profile.ts';
 import { type Fields, fields, fieldsOf, text } from '../json-line.ts';
+import { cloudLogin, filesOf, hostsIn } from '../sandbox-needs.ts';
 
 /** The folder of the user's own Gemini CLI. */
 export const usersFolder = (env: Record<string, string>): string =>
   join(env.GEMINI_CLI_HOME || env.HOME || '/', '.gemini');
 
 /** The settings of one chat's home: quiet, few retries, and Squad as the only MCP server. */
-export function geminiSettings(env: Record<string, string>, endpoint: RunEndpoint | null): string {
+export function geminiSettings(
+  env: Record<string, string>,
+  endpoint: RunEndpoint | null,
+  isSandboxed = false,
+): string {
   const selectedType = authType(env);
   return JSON.stringify({
     general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, maxAttempts: 2 },
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     ...(selectedType && { security: { auth: { selectedType } } }),
-    // Over HTTP it would not start a new session after a restart of the hub. The relay does.
-    mcpServers: endpoint ? { [SQUAD_SERVER]: { ...endpoint.relay, trust: true } } : {},
+    mcpServers: endpoint ? { [SQUAD_SERVER]: { ...serverOf(endpoint, isSandboxed), trust: true } } : {},
   });
 }
+
+/** Over HTTP it would not start a new session after a restart of the hub. The relay does, but cannot reach the hub in a sandbox. */
+const serverOf = ({ relay, url, token }: RunEndpoint, isSandboxed: boolean) =>
+  isSandboxed ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
 
 /** The login method that the user chose, or else the one that the environment implies. */
 function authType(env: Record<string, string>): string | null {
@@ -61,3 +70,21 @@ export function linkLogin(env: Record<string, string>, chatHome: string): void {
     symlinkSync(target, link);
   }
 }
+
+/** The chat's folder has links to these files, so they keep their paths. */
+export const geminiSandbox: CliProfile['sandbox'] = ({ env }) => {
+  const folder = usersFolder(env);
+  const isVertex = env.GOOGLE_GENAI_USE_VERTEXAI === 'true' || authType(env) === 'vertex-ai';
+  const cloud = cloudLogin(env, { aws: false, google: isVertex });
+  return {
+    login: [...filesOf(folder, folder, SHARED), ...cloud.login],
+    hosts: [
+      'generativelanguage.googleapis.com',
+      'cloudcode-pa.googleapis.com',
+      // Its login is renewed there.
+      'oauth2.googleapis.com',
+      ...hostsIn([env.GOOGLE_GEMINI_BASE_URL, env.GOOGLE_VERTEX_BASE_URL, env.CODE_ASSIST_ENDPOINT]),
+      ...cloud.hosts,
+    ],
+  };
+};

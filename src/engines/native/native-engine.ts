@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { modelSecrets } from '../../core/gateway/secrets.ts';
 import type { Engine, TurnInput } from '../../core/ports/engine.ts';
 import { isSubagentCall } from '../../core/subagents/plan-subagent.ts';
+import { programFolders } from '../../process/programs/program-folders.ts';
 import { AGENT_REQUEST_FILE, type AgentRequest } from '../../schema/agent-protocol.ts';
 import type { EngineSpec } from '../../schema/engine-spec.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -11,6 +12,7 @@ import { type ModelSpec, ModelType } from '../../schema/model-spec.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { keyVariable, MODEL_PROVIDERS } from '../../schema/subagent-names.ts';
 import { held } from '../policy-rules.ts';
+import { hostsIn } from '../sandbox-needs.ts';
 import { agentLineReader } from './agent-line-reader.ts';
 import { filledModel, isVariableOf } from './filled-model.ts';
 
@@ -43,6 +45,16 @@ export function createNativeEngine(
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },
     interactive: null,
+    sandbox: ({ env, model }) => ({
+      programs: [...programFolders(node, env), dirname(agentScript), compileCache],
+      login: [],
+      drops: [],
+      writes: [],
+      hosts: hostsIn(addressesOf(subagent?.model ?? orderedModel(model, null, env), env)),
+    }),
+    sandboxLimit: subagent?.codeMode
+      ? { kind: 'never', reason: 'code mode has a sandbox of its own, which cannot run in another' }
+      : null,
     async command(input) {
       const chatFile = join(input.files.chatFolder, 'chat.jsonl');
       if (input.continues && !existsSync(chatFile)) throw unknownChat(input.chatId);
@@ -67,6 +79,12 @@ export function createNativeEngine(
     },
   };
 }
+
+const addressesOf = (model: ModelSpec, env: Record<string, string>): string[] => {
+  const { address, addressVariables } = MODEL_PROVIDERS[model.type];
+  const named = addressVariables.flatMap(name => env[name] ?? []);
+  return [filledModel(model, env).baseUrl ?? named[0] ?? address];
+};
 
 const endpointOf = ({ endpoint }: TurnInput): AgentRequest['endpoint'] =>
   endpoint && { url: endpoint.url, token: endpoint.token };

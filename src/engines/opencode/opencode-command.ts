@@ -1,5 +1,6 @@
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
+import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
 import { SquadError } from '../../schema/error.ts';
 import { oneArgument, partOfArgument } from '../one-argument.ts';
 import { DATA_PATH_FILE, dataPath } from './opencode-log.ts';
@@ -9,7 +10,7 @@ import { usersServers } from './user-config.ts';
 export async function opencodeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, model, chatId, continues, env } = input;
   if (model !== null && !/^[^/\s]+\/\S+$/.test(model)) throw badModel(model);
-  await input.files.write(DATA_PATH_FILE, dataPath(env));
+  await input.files.write(DATA_PATH_FILE, dataPath(stateEnvironment(input)));
   return {
     argv: [
       program,

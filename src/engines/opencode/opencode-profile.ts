@@ -3,7 +3,7 @@ import { oneArgument } from '../one-argument.ts';
 import { opencodeCommand } from './opencode-command.ts';
 import { opencodePolicy } from './opencode-permissions.ts';
 import { opencodeReader } from './opencode-reader.ts';
-import { configuredModel } from './user-config.ts';
+import { configuredModel, opencodeSandbox } from './user-config.ts';
 
 export const OPENCODE: CliProfile = {
   id: 'opencode',
@@ -22,6 +22,7 @@ export const OPENCODE: CliProfile = {
   command: opencodeCommand,
   configuredModel,
   resume: chatId => ['--session', oneArgument('chat id', chatId)],
+  sandbox: opencodeSandbox,
   reader: opencodeReader,
   policy: opencodePolicy,
 };

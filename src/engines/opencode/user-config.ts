@@ -2,7 +2,11 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'jsonc-parser';
 import type { TurnInput } from '../../core/ports/engine.ts';
+import type { CliProfile } from '../cli-profile.ts';
 import { fields, text } from '../json-line.ts';
+import { readText } from '../read-text.ts';
+import { addressesIn, cloudLogin, filesOf, homeOf, hostsIn, namedFiles } from '../sandbox-needs.ts';
+import { dataPath } from './opencode-log.ts';
 
 /** The user's own MCP servers, which opencode can only disable by name. */
 export function usersServers(env: Record<string, string>): string[] {
@@ -44,3 +48,53 @@ function parsed(file: string): unknown {
     return null; // missing or not readable, also for opencode
   }
 }
+
+/** Hosts of providers, by the name before the slash in a model's name. */
+const PROVIDER_HOSTS: Record<string, readonly string[]> = {
+  opencode: ['opencode.ai'],
+  anthropic: ['api.anthropic.com', 'console.anthropic.com', 'platform.claude.com'],
+  openai: ['api.openai.com', 'chatgpt.com', 'auth.openai.com'],
+  google: ['generativelanguage.googleapis.com'],
+  'github-copilot': ['*.githubcopilot.com', 'api.github.com'],
+  openrouter: ['openrouter.ai'],
+  groq: ['api.groq.com'],
+  mistral: ['api.mistral.ai'],
+  xai: ['api.x.ai'],
+  deepseek: ['api.deepseek.com'],
+  cerebras: ['api.cerebras.ai'],
+  togetherai: ['api.together.xyz'],
+  'fireworks-ai': ['api.fireworks.ai'],
+  zhipuai: ['open.bigmodel.cn'],
+  zai: ['api.z.ai'],
+  moonshotai: ['api.moonshot.ai'],
+};
+
+/** With a model, only its provider's hosts; and the addresses in the user's configuration. */
+export const opencodeSandbox: CliProfile['sandbox'] = ({ env, model }) => {
+  const home = homeOf(env);
+  const provider = model?.split('/')[0] ?? '';
+  const cloud = cloudLogin(env, {
+    aws: provider === 'amazon-bedrock',
+    google: provider.startsWith('google-vertex'),
+  });
+  const configs = [...usersFiles(env).map(readText), env.OPENCODE_CONFIG_CONTENT ?? ''];
+  const known = PROVIDER_HOSTS[provider] ?? Object.values(PROVIDER_HOSTS).flat();
+  const moved = env.XDG_CONFIG_HOME;
+  return {
+    login: [
+      ...filesOf(dataPath(env), join(home, '.local/share/opencode'), ['auth.json']),
+      ...filesOf(
+        join(moved && isAbsolute(moved) ? moved : join(home, '.config'), 'opencode'),
+        join(home, '.config/opencode'),
+        [...NAMES, 'AGENTS.md'],
+      ),
+      ...namedFiles(env, ['OPENCODE_CONFIG', 'OPENCODE_CONFIG_DIR']),
+      ...cloud.login,
+    ],
+    hosts: [
+      ...known,
+      ...hostsIn([env.ANTHROPIC_BASE_URL, env.OPENAI_BASE_URL, ...configs.flatMap(addressesIn)]),
+      ...cloud.hosts,
+    ],
+  };
+};

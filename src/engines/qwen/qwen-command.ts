@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
+import { stateEnvironment } from '../../core/runs/turn-sandbox.ts';
 import { chatUuid } from '../chat-uuid.ts';
+import type { CliProfile } from '../cli-profile.ts';
 import { type Fields, fieldsOf } from '../json-line.ts';
 import { partOfArgument } from '../one-argument.ts';
 import { type ProjectSettings, refuseProjectCommands, upwards } from '../project-commands.ts';
 import { readText } from '../read-text.ts';
+import { addressesIn, filesOf, homeOf, hostsIn } from '../sandbox-needs.ts';
 import { type Fork, twinOf } from '../worktree-twin.ts';
 import { PROJECTS_PATH_FILE, projectsPath } from './qwen-chat-file.ts';
 import { qwenPermissions } from './qwen-permissions.ts';
@@ -13,11 +16,13 @@ import { qwenPermissions } from './qwen-permissions.ts';
 /** The prompt comes on standard input. */
 export async function qwenCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
+  const isSandboxed = options.sandbox.level !== 'off';
   refuseProjectCommands(input.cwd, qwenProjectSettings(input.env), input.worktree);
   const argv: Command['argv'] = [program, '--output-format=stream-json', ...qwenPermissions(options)];
   // Only this server is started: Squad decides what an agent can reach.
   argv.push(`--allowed-mcp-server-names=${SQUAD_SERVER}`);
-  if (endpoint) argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint))}`);
+  if (endpoint)
+    argv.push(`--mcp-config=${await input.files.write('mcp.json', mcpConfig(endpoint, isSandboxed))}`);
   if (model !== null) argv.push(`--model=${partOfArgument('model', model)}`);
   if (options.outputSchema)
     argv.push(
@@ -25,7 +30,7 @@ export async function qwenCommand(input: TurnInput, { program }: { program: stri
     );
   if (input.chatId !== null)
     argv.push(`--${input.continues ? 'resume' : 'session-id'}=${chatUuid('Qwen Code', input.chatId)}`);
-  await input.files.write(PROJECTS_PATH_FILE, projectsPath(input.env));
+  await input.files.write(PROJECTS_PATH_FILE, projectsPath(stateEnvironment(input)));
   const defaults = await input.files.write('settings.json', JSON.stringify(DEFAULTS));
   const trust = trustWithFork(input.cwd, input.env, input.worktree);
   return {
@@ -57,9 +62,36 @@ const DEFAULTS = {
   tools: { toolSearch: { enabled: false } },
 };
 
-/** Uses the relay, because Qwen Code's HTTP client was never tested with a token. */
-const mcpConfig = ({ relay }: RunEndpoint): string =>
-  JSON.stringify({ mcpServers: { [SQUAD_SERVER]: { ...relay, trust: true } } });
+/** The relay survives a restart of the hub, but cannot reach the hub in a sandbox. */
+function mcpConfig({ relay, url, token }: RunEndpoint, isSandboxed: boolean): string {
+  const server = isSandboxed ? { httpUrl: url, headers: { Authorization: `Bearer ${token}` } } : relay;
+  return JSON.stringify({ mcpServers: { [SQUAD_SERVER]: { ...server, trust: true } } });
+}
+
+export const qwenSandbox: CliProfile['sandbox'] = ({ env }) => {
+  const inside = join(homeOf(env), '.qwen');
+  const folder = env.QWEN_HOME || inside;
+  return {
+    login: filesOf(folder, inside, [
+      'oauth_creds.json',
+      'settings.json',
+      '.env',
+      'trustedFolders.json',
+      'QWEN.md',
+    ]),
+    drops: ['QWEN_HOME', 'QWEN_RUNTIME_DIR'],
+    hosts: [
+      ...['dashscope.aliyuncs.com', 'dashscope-intl.aliyuncs.com', 'coding.dashscope.aliyuncs.com'],
+      // Its login is renewed there.
+      ...['chat.qwen.ai', 'portal.qwen.ai'],
+      ...(env.OPENAI_API_KEY && !env.OPENAI_BASE_URL ? ['api.openai.com'] : []),
+      ...hostsIn([
+        ...[env.OPENAI_BASE_URL, env.ANTHROPIC_BASE_URL, env.GEMINI_BASE_URL, env.DASHSCOPE_BASE_URL],
+        ...addressesIn(readText(join(folder, 'settings.json'))),
+      ]),
+    ],
+  };
+};
 
 export function qwenProjectSettings(env: Record<string, string>): ProjectSettings {
   const levels = usersLevels(env);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chatUuid } from '../chat-uuid.ts';
 import type { CliProfile } from '../cli-profile.ts';
 import { qwenChatMark } from './qwen-chat-file.ts';
-import { qwenCommand } from './qwen-command.ts';
+import { qwenCommand, qwenSandbox } from './qwen-command.ts';
 import { qwenPolicy } from './qwen-permissions.ts';
 import { qwenReader } from './qwen-reader.ts';
 
@@ -23,6 +23,7 @@ export const QWEN: CliProfile = {
   command: qwenCommand,
   chatMark: qwenChatMark,
   resume: chatId => [`--resume=${chatUuid('Qwen Code', chatId)}`],
+  sandbox: qwenSandbox,
   reader: qwenReader,
   policy: qwenPolicy,
 };

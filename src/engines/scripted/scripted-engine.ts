@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Engine } from '../../core/ports/engine.ts';
+import { programFolders } from '../../process/programs/program-folders.ts';
 import { SquadError } from '../../schema/error.ts';
 import { newChatId } from '../../schema/ids.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
@@ -25,6 +26,11 @@ export function createScriptedEngine({ node, agentScript }: ScriptedEngineOption
     usageIsReported: 'live',
     newChat: { kind: 'minted', mint: newChatId },
     interactive: null,
+    sandbox: ({ env }) => ({
+      programs: [...programFolders(node, env), dirname(agentScript)],
+      ...{ login: [], drops: [], writes: [], hosts: [] },
+    }),
+    sandboxLimit: null,
     async command(input) {
       scriptIn(input.prompt); // throws for an invalid script
       const chat = join(input.files.chatFolder, 'prompts.json');

@@ -1,6 +1,7 @@
 import { type Engine, type RunEndpoint, SQUAD_SERVER, type TurnInput } from '../../core/ports/engine.ts';
 import type { Command } from '../../core/ports/turns.ts';
 import type { findExecutable } from '../../process/programs/find-executable.ts';
+import { programFolders } from '../../process/programs/program-folders.ts';
 import { SquadError } from '../../schema/error.ts';
 import type { PolicyRule, RunOptions } from '../../schema/run.ts';
 import { type RenderedCommand, renderCommand } from './render.ts';
@@ -39,6 +40,14 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
     needsVariable: () => false,
     takesSchema: false,
     usageIsReported: options.reader ? 'at_end' : 'never',
+    sandbox: ({ env, cwd }) => ({
+      programs: programsIn([runTemplate, createChatTemplate ?? ''], engineCommand, { env, cwd }, options),
+      ...{ login: [], drops: [], writes: [], hosts: [] },
+    }),
+    sandboxLimit: {
+      kind: 'on_request',
+      reason: 'Squad does not know which files the command of a template needs',
+    },
     async command(input) {
       const { rendered, argv } = prepare('run template', runTemplate, input);
       if (input.endpoint && rendered.uses.has('mcpConfigFile'))
@@ -59,6 +68,20 @@ export function createTemplateEngine(options: TemplateEngineOptions): Engine {
             },
           },
   };
+}
+
+/** The folders of every word that could be a program: a template may pass one on to a wrapper. */
+function programsIn(
+  templates: readonly string[],
+  engineCommand: string,
+  { env, cwd }: Pick<TurnInput, 'env' | 'cwd'>,
+  { findExecutable: find }: Pick<TemplateEngineOptions, 'findExecutable'>,
+): string[] {
+  const words = [...templates, engineCommand].flatMap(text => text.split(/\s+/)).filter(Boolean);
+  return [...new Set(words)].flatMap(word => {
+    const found = find(word, { path: env.PATH || '/nonexistent', cwd });
+    return found.status === 'found' ? programFolders(found.path, env) : [];
+  });
 }
 
 /** The template is the user's own command, so Squad cannot restrict it. */

@@ -37,6 +37,8 @@ export function templateOperation(template: AgentTemplate): Operation {
           effort: meta.effort,
           tools: meta.tools,
           permission: meta.permission,
+          sandbox: meta.sandbox,
+          network: meta.network,
           timeoutMs: meta.timeout,
           stallMs: meta.stall,
           budgetUsd: meta.budget,

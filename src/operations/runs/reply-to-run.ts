@@ -84,6 +84,7 @@ export async function replyTo(
     timeoutMs: run.timeoutMs,
     chatId: run.chatId,
     takesUp: { runId: run.id, by: 'reply' as const },
+    keeps: run.options.sandbox,
     spec,
     place: { directory: run.directory, worktree: run.worktree },
   };

@@ -78,7 +78,12 @@ async function requestAgain(
   const kept = await loadPlan(services.files, run);
   if (kept === null) throw planLost(run);
   const { spec } = kept;
-  const request = { ...kept.request, ...overrides, takesUp: { runId: run.id, by: 'retry' as const } };
+  const request = {
+    ...kept.request,
+    ...overrides,
+    takesUp: { runId: run.id, by: 'retry' as const },
+    keeps: run.options.sandbox,
+  };
   if (run.chatIsNew) {
     if (engine !== undefined) return { ...request, engine };
     const role = run.roleId === null ? null : await workspace.role(run.roleId);

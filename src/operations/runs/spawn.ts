@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RunRequest } from '../../core/runs/run-request.ts';
 import { isEnd, Permission, RunStatus } from '../../schema/run.ts';
+import { SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import { reportFailure } from '../dispatch.ts';
 import { type Call, operation, type Tool } from '../operation.ts';
@@ -56,6 +57,7 @@ const common = {
   structured_output: z.string().min(1).optional().describe('Path of a JSON Schema the answer must fit'),
   permission: Permission.optional(),
   isolation: Isolation.optional(),
+  sandbox: SandboxLevel.optional(),
   async: z.boolean().optional().describe('Return at once; get_result has the rest'),
   notify_on_complete: z.boolean().optional(),
   max_cost_usd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
@@ -128,6 +130,7 @@ export function runRequest(asked: Asked): RunRequest {
     tools: asked.tools,
     permission: asked.permission,
     isolation: asked.isolation,
+    sandbox: asked.sandbox,
     timeoutMs: asked.timeout === undefined ? undefined : asked.timeout * 1000,
     budgetUsd: asked.max_cost_usd,
     stopAtBudget: asked.abort_on_budget_exceeded,

@@ -8,6 +8,7 @@ import type { RunRequest, SquadRequest } from '../../core/runs/run-request.ts';
 import { MAX_CHAT_ID_LENGTH } from '../../core/runs/turn-start.ts';
 import { isSubagentRequest } from '../../core/subagents/plan-subagent.ts';
 import { SquadError } from '../../schema/error.ts';
+import { SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import type { Call } from '../operation.ts';
 import { untrustedConfigWarning } from '../settings/change-setting.ts';
@@ -21,6 +22,7 @@ const member = z.strictObject({
   task: z.string(),
   cwd: z.string().optional().describe('Folder to work in, relative to the workspace'),
   isolation: Isolation.optional(),
+  sandbox: SandboxLevel.optional(),
 });
 const chatMember = member.extend({
   chatId: z.string().min(1).optional().describe('Chat to go on with; none opens a new one'),
@@ -94,6 +96,7 @@ export async function planRuns(
     settings: services.settings.all(),
     remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
     baseline: directory => runner.earlyBaseline(directory),
+    sandboxProblem: () => runner.sandboxProblem(),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Permission, type Run } from '../../schema/run.ts';
+import { NetworkAccess, SandboxLevel } from '../../schema/sandbox.ts';
 import { Isolation } from '../../schema/worktree.ts';
 import { reportFailure } from '../dispatch.ts';
 import { operation } from '../operation.ts';
@@ -60,6 +61,8 @@ export const startSquad = operation({
     model: z.string().min(1).optional(),
     permission: Permission.optional(),
     isolation: Isolation.optional(),
+    sandbox: SandboxLevel.optional(),
+    network: NetworkAccess.optional(),
     budgetUsd: z.number().positive('a budget is more than 0; leave it out for none').optional(),
     timeoutMs: TimeoutMs.optional(),
   }),

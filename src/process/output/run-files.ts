@@ -7,6 +7,7 @@ import { createLineFollower, type OnLine, type OnLongLine } from './line-followe
 import { createLineIndex } from './line-index.ts';
 import { readPage } from './output-page.ts';
 import { type OutputQuery, searchOutput } from './output-search.ts';
+import { writeBelow } from './own-folder.ts';
 import { openUnlinked, readRegular } from './regular-file.ts';
 
 type OutputStream = 'stdout' | 'stderr';
@@ -30,6 +31,7 @@ export function createRunFiles<RunName extends string>({
   const runFile = (runId: string, name: string): string => join(runFolder(runsDir, runId), name);
   const chatFolder = (engine: string, chatId: string): string =>
     join(chatsDir, folderName(engine), folderName(chatId));
+  const chatHome = (engine: string, chatId: string): string => join(chatFolder(engine, chatId), 'home');
   const outputPath = (turn: TurnKey, stream: OutputStream): string => join(turnFolder(runsDir, turn), stream);
 
   function turnFile(turn: TurnKey, name: string): string {
@@ -52,7 +54,13 @@ export function createRunFiles<RunName extends string>({
     write: async (turn: TurnKey, name: string, content: string) => save(turnFile(turn, name), content),
     chatFolder,
     writeInChat: async (engine: string, chatId: string, name: string, content: string) =>
-      save(join(chatFolder(engine, chatId), name), content),
+      writeBelow(chatFolder(engine, chatId), name, content),
+    chatHome,
+    hasChatHome: (engine: string, chatId: string) => existsSync(chatHome(engine, chatId)),
+    async nameChat(engine: string, before: string, chatId: string) {
+      const [from, to] = [chatFolder(engine, before), chatFolder(engine, chatId)];
+      if (existsSync(from) && !existsSync(to)) renameSync(from, to);
+    },
     read: async (turn: TurnKey, name: string) => readRegular(turnFile(turn, name)),
     async readEnd(turn: TurnKey, name: string, limit: number) {
       const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);

@@ -122,6 +122,9 @@ export const ROLE_KEYS: Record<string, string> = {
   mcp: NAMES,
   context: `${NAMES}, true or false`,
   spawn: `${NAMES}, true or false`,
+  sandbox: 'must be off, workspace or strict',
+  network: 'must be full, models or none',
+  hosts: 'must be a list of host names, such as example.com, *.example.com or example.com:8443',
 };
 const ROLE: HeadShape<RoleMeta> = { schema: RoleMeta, allowed: ROLE_KEYS };
 

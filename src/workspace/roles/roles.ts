@@ -4,7 +4,7 @@ import { nearest } from '../../base/text.ts';
 import { offThread } from '../../core/off-thread.ts';
 import type { Setting } from '../../schema/config.ts';
 import { SquadError } from '../../schema/error.ts';
-import { GRANTING_KEYS, type Role, type RoleMeta } from '../../schema/role.ts';
+import { grantingKeys, type Role, type RoleMeta } from '../../schema/role.ts';
 import { resolveInside } from '../files/paths.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { type Frontmatter, headLength, readFrontmatter } from './frontmatter.ts';
@@ -87,8 +87,11 @@ async function readRoleFile(
   const head = await headOf(read.text);
   if ('fault' in head) return broken(head.fault);
   const { body } = head;
-  const grants = GRANTING_KEYS.filter(key => head.meta[key] !== undefined);
-  const ungranted = grants.length > 0 && !(await isTrusted(file, read.text)) ? grants : [];
+  const grants = grantingKeys(head.meta);
+  const { sandbox, network } = head.meta;
+  const matters = grants.length > 0 || sandbox !== undefined || network !== undefined;
+  const isUntrusted = matters && !(await isTrusted(file, read.text));
+  const ungranted = isUntrusted ? grants : [];
   const meta = Object.fromEntries(
     Object.entries(head.meta).filter(([key]) => !(ungranted as string[]).includes(key)),
   ) as RoleMeta;
@@ -107,6 +110,7 @@ async function readRoleFile(
       ...ungranted.map(key => `"${key}" has no effect until you trust the file: \`squad trust\``),
     ],
     ungranted,
+    ...(isUntrusted && { isUntrusted }),
     wantedMcp: head.meta.mcp ?? [],
   };
 }

@@ -6,6 +6,7 @@ import type { Caller } from '../../core/ports/workspace.ts';
 import { engineFor } from '../../core/runs/plan-run.ts';
 import type { InstalledCli } from '../../schema/engine-spec.ts';
 import { newRunId, newSquadId } from '../../schema/ids.ts';
+import { NO_SANDBOX } from '../../schema/sandbox.ts';
 import { createWorkspaces } from './open-workspace.ts';
 import { trust } from './trust.ts';
 
@@ -239,7 +240,7 @@ describe('what a role grants from a folder that the user named', () => {
     parent: {
       ...{ id: newRunId(), squadId: newSquadId(), depth: 0, spawn: true, worktree: null, records: false },
       ...{ type: null, reviewOf: null, permission: 'edit' as const, tools: null },
-      ...{ lineageId: null, isProven: true },
+      ...{ lineageId: null, isProven: true, sandbox: NO_SANDBOX },
     },
   });
   const spawns = async (folder: string, more: Partial<Caller> = {}) => {

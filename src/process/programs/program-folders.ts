@@ -1,0 +1,113 @@
+import { closeSync, existsSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { findExecutable } from './find-executable.ts';
+
+/** Symbolic links from a program's name to its file. Package managers use three at most. */
+const MAX_LINKS = 20;
+const MODULES = '/node_modules/';
+
+interface Surroundings {
+  PATH?: string | undefined;
+  HOME?: string | undefined;
+}
+
+/**
+ * Folders that a program needs to start: those on the way from its name to its file, its package, and the same for its
+ * interpreter. They may be in the system's folders.
+ */
+export function programFolders(program: string, env: Surroundings): string[] {
+  const folders = new Set<string>();
+  let path = program;
+  for (let links = 0; links < MAX_LINKS; links++) {
+    folders.add(folderOf(path, env));
+    const target = linkTarget(path);
+    if (target === null) break;
+    path = target;
+  }
+  const file = realPath(program);
+  if (file === null) return [...folders];
+  folders.add(folderOf(file, env));
+  const interpreter = interpreterOf(file, env);
+  if (interpreter && realPath(interpreter) !== file)
+    for (const folder of programFolders(interpreter, env)) folders.add(folder);
+  return [...folders];
+}
+
+/** Folders in PATH with the toolchains that they belong to, for example all of `node-v24` for `node-v24/bin`. */
+export function toolchainFolders(env: Surroundings): string[] {
+  const folders = (env.PATH ?? '').split(':').filter(folder => folder.startsWith('/') && existsSync(folder));
+  const home = env.HOME ?? '';
+  return [...new Set(folders.flatMap(folder => [prefixOf(folder, env), ...companions(folder, home)]))];
+}
+
+/** The package of a file in `node_modules`, with the packages around it; or else its toolchain or folder. */
+function folderOf(file: string, env: Surroundings): string {
+  const at = file.indexOf(MODULES);
+  if (at >= 0) return file.slice(0, at + MODULES.length - 1);
+  return prefixOf(dirname(file), env);
+}
+
+/**
+ * `X` for `X/bin` if `X` has a `lib` too. Other folders with a `bin` hold more than programs: `~/.cargo` has a token,
+ * `~/.local` the data of all programs.
+ */
+function prefixOf(folder: string, { HOME = '' }: Surroundings): string {
+  const prefix = dirname(folder);
+  const isShared = [HOME, join(HOME, '.local'), '/'].includes(prefix);
+  return basename(folder) === 'bin' && !isShared && existsSync(join(prefix, 'lib')) ? prefix : folder;
+}
+
+/** Version managers put small programs into PATH that start others from elsewhere. */
+const COMPANIONS: Record<string, string> = {
+  '.cargo/bin': '.rustup',
+  '.pyenv/shims': '.pyenv',
+  '.pyenv/bin': '.pyenv',
+  '.rbenv/shims': '.rbenv',
+  '.asdf/shims': '.asdf',
+  '.volta/bin': '.volta',
+  '.local/share/mise/shims': '.local/share/mise',
+};
+
+const companions = (folder: string, home: string): string[] =>
+  Object.entries(COMPANIONS).flatMap(([shims, root]) =>
+    folder === join(home, shims) && existsSync(join(home, root)) ? [join(home, root)] : [],
+  );
+
+function linkTarget(path: string): string | null {
+  try {
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return null; // not a link, or missing
+  }
+}
+
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null; // missing
+  }
+}
+
+/** The program of a script's first line: `#!/usr/bin/env -S node --flag` is node in PATH. */
+function interpreterOf(file: string, { PATH = '' }: Surroundings): string | null {
+  const [program = '', ...rest] = /^#![ \t]*(.*)/.exec(beginningOf(file))?.[1]?.split(/\s+/) ?? [];
+  if (basename(program) !== 'env') return program.startsWith('/') ? program : null;
+  const name = rest.find(word => !word.startsWith('-') && !word.includes('='));
+  const found = name === undefined || PATH === '' ? null : findExecutable(name, { path: PATH, cwd: '/' });
+  return found?.status === 'found' ? found.path : null;
+}
+
+function beginningOf(file: string): string {
+  try {
+    const descriptor = openSync(file, 'r');
+    try {
+      const bytes = Buffer.alloc(256);
+      return bytes.toString('utf8', 0, readSync(descriptor, bytes, 0, bytes.length, 0));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return ''; // not readable: a program without an interpreter
+  }
+}

@@ -1,0 +1,203 @@
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { SandboxNeeds } from '../../core/ports/engine.ts';
+import type { RunFiles } from '../../core/ports/run-files.ts';
+import type { Mount, TurnRef, TurnSandbox } from '../../core/ports/turns.ts';
+import type { Worktrees } from '../../core/ports/worktrees.ts';
+import { folderBelow, writeBelow } from '../../process/output/own-folder.ts';
+import { toolchainFolders } from '../../process/programs/program-folders.ts';
+import { runProgram } from '../../process/programs/run-program.ts';
+import type { Run } from '../../schema/run.ts';
+import { isInside } from '../files/paths.ts';
+
+interface ConfinePorts {
+  files: Pick<RunFiles, 'chatFolder' | 'chatHome' | 'path'>;
+  worktrees: Pick<Worktrees, 'confine'>;
+  /** The folder of Squad's own files. */
+  squadHome: string;
+}
+
+export interface ConfinedTurn {
+  sandbox: TurnSandbox;
+  /** Variables with the user's name and address for commits. The user's own configuration of git is not visible. */
+  identity: Record<string, string>;
+}
+
+/** Present in every sandbox. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc', '/proc', '/dev'];
+/** For an environment without a usable HOME. */
+const NO_HOME = '/home/agent';
+
+/** Creates the mounts of a turn, the chat's HOME and the files in it. Nothing of an earlier turn of the chat may be running. */
+export const createConfineTurn =
+  ({ files, worktrees, squadHome }: ConfinePorts) =>
+  async (
+    run: Run,
+    turn: TurnRef,
+    needs: SandboxNeeds,
+    env: Record<string, string>,
+  ): Promise<ConfinedTurn> => {
+    const { engine, chatId, id, directory, worktree, options } = run;
+    const chatHome = files.chatHome(engine, chatId ?? id);
+    const home = env.HOME?.startsWith('/') && resolve(env.HOME) !== '/' ? resolve(env.HOME) : NO_HOME;
+    const access = options.permission === 'read' || needs.isReadOnly ? 'read' : 'write';
+    const hidden = [home, realOf(home), squadHome, worktree?.path ?? directory];
+    const isHarmless = (path: string) =>
+      !SYSTEM.some(system => isInside(system, path)) && !hidden.some(folder => isInside(path, folder));
+    const read = [
+      ...[...toolchainFolders(env), ...certificates(env), ...options.sandbox.read].filter(
+        path => !isInside(squadHome, path),
+      ),
+      ...needs.programs,
+      ...(worktree ? linkedFolders(worktree) : []),
+    ].filter(isHarmless);
+    const chatFolder = files.chatFolder(engine, chatId ?? id);
+    const turnFolder = dirname(files.path(turn, 'prompt.md'));
+    const writes = needs.writes.map(name => files.path(turn, name));
+    const login = needs.login.filter(({ isCopied, from }) => !isCopied && existsSync(from));
+    const mounts: Mount[] = [
+      { path: home, from: chatHome, access: 'write' },
+      ...[...new Set(read)].sort().map(readOnly),
+      ...login.map(({ from, path }) => ({ ...readOnly(from), path })),
+      { path: chatFolder, from: chatFolder, access: 'write' },
+      { path: turnFolder, from: turnFolder, access: 'read' },
+      ...writes.map((path): Mount => ({ path, from: path, access: 'write' })),
+      ...(worktree ? await worktrees.confine(worktree, access) : folderMounts(directory, access)),
+    ];
+    folderBelow(chatFolder, relative(chatFolder, chatHome));
+    for (const path of writes) if (!existsSync(path)) writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+    for (const mount of mounts) prepareMountPoint(mount, mounts, { home, chatHome });
+    for (const { from, path, isCopied } of needs.login)
+      if (isCopied && existsSync(from) && isInside(home, path))
+        writeBelow(chatHome, relative(home, path), readFileSync(from));
+    return {
+      sandbox: {
+        ...{ mounts, home, network: options.sandbox.network },
+        hosts: hostsOf(run, needs),
+      },
+      identity: await gitIdentity(directory, env),
+    };
+  };
+
+const readOnly = (path: string): Mount => ({ path, from: path, access: 'read', isOptional: true });
+
+const hostsOf = ({ options: { sandbox } }: Run, { hosts }: SandboxNeeds): string[] =>
+  sandbox.network === 'full'
+    ? []
+    : [...new Set([...sandbox.hosts, ...(sandbox.network === 'models' ? hosts : [])])];
+
+/** A run without a work tree: its folder, in which it cannot change what git runs or believes. */
+function folderMounts(directory: string, access: Mount['access']): Mount[] {
+  const git = join(directory, '.git');
+  return [
+    { path: directory, from: directory, access },
+    ...(access === 'write' && existsSync(git) ? [readOnly(git)] : []),
+  ];
+}
+
+const CERTIFICATES = [
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE'],
+];
+const certificates = (env: Record<string, string>): string[] =>
+  CERTIFICATES.flatMap(name => (env[name]?.startsWith('/') ? [env[name]] : []));
+
+/** Folders of installed packages that a set-up links from the user's checkout instead of copying them. */
+const PACKAGES = new Set(['node_modules', '.venv', 'venv', 'vendor', 'target', '.gradle', 'Pods']);
+const MAX_DEPTH = 3;
+/** The start of an agent waits for this. */
+const MAX_FOLDERS = 300;
+
+/**
+ * A link counts only if it leads to the same place in the user's checkout: an agent can make links too, and must not come to
+ * read other files by them.
+ */
+function linkedFolders({ path: tree, repository }: { path: string; repository: string }): string[] {
+  const found: string[] = [];
+  let folders = 0;
+  const search = (folder: string, depth: number): void => {
+    if (++folders > MAX_FOLDERS) return;
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (entry.isSymbolicLink() && PACKAGES.has(entry.name)) {
+        const target = resolve(folder, readlinkSync(path));
+        const own = join(repository, relative(tree, path));
+        if (target === own && realOf(own) === own) found.push(own);
+      } else if (
+        entry.isDirectory() &&
+        depth < MAX_DEPTH &&
+        !PACKAGES.has(entry.name) &&
+        !entry.name.startsWith('.')
+      )
+        search(path, depth + 1);
+    }
+  };
+  try {
+    search(tree, 1);
+  } catch (thrown) {
+    // A folder that cannot be read, or changes meanwhile, has no packages for the agent.
+    if ((thrown as NodeJS.ErrnoException).code === undefined) throw thrown;
+  }
+  return found;
+}
+
+/**
+ * Creates the place of a mount in the chat's HOME. Otherwise bubblewrap would do that and follow links that an agent has left
+ * there.
+ */
+function prepareMountPoint(
+  { path, from }: Mount,
+  mounts: readonly Mount[],
+  { home, chatHome }: { home: string; chatHome: string },
+): void {
+  if (path === home || !isInside(home, path)) return;
+  // On another mount, whose folder has the place already.
+  const below = mounts.findLast(other => other.path !== path && isInside(other.path, path));
+  if (below && below.path !== home) return;
+  const source = from === null ? null : statSync(from, { throwIfNoEntry: false });
+  if (source === undefined) return;
+  const place = relative(home, path);
+  if (source && !source.isDirectory()) writeBelow(chatHome, place, '');
+  else folderBelow(chatHome, place);
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // missing
+  }
+}
+
+const GIT_TIMEOUT_MS = 5_000;
+
+/** As git would find it in the folder; empty if none is set. */
+async function gitIdentity(cwd: string, env: Record<string, string>): Promise<Record<string, string>> {
+  const { stdout } = await runProgram({
+    argv: ['git', 'config', '--null', '--get-regexp', '^user\\.(name|email)$'],
+    cwd,
+    env,
+    limitMs: GIT_TIMEOUT_MS,
+    maxBytes: 16 * 1024,
+  }).catch(() => ({ stdout: Buffer.alloc(0) })); // no git: nobody makes commits
+  // The last value of a key counts.
+  const values = new Map(
+    stdout
+      .toString('utf8')
+      .split('\0')
+      .map(entry => entry.split('\n', 2) as [string, string]),
+  );
+  const variables = { NAME: values.get('user.name'), EMAIL: values.get('user.email') };
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) =>
+      value ? [`GIT_AUTHOR_${name}`, `GIT_COMMITTER_${name}`].map(key => [key, value]) : [],
+    ),
+  );
+}
