@@ -47,7 +47,11 @@ test('that an engine asks for what it may not do is its own word; of the others 
 describe('in a sandbox', { tags: ['I1', 'I2'] }, () => {
   const inside = (more: Partial<RunOptions>) =>
     ({ permission: 'edit', budgetUsd: null, sandbox: NO_SANDBOX, ...more }) as RunOptions;
-  const advice = { rule: 'permission: edit', heldBy: 'advisory' as const, note: 'a command can write anywhere' };
+  const advice = {
+    rule: 'permission: edit',
+    heldBy: 'advisory' as const,
+    note: 'a command can write anywhere',
+  };
   const holders = (rules: ReturnType<typeof policyFor>) =>
     Object.fromEntries(rules.map(({ rule, heldBy }) => [rule, heldBy]));
 

@@ -252,6 +252,43 @@ describe('what is not trusted', () => {
   });
 });
 
+describe('the sandbox of a repository that is not trusted', () => {
+  const values = (workspace: Settings, user: Settings = {}, trusted = false) => {
+    const sources = { workspaceFile: ofWorkspace(workspace, trusted), userFile: ofUser(user) };
+    const { config, ignored } = resolved(sources);
+    return {
+      ...{ sandbox: config.sandbox.value, network: config.network.value },
+      ignored: ignored.map(({ key }) => key),
+      needsTrust: trustableFiles({ ...nothing, ...sources }).length > 0,
+    };
+  };
+
+  it.each<[Settings, Settings, object]>([
+    [{ sandbox: 'off' }, {}, { sandbox: null, ignored: ['sandbox'], needsTrust: true }],
+    [
+      { sandbox: 'workspace' },
+      { sandbox: 'strict' },
+      { sandbox: 'strict', ignored: ['sandbox'], needsTrust: true },
+    ],
+    [{ network: 'full' }, {}, { network: null, ignored: ['network'], needsTrust: true }],
+    [{ network: 'models' }, { network: 'none' }, { network: 'none', ignored: ['network'], needsTrust: true }],
+    [
+      { sandbox: 'strict', network: 'none' },
+      { sandbox: 'workspace' },
+      { sandbox: 'strict', network: 'none', ignored: [], needsTrust: false },
+    ],
+    [{ sandbox: 'workspace' }, {}, { sandbox: 'workspace', ignored: [], needsTrust: false }],
+  ])('%j cannot weaken %j', { tags: ['I1'] }, (workspace, user, expected) => {
+    expect(values(workspace, user)).toMatchObject(expected);
+  });
+
+  it('counts once it is trusted', () => {
+    expect(values({ sandbox: 'off', network: 'full' }, { sandbox: 'strict' }, true)).toMatchObject({
+      ...{ sandbox: 'off', network: 'full', ignored: [] },
+    });
+  });
+});
+
 describe('templatePath', () => {
   it.each([
     ['a.template', '/base/a.template'],
