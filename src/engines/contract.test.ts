@@ -6,6 +6,7 @@ import type { Engine, TurnInput } from '../core/ports/engine.ts';
 import { PLAIN_OPTIONS } from '../core/testing/plain-options.ts';
 import { findExecutable } from '../process/programs/find-executable.ts';
 import { SquadError } from '../schema/error.ts';
+import { AllowedHost } from '../schema/sandbox.ts';
 import { createCliEngine } from './cli-profile.ts';
 import { cliProfiles, readerOf } from './cli-profiles.ts';
 import { createNativeEngine } from './native/native-engine.ts';
@@ -90,6 +91,39 @@ describe.each(ids([...CLIS, ...OTHERS]))('%s', (_id, engine) => {
       if (options.permission === 'read') expect(rules).toContain('permission: read');
       if (options.permission === 'full') expect(rules.join()).not.toContain('permission');
     }
+  });
+});
+
+describe.each(ids([...CLIS, ...OTHERS]))('%s in a sandbox', { tags: ['I1', 'I4'] }, (_id, engine) => {
+  const env = { PATH: '/usr/bin:/bin', HOME: '/home/u', IS_SANDBOX: '1' };
+  const sandbox = { level: 'workspace' as const, network: 'full' as const, hosts: [], read: [] };
+  const options = { ...PLAIN_OPTIONS, sandbox };
+  const needs = (more: Record<string, string> = {}, model: string | null = null) =>
+    engine.sandbox({ env: { ...env, ...more }, model, cwd: '/work', options });
+
+  test('names absolute files, and hosts that a proxy can compare', () => {
+    const { programs, login, hosts } = needs({ OPENAI_BASE_URL: 'not an address', ANTHROPIC_BASE_URL: '' });
+    expect(programs).not.toEqual([]);
+    for (const path of [...programs, ...login.flatMap(file => [file.from, file.path])])
+      expect(path).toMatch(/^\//);
+    for (const host of hosts) expect(AllowedHost.safeParse(host).success).toBe(true);
+  });
+
+  test('finds its login at its usual place in HOME, wherever a variable has moved it', () => {
+    const moved = { CLAUDE_CONFIG_DIR: '/m', CODEX_HOME: '/m', COPILOT_HOME: '/m', QWEN_HOME: '/m' };
+    const { login, drops } = needs({ ...moved, XDG_DATA_HOME: '/m', XDG_CONFIG_HOME: '/m' });
+    for (const { path } of login) expect(path).toMatch(/^\/home\/u\//);
+    const usual = needs().login.map(({ path }) => path);
+    expect(login.map(({ path }) => path)).toEqual(usual);
+    for (const name of drops) expect(Object.keys({ ...moved, QWEN_RUNTIME_DIR: '' })).toContain(name);
+  });
+
+  test('reaches Squad over HTTP, because the socket of the hub is not there', async () => {
+    if (!engine.wantsEndpoint || engine.id === 'cursor') return;
+    const { env: variables, written } = await build(engine, { endpoint: ENDPOINT, options });
+    const seen = JSON.stringify([variables, ...written.values()]);
+    expect(seen).not.toContain('--identity');
+    expect(seen).toContain(TOKEN);
   });
 });
 

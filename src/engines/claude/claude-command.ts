@@ -13,7 +13,8 @@ import { claudePermissions } from './claude-permissions.ts';
 export async function claudeCommand(input: TurnInput, { program }: { program: string }): Promise<Command> {
   const { options, endpoint, model } = input;
   refuseProjectCommands(input.cwd, claudeProjectSettings(input.env), input.worktree);
-  if (options.permission === 'full') refuseAsRoot(input.env);
+  const isSandboxed = options.sandbox.level !== 'off';
+  if (options.permission === 'full' && !isSandboxed) refuseAsRoot(input.env);
   const argv: Command['argv'] = [program, '-p', '--output-format', 'stream-json', '--verbose'];
   argv.push(...claudePermissions(options, endpoint !== null));
   // The user's own servers are excluded: Squad decides what an agent can reach.
@@ -28,7 +29,15 @@ export async function claudeCommand(input: TurnInput, { program }: { program: st
     argv.push(input.continues ? '--resume' : '--session-id', chatUuid('Claude Code', input.chatId));
   // Overrides the user's timeout, because a question may wait for an answer as long as the turn lasts.
   const toolTimeout = options.approvals === 'ask' && { MCP_TOOL_TIMEOUT: String(input.timeoutMs) };
-  return { argv, stdin: input.promptFile, env: { ...FEWER_RETRIES, ...input.env, ...QUIET, ...toolTimeout } };
+  return {
+    argv,
+    stdin: input.promptFile,
+    env: {
+      ...{ ...FEWER_RETRIES, ...input.env, ...QUIET, ...toolTimeout },
+      // As root it would not run with permission full.
+      ...(isSandboxed && { IS_SANDBOX: '1' }),
+    },
+  };
 }
 
 /** By default it retries a failing API for many minutes. */

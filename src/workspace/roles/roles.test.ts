@@ -91,6 +91,25 @@ describe('readRoles', () => {
     expect(await readRoles(folder, anyone)).toMatchObject([{ name: 'A', body: 'Body', fault: null }]);
   });
 
+  it('lets a file that is not trusted only ask for more confinement', { tags: ['I1'] }, async () => {
+    const read = async (head: string, trusted = false) => {
+      await put('a.md', `---\n${head}\n---\nYou are A.`);
+      const [role] = await readRoles(folder, async () => trusted);
+      return role!;
+    };
+    expect(await read('sandbox: off\nnetwork: full\nhosts: [a.example]')).toMatchObject({
+      ...{ meta: {}, ungranted: ['sandbox', 'network', 'hosts'], isUntrusted: true },
+    });
+    expect(await read('sandbox: strict\nnetwork: none')).toMatchObject({
+      ...{ meta: { sandbox: 'strict', network: 'none' }, ungranted: [], isUntrusted: true },
+    });
+    const trusted = await read('sandbox: off\nhosts: [A.example, "*.b.example:8443"]', true);
+    expect(trusted).toMatchObject({ ungranted: [] });
+    expect(trusted.meta).toEqual({ sandbox: 'off', hosts: ['a.example', '*.b.example:8443'] });
+    expect((await read('hosts: ["a.*.example"]')).fault).toContain('list of host names');
+    expect((await read('sandbox: maybe')).fault).toContain('off, workspace or strict');
+  });
+
   it('lists a broken role under its id, with the fault', { tags: ['A1'] }, async () => {
     await put('a.md', '---\nname: A\ndescription: x\ntype: boss\n---\nBody');
     await put('b.md', 'fine');
