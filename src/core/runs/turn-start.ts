@@ -43,6 +43,7 @@ async function openChat(
       ...turn,
       command: { ...command, stdin: null },
       cwd: run.directory,
+      sandbox: null,
       hardLimitMs: limitMs + HARD_LIMIT_GRACE_MS,
     },
     { keepLeftovers: false },
@@ -147,7 +148,7 @@ export async function startTurn(
   const startedAt = clock.now();
   const hardLimitMs = entry.timeLeft(clock) + HARD_LIMIT_GRACE_MS;
   const process = await executor.start(
-    { ...turn, command, cwd: run.directory, hardLimitMs },
+    { ...turn, command, cwd: run.directory, sandbox: null, hardLimitMs },
     { keepLeftovers: run.keepLeftovers },
   );
   // Only for display, so the agent's start does not wait for it.
