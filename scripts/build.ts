@@ -9,12 +9,21 @@ const outdir = resolve(process.argv[2] ?? new URL('../dist', import.meta.url).pa
 
 const source = (file: string) => new URL(`../src/${file}`, import.meta.url).pathname;
 const programs = [
-  ...['relay', 'hub', 'hub-main', 'cli', 'overview', 'help', 'agent', 'reader', 'scripted-agent'].map(
-    name => ({
-      in: source(`bin/${name}.ts`),
-      out: name,
-    }),
-  ),
+  ...[
+    'relay',
+    'hub',
+    'hub-main',
+    'cli',
+    'overview',
+    'help',
+    'agent',
+    'reader',
+    'sandbox-proxy',
+    'scripted-agent',
+  ].map(name => ({
+    in: source(`bin/${name}.ts`),
+    out: name,
+  })),
   { in: source('store/sqlite/query-thread.ts'), out: 'query-thread' },
 ];
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Refusal } from '../http/guard.ts';
 import { peerOf } from '../http/own-peer.ts';
 import type { CallerPorts } from '../hub/callers.ts';
+import type { Rooms } from '../process/sandbox/rooms.ts';
 import { createSocketHolders } from '../process/table/socket-holder.ts';
 import { readWrapperPid, runFolder } from '../process/turns/turn-record.ts';
 import { RunId } from '../schema/ids.ts';
@@ -11,6 +12,7 @@ import type { Run } from '../schema/run.ts';
 export interface HttpPeerPorts {
   identities: CallerPorts;
   runsDir: string;
+  rooms: Pick<Rooms, 'runBehind'>;
 }
 
 /** The run that sent a request. `isProven`: known by more than a mark in its environment. */
@@ -26,6 +28,8 @@ type Peer =
   | { kind: 'gone' }
   /** The process hides its descriptors. */
   | { kind: 'hidden' }
+  /** The proxy process, for an agent in a room of its own. Null: of no run that is known. */
+  | { kind: 'room'; runId: string | null }
   | { kind: 'process'; pid: number; around: AskingRun | null };
 
 /** Finds the process at the other end of an HTTP connection, once per connection. */
@@ -42,6 +46,7 @@ export class HttpPeers {
   async withUserToken(socket: Socket): Promise<AskingRun | Refusal | null> {
     const peer = await this.of(socket);
     if (peer.kind === 'process') return peer.around;
+    if (peer.kind === 'room') return IN_SANDBOX;
     const isUncertain = peer.kind === 'gone' || (peer.kind === 'hidden' && this.anyAgentHides());
     return isUncertain ? UNKNOWN_PROCESS : null;
   }
@@ -50,6 +55,7 @@ export class HttpPeers {
   async withRunToken(socket: Socket, run: Run): Promise<AskingRun | Refusal> {
     const peer = await this.of(socket);
     if (peer.kind === 'anyone') return { run, isProven: true };
+    if (peer.kind === 'room') return peer.runId === run.id ? { run, isProven: true } : OTHER_RUN;
     if (peer.kind !== 'process') return UNKNOWN_PROCESS;
     const { around, pid } = peer;
     if (around && around.run.id !== run.id) return OTHER_RUN;
@@ -71,6 +77,9 @@ export class HttpPeers {
     const pid = this.holders.holderOf(peer.inode);
     if (pid === null) return { kind: 'hidden' };
     const found = await this.ports.identities.runOfProcess(pid);
+    // A process of a run is that, whatever socket it serves.
+    const roomOf = found ? undefined : await this.ports.rooms.runBehind(pid, socket.remotePort ?? 0);
+    if (roomOf !== undefined) return { kind: 'room', runId: roomOf };
     const id = RunId.safeParse(found?.runId);
     const run = id.success ? await this.ports.identities.run(id.data) : null;
     return { kind: 'process', pid, around: run && { run, isProven: found!.isProven } };
@@ -93,6 +102,12 @@ const UNKNOWN_PROCESS: Refusal = {
   suggestions: [
     'Keep the connection open until the answer arrives. Processes that hide their open files are refused.',
   ],
+};
+const IN_SANDBOX: Refusal = {
+  status: 403,
+  code: 'NOT_ALLOWED',
+  message: "An agent in a sandbox cannot use the user's token",
+  suggestions: ['Use the token that Squad gave to this run.'],
 };
 const OTHER_RUN: Refusal = {
   status: 403,

@@ -13,7 +13,7 @@ import { SquadError } from '../schema/error.ts';
 import type { RunId } from '../schema/ids.ts';
 import { toolsetsIn } from '../schema/toolset.ts';
 import type { HttpHandler } from '../wire/http/serve-http.ts';
-import { type AskingRun, HttpPeers } from './http-peers.ts';
+import { type AskingRun, type HttpPeerPorts, HttpPeers } from './http-peers.ts';
 import { followTeam, type ListName, notifyListChanged } from './serve-views.ts';
 import { type LazyWebUi, lazyWebUi } from './web-parts.ts';
 
@@ -29,6 +29,7 @@ export interface HttpPortOptions {
   programs: string;
   identities: CallerPorts;
   runsDir: string;
+  rooms: HttpPeerPorts['rooms'];
   notices: EndNotices;
   teamUpdates: TeamUpdates;
   serversOf: McpFaceOptions['serversOf'];

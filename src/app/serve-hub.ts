@@ -27,7 +27,7 @@ export interface HubStop extends RunningHub {
 
 export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): HubStop {
   const { log, warn } = parts;
-  const { runner, traces, reviews, inbox, team, hooks, servers, clients, telemetry } = runs;
+  const { runner, traces, reviews, inbox, team, hooks, servers, clients, telemetry, rooms } = runs;
   const { server, http, subagents, asking, teamUpdates, lifetime, stopped } = views;
   const stopping = new AbortController();
   const ended = Promise.withResolvers<boolean>();
@@ -44,6 +44,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
     await Promise.all([server.close(clients.successor === null ? 'stop' : 'handover'), http.close()]);
     lifetime.close();
     runner.close();
+    rooms.close();
     traces.close();
     await Promise.all([reviews.close(), inbox.close()]);
     stopped.abort();
@@ -74,7 +75,7 @@ export function createStop(parts: HubHome, runs: RunParts, views: ViewParts): Hu
 /** Phase 4: opens the socket, then starts waiting runs once recovery is done. Clients that connect before are not served until then. */
 export async function serveHub(
   parts: HubHome,
-  { runner, servers, traces, sessions }: RunParts,
+  { runner, servers, traces, sessions, executor, rooms }: RunParts,
   { server, http, lostCallsGone, stopped }: ViewParts,
   { stop, onStop }: HubStop,
   recovered: Promise<Recovered>,
@@ -115,6 +116,9 @@ export async function serveHub(
   );
   later(HTTP_DELAY_MS, () => {
     void http.open();
+    // The agents of an earlier hub may be in rooms.
+    void rooms.attach();
+    void executor.sandboxProblem('full');
     const lostEnds = lostCalls.map(({ id }) => runner.untilEnded(id, stopped.signal));
     lostCallsGone.resolve(Promise.all([servers.sweep(), ...lostEnds]));
     void traces.recover();

@@ -19,6 +19,8 @@ import { OPERATIONS } from '../operations/operations.ts';
 import { planReviewer } from '../operations/review/review-tools.ts';
 import { childEnvironment } from '../process/programs/environment.ts';
 import { createRunCheck } from '../process/programs/run-logged.ts';
+import { createRooms } from '../process/sandbox/rooms.ts';
+import { createSandboxes } from '../process/sandbox/sandboxes.ts';
 import { createSupervisor } from '../process/turns/supervisor.ts';
 import { createPrices } from '../workspace/cost/price-file.ts';
 import { createWorkTree } from '../workspace/evidence/changes.ts';
@@ -59,8 +61,21 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     environment: id => files.environment(id),
     liveRuns: () => runner.liveRuns(),
   });
+  const rooms = createRooms({
+    socket: parts.socket.replace(/\.sock$/, '-proxy.sock'),
+    program: join(programs, 'sandbox-proxy.cjs'),
+    async hubPort() {
+      const url = await later.httpUrl();
+      return url === null ? null : Number(new URL(url).port);
+    },
+    warn,
+  });
   const executor = telemetry.traced(
-    createSupervisor({ runsDir: parts.runsDir, onError: message => warn(message) }),
+    createSupervisor({
+      runsDir: parts.runsDir,
+      sandboxes: createSandboxes({ path, rooms }),
+      onError: message => warn(message),
+    }),
   );
   const engines = createEngines({ node: process.execPath, programs, home });
   keepPrivateGitIn(join(home, 'git'));
@@ -163,7 +178,19 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     onFault: (file, fault) => warn(`${file} cannot be used: ${fault}`),
   });
   return {
-    ...{ executor, engines, workTree, worktrees, commandLine, sessions, endpoints, hooks, traces, telemetry },
+    ...{
+      executor,
+      rooms,
+      engines,
+      workTree,
+      worktrees,
+      commandLine,
+      sessions,
+      endpoints,
+      hooks,
+      traces,
+      telemetry,
+    },
     ...{ runner, clients, servers, workspaces, inbox, reviews, proposals, integration, integrator },
     activity: new LastActivity(store, id => runner.current(id) !== null),
     team: new TeamKeeper({ store, clock, files, home, warn }),

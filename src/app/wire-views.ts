@@ -36,7 +36,7 @@ export type ViewParts = ReturnType<typeof wireViews>;
 export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   const { home, env, version, programs, clock, files, store, settings, log, warn, restored, warnings } =
     parts;
-  const { runner, clients, servers, workspaces, traces, hooks, sessions } = runs;
+  const { runner, clients, servers, rooms, workspaces, traces, hooks, sessions } = runs;
   const { inbox, reviews, proposals, integration, integrator, telemetry } = runs;
   const { identities } = clients;
   const tokenFile = join(home, 'token');
@@ -109,7 +109,17 @@ export function wireViews(parts: HubHome, runs: RunParts, later: LaterParts) {
   });
   const audiences = new RunAudiences();
   const http = new HttpPort({
-    ...{ services, version, tokenFile, programs, identities, runsDir: parts.runsDir, notices, teamUpdates },
+    ...{
+      services,
+      version,
+      tokenFile,
+      programs,
+      identities,
+      runsDir: parts.runsDir,
+      rooms,
+      notices,
+      teamUpdates,
+    },
     serversOf: servers.viewOf,
     metrics: () => telemetry.prometheus(),
     port: requestedPort(env.MCP_SERVER_PORT, message => {

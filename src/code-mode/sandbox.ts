@@ -1,7 +1,14 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { findExecutable } from '../process/programs/find-executable.ts';
 import { type ProgramStart, runProgram } from '../process/programs/run-program.ts';
+import {
+  ALLOW_USER_NAMESPACES,
+  fileVersion,
+  findBubblewrap,
+  INSTALL_BUBBLEWRAP,
+  isolationFault,
+  withDisabledUserns,
+} from '../process/sandbox/bubblewrap.ts';
 import { descendantsOf, knowsDescendants } from '../process/table/descendants.ts';
 import { startGuest } from './guest-process.ts';
 
@@ -93,16 +100,10 @@ export interface SandboxMissing {
   suggestions: string[];
 }
 
-const INSTALL =
-  'Install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch).';
 const TURN_OFF = 'Or turn code mode off: the model then calls its tools one by one.';
 /** Long enough to start a guest on a busy machine. */
 const VERIFY_TIMEOUT_MS = 30_000;
 const VERIFY_MEMORY_MB = 256;
-/** Group and others. */
-const OTHERS_WRITE = 0o022;
-/** Defence in depth: nothing inside can create user namespaces anyway. Older versions do not know this option. */
-const DISABLE_USERNS = '--disable-userns';
 
 const verified = new Map<string, Promise<Sandbox | SandboxMissing>>();
 
@@ -116,31 +117,13 @@ export function findSandbox(
   const found = findBubblewrap(env.PATH ?? '');
   if (found === null)
     return missing('Code mode needs a sandbox: bubblewrap (bwrap) was not found in PATH.', [
-      INSTALL,
+      INSTALL_BUBBLEWRAP,
       TURN_OFF,
     ]);
-  const key = `${found}\0${guest}`;
+  const key = `${fileVersion(found)}\0${guest}`;
   const proof = verified.get(key) ?? verifySandbox(found, guest);
   verified.set(key, proof);
   return proof;
-}
-
-/**
- * The first bubblewrap in PATH that only root can replace, or else the first one. An agent can write to folders of the user that
- * come early in PATH, and a program placed there could behave well only while it is verified.
- */
-function findBubblewrap(path: string): string | null {
-  const found = path.split(':').flatMap(folder => {
-    const program = findExecutable('bwrap', { path: folder, cwd: '/' });
-    return program.status === 'found' ? [realpathSync(program.path)] : [];
-  });
-  return found.find(onlyRootCanReplace) ?? found[0] ?? null;
-}
-
-function onlyRootCanReplace(path: string): boolean {
-  const { uid, mode } = statSync(path);
-  if (uid !== 0 || (mode & OTHERS_WRITE) !== 0) return false;
-  return path === '/' || onlyRootCanReplace(dirname(path));
 }
 
 /** Starts a guest with this bubblewrap and checks that it is isolated. */
@@ -160,15 +143,10 @@ async function verifySandbox(bubblewrap: string, guest: string): Promise<Sandbox
   // A node that loads libraries relative to itself works only at its own path.
   const isMovable = !libraries.some(file => file.startsWith(dirname(dirname(node))));
   const parts = { bubblewrap, node, nodeInside: isMovable ? '/node' : node, libraries, guest, dataMb: null };
-  let extra = [DISABLE_USERNS];
-  let tried = await testSandbox({ ...parts, extra });
-  if (typeof tried === 'string' && tried.includes(DISABLE_USERNS)) {
-    extra = [];
-    tried = await testSandbox({ ...parts, extra });
-  }
-  if (typeof tried === 'number') return createSandbox({ ...parts, extra, dataMb: tried });
-  return missing(`Code mode needs a sandbox: ${bubblewrap} was found, but ${tried}`, [
-    'Allow user namespaces for bwrap, if this is a container or they are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).',
+  const { result, extra } = await withDisabledUserns(extra => testSandbox({ ...parts, extra }));
+  if (typeof result === 'number') return createSandbox({ ...parts, extra, dataMb: result });
+  return missing(`Code mode needs a sandbox: ${bubblewrap} was found, but ${result}`, [
+    ALLOW_USER_NAMESPACES,
     TURN_OFF,
   ]);
 }
@@ -197,25 +175,17 @@ async function testSandbox(parts: SandboxParts): Promise<string | number> {
 
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts'];
 
-/** Uses only what the kernel reports: a program in place of bubblewrap could claim anything. */
 function inspect(pid: number, { libraries, nodeInside }: SandboxParts): string | number {
-  const inside = `/proc/${[pid, ...descendantsOf(pid)].at(-1)!}`;
+  const inside = [pid, ...descendantsOf(pid)].at(-1)!;
+  const root = new Set([...libraries, nodeInside, GUEST].map(file => file.split('/')[1]!));
+  const fault = isolationFault(inside, { namespaces: NAMESPACES, root });
+  if (fault !== null) return fault;
   try {
-    const isShared = (name: string) =>
-      readlinkSync(`${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`);
-    const shared = NAMESPACES.filter(isShared);
-    if (shared.length > 0)
-      return `its programs are not isolated: they share the namespaces ${shared.join(', ')} with this machine`;
-    const known = new Set([...libraries, nodeInside, GUEST].map(file => file.split('/')[1]));
-    const seen = readdirSync(`${inside}/root`).filter(name => !known.has(name));
-    if (seen.length > 0) return `its programs are not isolated: they see /${seen[0]} of this machine`;
-    const status = readFileSync(`${inside}/status`, 'utf8');
-    if (!/^NoNewPrivs:\t1$/m.test(status) || !/^CapEff:\t0+$/m.test(status))
-      return 'its programs are not isolated: they keep privileges';
+    const status = readFileSync(`/proc/${inside}/status`, 'utf8');
     const dataKb = Number(/^VmData:\s*(\d+) kB$/m.exec(status)?.[1]);
     return Number.isFinite(dataKb) ? Math.ceil(dataKb / 1024) : 'the kernel does not report its memory';
   } catch (thrown) {
-    return `its isolation cannot be verified: ${(thrown as Error).message}`;
+    return `its memory cannot be measured: ${(thrown as Error).message}`;
   }
 }
 

@@ -64,7 +64,7 @@ export async function servicesForAgent(
       submit: squad => runner.submit(squad),
       admit: (count, parent) => runner.admit(count, parent),
       earlyBaseline: directory => runner.earlyBaseline(directory),
-      sandboxProblem: () => runner.sandboxProblem(),
+      sandboxProblem: network => runner.sandboxProblem(network),
       current,
       usageOf: id => (sees(id) ? runner.usageOf(id) : null),
       isStopping: id => sees(id) && runner.isStopping(id),

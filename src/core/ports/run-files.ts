@@ -48,10 +48,21 @@ export interface OutputMatches {
 }
 
 /** The files of a run: its prompt, its environment until its end, and the output of its turns. */
+/** A host that an agent in a sandbox asked for and was refused. */
+export interface RefusedHost {
+  at: number;
+  host: string;
+  port: number;
+  /** `private_address`: allowed by a pattern only, and its address belongs to the own network. */
+  why: 'not_listed' | 'private_address';
+}
+
 export interface RunFiles {
   /** Creates the folders of a new turn and writes its prompt. */
   prepare(turn: TurnRef, prompt: string): Promise<{ promptFile: string }>;
   path(turn: TurnRef, name: string): string;
+  /** Each host once; at most 200. Empty for a turn without a limited network. */
+  refusedHosts(turn: TurnRef): Promise<RefusedHost[]>;
   /** Writes any other file of a turn, readable by the user only. Returns the path. */
   write(turn: TurnRef, name: string, content: string): Promise<string>;
   /** Null: there is no such file. */

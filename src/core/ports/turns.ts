@@ -89,15 +89,15 @@ export type FoundTurn =
   /** It was started; neither a process nor an exit record is left. */
   | { state: 'gone'; end: TurnEnd; startedAt: number };
 
-export interface TurnOptions {
-  keepLeftovers: boolean;
-}
-
-/** Why no turn can be sandboxed on this machine. */
+/** Why turns cannot be confined on this machine. */
 export interface SandboxProblem {
-  /** Without a full stop. */
   reason: string;
   suggestions: string[];
+}
+
+export interface TurnOptions {
+  /** In a sandbox nothing outlives the agent, whatever this says. */
+  keepLeftovers: boolean;
 }
 
 export interface Executor {
@@ -106,6 +106,6 @@ export interface Executor {
   /** Cheap. False: no wrapper has taken the folder and none that could is alive, so `find` would return `never_started`. */
   hasBegun(turn: TurnRef): Promise<boolean>;
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
-  /** Null: turns can be sandboxed. Checked once. */
-  sandboxProblem(): Promise<SandboxProblem | null>;
+  /** Null: a turn with this network can be confined. Proven once per process, then cheap. `start` refuses what has a problem. */
+  sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null>;
 }

@@ -6,6 +6,7 @@ import type { Baseline } from '../../schema/evidence.ts';
 import { newRunId, type RunId } from '../../schema/ids.ts';
 import type { Role, RoleMeta } from '../../schema/role.ts';
 import type { Run, RunOptions, Squad } from '../../schema/run.ts';
+import type { NetworkAccess } from '../../schema/sandbox.ts';
 import type { Worktree } from '../../schema/worktree.ts';
 import { budgetFrom, runBudget } from '../cost/budget.ts';
 import { isOrdinaryVariable } from '../gateway/variables.ts';
@@ -61,7 +62,7 @@ export interface PlanContext {
   /** Reads the state of a folder for a run that will start there at once. Null: it will have to wait. */
   baseline(directory: string): Promise<Baseline> | null;
   /** Why turns cannot be sandboxed on this machine; null: they can. */
-  sandboxProblem(): Promise<SandboxProblem | null>;
+  sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null>;
 }
 
 /** Place of a run in the squad that it is planned for. */
@@ -276,11 +277,11 @@ export function sandboxFor(
     ...{ request, role, engine, parent, config: workspace.config },
     hasWorktree: worktree !== null,
     chat: chatId === undefined ? null : files.hasChatHome(engine.id, chatId) ? 'inside' : 'outside',
-    problem: async () => {
+    problem: async network => {
       const hidden = [env.HOME, files.chatFolder(engine.id, chatId ?? 'any')].find(
         path => path !== undefined && !worktree && isBelow(path, directory),
       );
-      if (hidden === undefined) return sandboxProblem();
+      if (hidden === undefined) return sandboxProblem(network);
       return {
         reason: `the run's folder ${directory} contains ${hidden}, which a sandbox must hide`,
         suggestions: ['Start the run in a folder of the project.'],

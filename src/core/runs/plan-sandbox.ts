@@ -24,7 +24,7 @@ export interface SandboxAsk {
   /** Where the chat that the run continues has its files; null: it begins a new one. */
   chat: 'inside' | 'outside' | null;
   /** Why a run cannot be sandboxed here; null: it can. Asked only if needed. */
-  problem(): Promise<SandboxProblem | null>;
+  problem(network: NetworkAccess): Promise<SandboxProblem | null>;
 }
 
 export interface PlannedSandbox {
@@ -53,9 +53,10 @@ export async function planSandbox(ask: SandboxAsk): Promise<PlannedSandbox> {
     );
   }
   if (!ask.hasWorktree) return { sandbox: NO_SANDBOX, note: null };
-  const reason = ask.engine.sandboxLimit?.reason ?? (await problemOf(ask))?.reason;
+  const sandbox = withNetwork('workspace', ask);
+  const reason = ask.engine.sandboxLimit?.reason ?? (await problemOf(sandbox, ask))?.reason;
   return reason === undefined
-    ? { sandbox: withNetwork('workspace', ask), note: null }
+    ? { sandbox, note: null }
     : { sandbox: NO_SANDBOX, note: `Not sandboxed: ${reason}.` };
 }
 
@@ -73,7 +74,7 @@ async function insisted(sandbox: RunSandbox, ask: SandboxAsk): Promise<PlannedSa
       },
     );
   }
-  const problem = await problemOf(ask);
+  const problem = await problemOf(sandbox, ask);
   if (problem === null) return { sandbox, note: null };
   throw new SquadError(
     'SANDBOX_UNAVAILABLE',
@@ -82,10 +83,13 @@ async function insisted(sandbox: RunSandbox, ask: SandboxAsk): Promise<PlannedSa
   );
 }
 
-async function problemOf({ chat, request, engine, problem }: SandboxAsk): Promise<SandboxProblem | null> {
+async function problemOf(
+  { network }: RunSandbox,
+  { chat, request, engine, problem }: SandboxAsk,
+): Promise<SandboxProblem | null> {
   const { sandboxLimit } = engine;
   if (sandboxLimit?.kind === 'never') return { reason: sandboxLimit.reason, suggestions: [USE_OFF] };
-  if (chat !== 'outside') return problem();
+  if (chat !== 'outside') return problem(network);
   return {
     reason: `chat ${request.chatId} began outside a sandbox, where its files cannot be seen from inside`,
     suggestions: ['Leave the chat out to open a new one, or ask for `sandbox: off`.'],

@@ -142,8 +142,8 @@ export class Runner {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
   }
 
-  sandboxProblem(): Promise<SandboxProblem | null> {
-    return this.ports.executor.sandboxProblem();
+  sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null> {
+    return this.ports.executor.sandboxProblem(network);
   }
 
   /** A run and its ancestors that have not ended. */

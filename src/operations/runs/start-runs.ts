@@ -96,7 +96,7 @@ export async function planRuns(
     settings: services.settings.all(),
     remainingBudget: caller.parent && (await runner.remainingBudget(caller.parent.id)),
     baseline: directory => runner.earlyBaseline(directory),
-    sandboxProblem: () => runner.sandboxProblem(),
+    sandboxProblem: network => runner.sandboxProblem(network),
   });
   const notes = new Set(plan.runs.flatMap(run => run.notes));
   return {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readRefusedHosts } from '../sandbox/refused-hosts.ts';
 import { isOver, isRunName, runFolder, type TurnKey, turnFolder } from '../turns/turn-record.ts';
 import { createLineFollower, type OnLine, type OnLongLine } from './line-follower.ts';
 import { createLineIndex } from './line-index.ts';
@@ -62,6 +63,7 @@ export function createRunFiles<RunName extends string>({
       if (existsSync(from) && !existsSync(to)) renameSync(from, to);
     },
     read: async (turn: TurnKey, name: string) => readRegular(turnFile(turn, name)),
+    refusedHosts: async (turn: TurnKey) => readRefusedHosts(turnFolder(runsDir, turn)),
     async readEnd(turn: TurnKey, name: string, limit: number) {
       const { text } = await readPage(turnFile(turn, name), -limit, limit, () => true);
       return text || null;

@@ -31,9 +31,12 @@ export async function killTree(
 ): Promise<Leftover[]> {
   const { wrapper, others } = await tree.members();
   if (killAt() > performance.now()) {
+    const sandbox = others.find(each => each.ppid === wrapper?.pid && agentIn(each, others));
     // To the group at once, so that nothing can fork away in between; then to those outside it.
-    if (wrapper) kill(-wrapper.pid, 'SIGTERM');
-    for (const each of others) if (each.pgid !== wrapper?.pid) signal(table, each, 'SIGTERM');
+    if (wrapper && !sandbox) kill(-wrapper.pid, 'SIGTERM');
+    // The first process of a sandbox would end at once, and the kernel kills everything inside with it: no grace for the agent.
+    for (const each of others)
+      if (each !== sandbox && (sandbox || each.pgid !== wrapper?.pid)) signal(table, each, 'SIGTERM');
     if (await isEmptyBefore(tree, killAt)) return [];
   }
   return describe(table, await killAll(table, tree, giveUpMs));
@@ -60,6 +63,18 @@ export async function sweep(
   const survivors = await killTree(table, tree, () => killAt, giveUpMs);
   const alive = new Set(survivors.map(({ pid }) => pid));
   return { ended: leftovers.filter(({ pid }) => !alive.has(pid)), survivors };
+}
+
+/**
+ * The agent, if this process is the first one of its sandbox: below it is bubblewrap once more, as the sandbox's own init, and
+ * below that the agent, before everything that was orphaned inside.
+ */
+export function agentIn(outer: ProcessInfo, others: readonly ProcessInfo[]): ProcessInfo | null {
+  const isBubblewrap = ({ name }: ProcessInfo) => name === 'bwrap';
+  const init = isBubblewrap(outer) && others.find(each => each.ppid === outer.pid && isBubblewrap(each));
+  if (!init) return null;
+  const inside = others.filter(each => each.ppid === init.pid);
+  return inside.sort((a, b) => Number(a.startTime) - Number(b.startTime) || a.pid - b.pid)[0] ?? null;
 }
 
 /** Returns what is still there when nothing helps. */

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunId } from '../../schema/ids.ts';
+import type { TurnSandbox } from '../sandbox/sandbox-arguments.ts';
 import { createProcSource } from '../table/proc-source.ts';
 
 export interface TurnFixture {
   runId: RunId;
   number: number;
   cwd: string;
+  sandbox: TurnSandbox | null;
   hardLimitMs: number;
   command: { argv: [string, ...string[]]; stdin: string | null; env: Record<string, string> };
 }
@@ -29,6 +31,7 @@ export class TurnsFixture {
       runId,
       number: 1,
       cwd: this.root,
+      sandbox: null,
       hardLimitMs: 60_000,
       command: { argv, stdin: more.stdin ?? null, env },
     };

@@ -1,3 +1,4 @@
+import { agentIn } from '../table/kill-tree.ts';
 import type { ProcessInfo } from '../table/process-info.ts';
 import type { ProcessTable } from '../table/process-table.ts';
 import type { TurnTree } from './turn-tree.ts';
@@ -16,7 +17,8 @@ export async function readProcessStats(table: ProcessTable, tree: TurnTree): Pro
   const { wrapper, others } = await tree.members();
   const waiting = wrapper ? await watchdogOf(table, wrapper, others) : new Set<ProcessInfo>();
   const working = others.filter(each => !waiting.has(each));
-  const agent = wrapper && working.find(({ ppid }) => ppid === wrapper.pid);
+  const outer = wrapper && working.find(({ ppid }) => ppid === wrapper.pid);
+  const agent = outer && (agentIn(outer, working) ?? outer);
   const io = working.map(each => table.ioBytes(each)).filter(bytes => bytes !== null);
   return {
     alive: agent !== undefined && agent !== null,

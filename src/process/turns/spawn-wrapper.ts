@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findExecutable } from '../programs/find-executable.ts';
+import type { TurnSandbox } from '../sandbox/sandbox-arguments.ts';
+import { type Confinement, FIRST_FD } from '../sandbox/sandboxes.ts';
 import { RUN_VARIABLE, TURN_VARIABLE } from '../table/process-info.ts';
 import type { TurnKey } from './turn-record.ts';
 import { wrapperArguments } from './wrapper.ts';
@@ -11,11 +13,19 @@ import { wrapperArguments } from './wrapper.ts';
 export interface TurnStart extends TurnKey {
   command: { argv: [string, ...string[]]; stdin: string | null; env: Record<string, string> };
   cwd: string;
+  sandbox: TurnSandbox | null;
   hardLimitMs: number;
 }
 
-/** Starts the wrapper in its own session, with files for its output. It outlives this process, which does not wait for it. */
-export async function spawnWrapper(turn: TurnStart, folder: string): Promise<ChildProcess & { pid: number }> {
+/**
+ * Starts the wrapper in its own session, with files for its output. It outlives this process, which does not wait for it.
+ * `confine`: asked for a turn with a sandbox; a turn that cannot be confined is not started.
+ */
+export async function spawnWrapper(
+  turn: TurnStart,
+  folder: string,
+  confine: (turn: TurnStart & { sandbox: TurnSandbox }) => Promise<Confinement>,
+): Promise<ChildProcess & { pid: number }> {
   const files: number[] = [];
   const open = (path: string, flags: string): number => {
     const fd = openSync(path, flags, 0o600);
@@ -25,11 +35,13 @@ export async function spawnWrapper(turn: TurnStart, folder: string): Promise<Chi
 
   try {
     const [program, ...rest] = turn.command.argv;
-    const argv = [programPath(program, turn), ...rest];
+    const { sandbox } = turn;
+    const confined = sandbox === null ? null : await confine({ ...turn, sandbox });
+    const argv = [...(confined?.prefix ?? []), programPath(program, turn), ...rest];
     const child = spawn('/bin/sh', wrapperArguments(turn.runId, folder, turn.hardLimitMs, argv), {
       cwd: turn.cwd,
       env: {
-        ...turn.command.env,
+        ...(confined?.env ?? turn.command.env),
         [RUN_VARIABLE]: turn.runId,
         [TURN_VARIABLE]: String(turn.number),
       },
@@ -38,6 +50,8 @@ export async function spawnWrapper(turn: TurnStart, folder: string): Promise<Chi
         open(turn.command.stdin ?? '/dev/null', 'r'),
         open(join(folder, 'stdout'), 'a'),
         open(join(folder, 'stderr'), 'a'),
+        ...(confined ? new Array(FIRST_FD - 3).fill('ignore') : []),
+        ...(confined?.files.map(({ path, flags }) => open(path, flags)) ?? []),
       ],
     });
     child.unref();

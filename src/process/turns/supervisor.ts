@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createTicker } from '../../base/clock.ts';
+import type { TurnSandbox } from '../sandbox/sandbox-arguments.ts';
+import { createSandboxes, type Sandboxes, type SandboxProblem } from '../sandbox/sandboxes.ts';
 import type { ProcessInfo } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
 import { endWithoutRecord, finishTurn, type LiveTurn, type TurnEnd, watchTurn } from './live-turn.ts';
@@ -31,11 +33,14 @@ export interface Supervisor {
   start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn>;
   hasBegun(turn: TurnKey): Promise<boolean>;
   find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
+  sandboxProblem(network: TurnSandbox['network']): Promise<SandboxProblem | null>;
 }
 
 export interface SupervisorOptions {
   runsDir: string;
   table?: ProcessTable;
+  /** Default: without limited networks. */
+  sandboxes?: Sandboxes;
   /** For errors that must not stop a turn. */
   onError?(message: string): void;
 }
@@ -47,11 +52,12 @@ const POLL_MS = 10;
 
 export function createSupervisor(given: SupervisorOptions): Supervisor {
   const { runsDir, table = createProcessTable(), onError = () => {} } = given;
+  const { sandboxes = createSandboxes({ path: process.env.PATH ?? '', rooms: null }) } = given;
   const everyTick = createTicker(WATCH_MS);
 
   async function start(turn: TurnStart, options: TurnOptions): Promise<LiveTurn> {
     const folder = turnFolder(runsDir, turn);
-    const child = await spawnWrapper(turn, folder);
+    const child = await spawnWrapper(turn, folder, confined => sandboxes.confine(confined, folder));
     const exit = new Promise<number | null>(resolve => child.once('exit', resolve));
     const wrapperEnd = Promise.withResolvers<number | null>();
     const watched = { table, turn, folder, pid: child.pid, isNew: true, ...options, onError };
@@ -158,7 +164,7 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
-  return { start, hasBegun, find };
+  return { start, hasBegun, find, sandboxProblem: sandboxes.problem };
 }
 
 /** Whether our own wrapper took the folder although its pid file is missing: an agent may have removed it. */

@@ -49,6 +49,8 @@ export const isOver = (folder: string): boolean => hasExitRecord(folder) || exis
  * wrapper's name; a program that itself exits with 126 or 127 does not print that name.
  */
 export function readSpawnError(folder: string, runId: string, status: number): string | null {
+  const unconfined = readSandboxError(folder, status);
+  if (unconfined !== null) return unconfined;
   if (status !== 126 && status !== 127) return null;
   if (sizeOf(join(folder, 'stdout')) > 0) return null;
   const said = readStart(join(folder, 'stderr'), 16_384);
@@ -60,6 +62,23 @@ export function readSpawnError(folder: string, runId: string, status: number): s
     .trim()
     .replace(/^(line )?\d+: /, '')
     .replace(/^exec: /, '');
+}
+
+/** In the turn's folder: bubblewrap's report. Agents can neither write to it nor replace it. */
+export const SANDBOX_STATUS = 'sandbox.status';
+
+/** The message of the programs that make a sandbox, if they ended before the agent's program could start. */
+function readSandboxError(folder: string, status: number): string | null {
+  if (status === 0 || status > 128) return null;
+  const report = readRegular(join(folder, SANDBOX_STATUS));
+  if (report === null || report.includes('"exit-code"')) return null;
+  const said = readStart(join(folder, 'stderr'), 16_384).trim().split('\n').at(-1) ?? '';
+  const [, message] = /^(?:bwrap|nsenter): (.*)$/.exec(said) ?? [];
+  if (message === undefined) return null;
+  const [, program] = /^execvp (.*): No such file or directory$/.exec(message) ?? [];
+  return program === undefined
+    ? `its sandbox could not be made: ${message}`
+    : `${program} is not visible in its sandbox, or its interpreter is not`;
 }
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { findExecutable } from '../programs/find-executable.ts';
+
+export const INSTALL_BUBBLEWRAP =
+  'Install bubblewrap: apt install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch).';
+export const ALLOW_USER_NAMESPACES =
+  'Allow user namespaces for bwrap, if this is a container or they are turned off (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).';
+
+/** Defence in depth: without privileges nothing inside gains much from a user namespace. Versions before 0.8 do not know this option. */
+export const DISABLE_USERNS = '--disable-userns';
+
+/** Group and others. */
+const OTHERS_WRITE = 0o022;
+
+/**
+ * The first bubblewrap in PATH that only root can replace, or else the first one. An agent can write to folders of the user that
+ * come early in PATH, and a program placed there could behave well only while it is verified.
+ */
+export function findBubblewrap(path: string): string | null {
+  const found = path.split(':').flatMap(folder => {
+    const program = findExecutable('bwrap', { path: folder, cwd: '/' });
+    return program.status === 'found' ? [realpathSync(program.path)] : [];
+  });
+  return found.find(onlyRootCanReplace) ?? found[0] ?? null;
+}
+
+function onlyRootCanReplace(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  if (uid !== 0 || (mode & OTHERS_WRITE) !== 0) return false;
+  return path === '/' || onlyRootCanReplace(dirname(path));
+}
+
+/** Changes when the file at this path is replaced: a proof counts only for the file that was proven. */
+export function fileVersion(path: string): string {
+  const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+  return [path, ino, size, mtimeMs, ctimeMs].join('\0');
+}
+
+/** Tries a sandbox with the option that older versions lack, then without it. The attempt returns the reason for a failure. */
+export async function withDisabledUserns<T>(
+  attempt: (extra: readonly string[]) => Promise<T | string>,
+): Promise<{ result: T | string; extra: readonly string[] }> {
+  const result = await attempt([DISABLE_USERNS]);
+  if (typeof result !== 'string' || !result.includes(DISABLE_USERNS))
+    return { result, extra: [DISABLE_USERNS] };
+  return { result: await attempt([]), extra: [] };
+}
+
+export interface Isolation {
+  /** Namespaces that must differ from ours. */
+  namespaces: readonly string[];
+  /** Names in its root folder; any other is a folder of this machine. */
+  root: ReadonlySet<string>;
+}
+
+/**
+ * Why the process is not isolated, or null. Uses only what the kernel reports: a program in place of bubblewrap could claim
+ * anything.
+ */
+export function isolationFault(pid: number, { namespaces, root }: Isolation): string | null {
+  const inside = `/proc/${pid}`;
+  try {
+    const isShared = (name: string) =>
+      readlinkSync(`${inside}/ns/${name}`) === readlinkSync(`/proc/self/ns/${name}`);
+    const shared = namespaces.filter(isShared);
+    if (shared.length > 0)
+      return `its programs are not isolated: they share the namespaces ${shared.join(', ')} with this machine`;
+    const seen = readdirSync(`${inside}/root`).filter(name => !root.has(name));
+    if (seen.length > 0) return `its programs are not isolated: they see /${seen[0]} of this machine`;
+    const status = readFileSync(`${inside}/status`, 'utf8');
+    if (!/^NoNewPrivs:\t1$/m.test(status) || !/^CapEff:\t0+$/m.test(status))
+      return 'its programs are not isolated: they keep privileges';
+    return null;
+  } catch (thrown) {
+    return `its isolation cannot be verified: ${(thrown as Error).message}`;
+  }
+}

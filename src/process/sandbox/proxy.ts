@@ -1,0 +1,394 @@
+/**
+ * The process that carries the network of sandboxed turns. It outlives the hub, so that a restart of the hub does not cut agents
+ * off from their models, and it is one for all turns of a home, because a Node process costs as much as an agent's shell.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync, closeSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  createServer as createHttpServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { hasExitRecord, readWrapperPid } from '../turns/turn-record.ts';
+import { addressOf, type Refusal } from './proxy-rules.ts';
+import { MAX_REFUSED_HOSTS, REFUSED_HOSTS } from './refused-hosts.ts';
+import { type ControlReply, type ControlRequest, type Room, readMessages } from './room-protocol.ts';
+
+/** A hub that was killed is back within this time, if anybody needs it. */
+const LINGER_MS = 2_000;
+const POLL_MS = 1_000;
+/** From the opening of a room to the wrapper's `pid` file. */
+const TURN_START_MS = 60_000;
+const ROOM_TIMEOUT_MS = 20_000;
+/** Of one room: its turn must not take the descriptors of the others. */
+const MAX_CONNECTIONS = 256;
+
+interface Tenant {
+  runId: string;
+  folder: string;
+  hosts: string[];
+  since: number;
+  /** Start time of the wrapper, so that its number cannot stand for another process later. */
+  wrapper: { pid: number; startTime: string | null } | null;
+  refused: Set<string>;
+}
+
+interface OpenRoom extends Room {
+  fds: number[];
+  servers: Server[];
+  sockets: Set<Socket>;
+  tenant: Tenant | null;
+}
+
+/** Serves until no hub and no turn needs it. */
+export function runProxy(socketFile: string, bubblewrap: string): void {
+  const rooms = new Set<OpenRoom>();
+  const hubs = new Set<Socket>();
+  const runOfPort = new Map<number, string>();
+  const roomOf = new WeakMap<Duplex, OpenRoom>();
+  let hubPort: number | null = null;
+  let spare: { port: number | null; room: Promise<OpenRoom> } | null = null;
+  let idleSince: number | null = Date.now();
+
+  const http = createHttpServer(
+    { requestTimeout: 0 },
+    (request, response) => void forward(request, response),
+  );
+  http.on('connect', (request, socket, head) => void tunnel(request, socket, head));
+  http.on('upgrade', (_request, socket) => socket.destroy());
+  http.on('clientError', (_error, socket) => socket.destroy());
+
+  function spareRoom(): Promise<OpenRoom> {
+    if (spare?.port !== hubPort) {
+      void spare?.room.then(
+        room => room.tenant === null && closeRoom(room),
+        () => {},
+      );
+      const made = { port: hubPort, room: makeRoom(bubblewrap, hubPort) };
+      spare = made;
+      made.room.catch(() => {
+        // The next request tries again.
+        if (spare === made) spare = null;
+      });
+    }
+    return spare!.room;
+  }
+
+  async function openRoom({ runId, folder, hosts }: Extract<ControlRequest, { do: 'open' }>): Promise<Room> {
+    const room = await spareRoom();
+    // Two requests may have waited for the same one.
+    if (room.tenant !== null) return openRoom({ do: 'open', id: 0, runId, folder, hosts });
+    room.tenant = { runId, folder, hosts, since: Date.now(), wrapper: null, refused: new Set() };
+    spare = null;
+    rooms.add(room);
+    admit(room, room.servers[0]!, toHub);
+    admit(room, room.servers[1]!, socket => http.emit('connection', socket));
+    void spareRoom().catch(() => {});
+    const { user, net, hubPort: port, proxyPort } = room;
+    return { user, net, hubPort: port, proxyPort };
+  }
+
+  function admit(room: OpenRoom, server: Server, serve: (socket: Socket) => void): void {
+    server.on('connection', socket => {
+      if (room.sockets.size >= MAX_CONNECTIONS) {
+        socket.destroy();
+        return;
+      }
+      room.sockets.add(socket);
+      roomOf.set(socket, room);
+      socket.once('close', () => room.sockets.delete(socket));
+      socket.on('error', () => socket.destroy());
+      serve(socket);
+    });
+  }
+
+  function closeRoom(room: OpenRoom): void {
+    rooms.delete(room);
+    for (const server of room.servers) server.close();
+    for (const socket of room.sockets) socket.destroy();
+    for (const fd of room.fds) closeSync(fd);
+  }
+
+  /** Always to the port of the hub that runs now: an agent keeps the address that it was given. */
+  function toHub(socket: Socket): void {
+    const { runId } = roomOf.get(socket)!.tenant!;
+    if (hubPort === null) {
+      socket.destroy();
+      return;
+    }
+    const hub = connect({ host: '127.0.0.1', port: hubPort });
+    hub.once('connect', () => {
+      const { localPort } = hub;
+      runOfPort.set(localPort!, runId);
+      hub.once('close', () => runOfPort.delete(localPort!));
+      copyBothWays(socket, hub);
+    });
+    hub.once('error', () => socket.destroy());
+    socket.once('close', () => hub.destroy());
+  }
+
+  async function tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const target = /^(.+):(\d{1,5})$/.exec(request.url ?? '');
+    if (!target) {
+      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      return;
+    }
+    const found = await reach(roomOf.get(socket)!, target[1]!, Number(target[2]));
+    if (typeof found !== 'string') {
+      socket.end(
+        `HTTP/1.1 ${found.status}\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n${found.text}\n`,
+      );
+      return;
+    }
+    const upstream = connect({ host: found, port: Number(target[2]) });
+    upstream.once('connect', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      upstream.write(head);
+      copyBothWays(socket, upstream);
+    });
+    upstream.once('error', () => socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n'));
+    socket.once('close', () => upstream.destroy());
+  }
+
+  async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = URL.parse(request.url ?? '');
+    if (url?.protocol !== 'http:') {
+      response.writeHead(400).end('This is a proxy: send an absolute http:// address, or CONNECT.\n');
+      return;
+    }
+    const port = Number(url.port || 80);
+    const found = await reach(roomOf.get(request.socket)!, url.hostname, port);
+    if (typeof found !== 'string') {
+      response
+        .writeHead(Number.parseInt(found.status, 10), { 'content-type': 'text/plain' })
+        .end(`${found.text}\n`);
+      return;
+    }
+    const {
+      'proxy-connection': _connection,
+      'proxy-authorization': _authorization,
+      ...headers
+    } = request.headers;
+    const upstream = httpRequest(
+      {
+        ...{ host: found, port, method: request.method, path: `${url.pathname}${url.search}`, agent: false },
+        // A name in the request line and another in the header would reach a host that was not asked for.
+        headers: { ...headers, host: url.host },
+      },
+      answer => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    upstream.once('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
+    response.once('close', () => upstream.destroy());
+    request.pipe(upstream);
+  }
+
+  /** The address to connect to, or the answer to a request that is not carried out. */
+  async function reach(
+    room: OpenRoom,
+    host: string,
+    port: number,
+  ): Promise<string | { status: string; text: string }> {
+    const { hosts } = room.tenant!;
+    const found = await addressOf(hosts, host, port);
+    if ('address' in found) return found.address;
+    if ('unknown' in found)
+      return { status: '502 Bad Gateway', text: `${host} was not found: ${found.unknown}` };
+    note(room.tenant!, host, port, found.refused);
+    return { status: '403 Forbidden', text: `The sandbox of this run does not allow ${host}:${port}` };
+  }
+
+  function note(tenant: Tenant, host: string, port: number, why: Refusal): void {
+    const key = `${host.toLowerCase()}:${port}`;
+    if (tenant.refused.has(key) || tenant.refused.size >= MAX_REFUSED_HOSTS) return;
+    tenant.refused.add(key);
+    try {
+      const line = JSON.stringify({ at: Date.now(), host: host.slice(0, 253), port, why });
+      appendFileSync(join(tenant.folder, REFUSED_HOSTS), `${line}\n`, { mode: 0o600 });
+    } catch {
+      // The run was removed, or the disk is full: the host stays refused.
+    }
+  }
+
+  async function answer(request: ControlRequest): Promise<unknown> {
+    if (request.do === 'open') return openRoom(request);
+    if (request.do === 'whose') return runOfPort.get(request.port) ?? null;
+    hubPort = request.port;
+    await spareRoom();
+    return null;
+  }
+
+  function serveHub(socket: Socket): void {
+    hubs.add(socket);
+    idleSince = null;
+    socket.on('error', () => {});
+    socket.once('close', () => hubs.delete(socket));
+    readMessages<ControlRequest>(socket, async request => {
+      const { id } = request;
+      const reply: ControlReply = await answer(request).then(
+        result => ({ id, result }),
+        (thrown: Error) => ({ id, error: thrown.message }),
+      );
+      socket.write(`${JSON.stringify(reply)}\n`);
+    });
+  }
+
+  function review(): void {
+    for (const room of rooms) if (isOver(room.tenant!)) closeRoom(room);
+    if (hubs.size > 0 || rooms.size > 0) idleSince = null;
+    else idleSince ??= Date.now();
+    if (idleSince !== null && Date.now() - idleSince >= LINGER_MS) {
+      rmSync(socketFile, { force: true });
+      process.exit(0);
+    }
+  }
+
+  listenAlone(socketFile, serveHub);
+  setInterval(review, POLL_MS);
+}
+
+/** Whether the turn has ended. Its room is closed then, with or without a hub. */
+function isOver(tenant: Tenant): boolean {
+  if (hasExitRecord(tenant.folder)) return true;
+  if (tenant.wrapper === null) {
+    const pid = readWrapperPid(tenant.folder);
+    if (typeof pid !== 'number') return Date.now() - tenant.since > TURN_START_MS;
+    tenant.wrapper = { pid, startTime: startTimeOf(pid) };
+  }
+  const { pid, startTime } = tenant.wrapper;
+  return startTime === null || startTimeOf(pid) !== startTime;
+}
+
+function startTimeOf(pid: number): string | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Copies both ways until either side ends. */
+function copyBothWays(one: Duplex, other: Duplex): void {
+  one.on('error', () => other.destroy());
+  other.on('error', () => one.destroy());
+  one.once('close', () => other.destroy());
+  other.once('close', () => one.destroy());
+  one.pipe(other);
+  other.pipe(one);
+}
+
+/** Listens on the socket, unless another process serves it: then this one ends. */
+function listenAlone(file: string, serve: (socket: Socket) => void): void {
+  process.umask(0o077);
+  const server = createServer(serve);
+  server.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    const other = connect(file);
+    other.once('connect', () => process.exit(0));
+    other.once('error', () => {
+      rmSync(file, { force: true });
+      server.listen(file);
+    });
+  });
+  server.listen(file);
+}
+
+/**
+ * A network with nothing in it but two listening sockets: the port of the hub, and that of the proxy. A helper inside makes the
+ * sockets and hands them over; the descriptors of its namespaces keep them in existence.
+ */
+async function makeRoom(bubblewrap: string, hubPort: number | null): Promise<OpenRoom> {
+  // Of the ways to a network namespace, bubblewrap is the one that also turns on its loopback device.
+  const confined = ['--unshare-user', '--unshare-net', '--die-with-parent', '--dev-bind', '/', '/', '--'];
+  const argv = [...confined, process.execPath, process.argv[1]!, 'room', String(hubPort ?? 0)];
+  const helper = spawn(bubblewrap, argv, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const timer = setTimeout(() => helper.kill('SIGKILL'), ROOM_TIMEOUT_MS);
+  const fds: number[] = [];
+  const servers: Server[] = [];
+  let stderr = '';
+  helper.stderr!.on('data', chunk => {
+    if (stderr.length < 2_000) stderr += chunk;
+  });
+  try {
+    const ports = await handedOver(helper, fds, servers);
+    helper.disconnect();
+    // While it lives it takes connections too.
+    await exitOf(helper);
+    if (servers.length !== 2) throw new Error(stderr.trim() || 'its helper ended early');
+    const [user, net] = fds.map(fd => `/proc/${process.pid}/fd/${fd}`);
+    return { ...ports, user: user!, net: net!, fds, servers, sockets: new Set(), tenant: null };
+  } catch (thrown) {
+    helper.kill('SIGKILL');
+    for (const fd of fds) closeSync(fd);
+    for (const server of servers) server.close();
+    throw new Error(
+      `A network for a sandbox could not be made: ${stderr.trim() || (thrown as Error).message}`,
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface HelperMessage {
+  pid: number;
+  hubPort: number;
+  proxyPort: number;
+}
+
+function handedOver(
+  helper: ChildProcess,
+  fds: number[],
+  servers: Server[],
+): Promise<{ hubPort: number; proxyPort: number }> {
+  return new Promise((resolve, reject) => {
+    let ports: HelperMessage | null = null;
+    helper.on('message', (message: HelperMessage | string, handle) => {
+      try {
+        if (typeof message === 'object') {
+          ports = message;
+          for (const name of ['user', 'net']) {
+            const file = `/proc/${message.pid}/ns/${name}`;
+            if (readlinkSync(file) === readlinkSync(`/proc/self/ns/${name}`))
+              throw new Error(`its ${name} namespace is that of this machine`);
+            fds.push(openSync(file, 'r'));
+          }
+        } else servers.push(handle as Server);
+        if (ports && servers.length === 2) resolve({ hubPort: ports.hubPort, proxyPort: ports.proxyPort });
+      } catch (thrown) {
+        reject(thrown as Error);
+      }
+    });
+    helper.once('error', reject);
+    helper.once('exit', () => reject(new Error('its helper ended early')));
+  });
+}
+
+const exitOf = (child: ChildProcess): Promise<void> =>
+  new Promise(resolve => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve();
+    else child.once('exit', () => resolve());
+  });
+
+/** The helper inside a new network: see `makeRoom`. */
+export async function runRoomHelper(hubPort: number): Promise<void> {
+  const servers = await Promise.all([hubPort, 0].map(port => listening(port)));
+  const [hub, proxy] = servers.map(server => (server.address() as { port: number }).port);
+  process.once('disconnect', () => process.exit(0));
+  process.send!({ pid: process.pid, hubPort: hub, proxyPort: proxy } satisfies Partial<HelperMessage>);
+  for (const server of servers) process.send!('server', server);
+}
+
+function listening(port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}

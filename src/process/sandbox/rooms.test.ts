@@ -1,0 +1,287 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ownProcesses } from '../table/socket-holder.ts';
+import { isAlive, type TurnFixture, TurnsFixture, until } from '../testing/turn-fixture.ts';
+import { createSupervisor } from '../turns/supervisor.ts';
+import { allowance, isPublic } from './proxy-rules.ts';
+import { readRefusedHosts } from './refused-hosts.ts';
+import { createRooms, type Rooms } from './rooms.ts';
+import { createSandboxes } from './sandboxes.ts';
+
+const program = join(import.meta.dirname, '..', '..', '..', 'dist', 'sandbox-proxy.cjs');
+const turns = new TurnsFixture();
+const tree = turns.path('tree');
+const script = join(tree, 'ask.cjs');
+const node = realpathSync(process.execPath);
+const options = { keepLeftovers: false };
+let socketNumber = 0;
+
+/** Sends each text to the given port of the loopback device inside, and prints the answer as one line of JSON. */
+const ASK = `
+const { connect } = require('node:net');
+const proxy = Number(new URL(process.env.HTTPS_PROXY).port);
+const ask = (port, text) => new Promise(settle => {
+  let said = '';
+  const socket = connect(port === 'proxy' ? proxy : Number(port), '127.0.0.1', () => socket.write(text));
+  socket.on('data', chunk => { said += chunk; });
+  socket.on('error', error => settle(error.code));
+  socket.on('close', () => settle(said));
+  setTimeout(() => socket.destroy(), 5000).unref();
+});
+(async () => {
+  for (const [port, text] of JSON.parse(process.argv[2])) console.log(JSON.stringify(await ask(port, text)));
+})();`;
+
+beforeAll(() => {
+  mkdirSync(tree);
+  writeFileSync(script, ASK);
+});
+const open: { close(): void }[] = [];
+afterEach(() => {
+  for (const each of open.splice(0)) each.close();
+});
+afterAll(() => turns.remove());
+
+/** A server that answers with its name and closes the connection. */
+async function server(name: string, onRequest: (port: number) => void = () => {}): Promise<{ port: number }> {
+  const made: Server = createServer((request, response) => {
+    onRequest(request.socket.remotePort!);
+    response.setHeader('connection', 'close').end(`${name} ${request.url}`);
+  });
+  await new Promise<void>(settle => made.listen(0, '127.0.0.1', settle));
+  open.push({ close: () => made.close().closeAllConnections() });
+  return { port: (made.address() as AddressInfo).port };
+}
+
+/** The hub's side, with a proxy process of its own. */
+function hub(port: number, socket = turns.path(`proxy-${socketNumber++}.sock`)) {
+  const rooms = createRooms({ socket, program, hubPort: async () => port, warn: () => {} });
+  open.push(rooms);
+  const sandboxes = createSandboxes({ path: process.env.PATH ?? '', rooms });
+  return { socket, rooms, supervisor: createSupervisor({ runsDir: turns.runsDir, sandboxes }) };
+}
+
+function inRoom(argv: string | [string, ...string[]], hosts: string[] = []): TurnFixture {
+  return {
+    ...turns.turn(argv),
+    cwd: tree,
+    sandbox: {
+      home: tree,
+      mounts: [
+        { path: tree, from: tree, access: 'write' },
+        { path: dirname(node), from: dirname(node), access: 'read' },
+      ],
+      network: 'none',
+      hosts,
+    },
+  };
+}
+
+const asking = (requests: [number | 'proxy', string][], hosts?: string[]) =>
+  inRoom([node, script, JSON.stringify(requests)], hosts);
+
+async function answers({ supervisor }: ReturnType<typeof hub>, turn: TurnFixture): Promise<string[]> {
+  const end = await (await supervisor.start(turn, options)).ended;
+  expect({ ...end, err: turns.read(turn, 'stderr') }).toMatchObject({ exitCode: 0, err: '' });
+  return turns
+    .read(turn, 'stdout')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line));
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+
+/** The process that was started for this socket. */
+const proxyPid = ({ socket }: { socket: string }): number =>
+  ownProcesses().find(pid => argumentsOf(pid).includes(socket))!;
+
+function argumentsOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return []; // gone meanwhile
+  }
+}
+
+describe('in a room', () => {
+  test('the hub is at its own port, and nothing else of this machine', async () => {
+    const { port } = await server('hub');
+    const own = hub(port);
+    const other = await server('other');
+    expect(await own.supervisor.sandboxProblem('none')).toBeNull();
+    const turn = asking([
+      [port, get('/mcp')],
+      [other.port, get('/')],
+    ]);
+    const [fromHub, fromOther] = await answers(own, turn);
+    expect(fromHub).toContain('hub /mcp');
+    expect(fromOther).toBe('ECONNREFUSED');
+  });
+
+  test('there is no device but loopback, and no unix socket of this machine', async () => {
+    const own = hub((await server('hub')).port);
+    const turn = inRoom('cat /proc/net/dev; grep -c @ /proc/net/unix');
+    await (await own.supervisor.start(turn, options)).ended;
+    const [, , ...lines] = turns.read(turn, 'stdout').trim().split('\n');
+    expect(lines.map(line => line.trim().split(/[:\s]/)[0])).toEqual(['lo', '0']);
+  });
+
+  test('a listed host is reached by CONNECT and by plain HTTP, others are refused and recorded once', async () => {
+    const own = hub((await server('hub')).port);
+    const listed = await server('listed');
+    const at = `127.0.0.1:${listed.port}`;
+    const turn = asking(
+      [
+        ['proxy', `CONNECT ${at} HTTP/1.1\r\nHost: ${at}\r\n\r\n${get('/tunnel')}`],
+        ['proxy', get(`http://${at}/plain?q`)],
+        ['proxy', 'CONNECT not.example:443 HTTP/1.1\r\n\r\n'],
+        ['proxy', 'CONNECT not.example:443 HTTP/1.1\r\n\r\n'],
+        ['proxy', get('http://other.example/')],
+        ['proxy', get('/no-proxy-request')],
+        ['proxy', 'CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n'],
+      ],
+      [at, '*.0.0.1:1'],
+    );
+    const said = await answers(own, turn);
+    expect(said[0]).toMatch(/^HTTP\/1.1 200 [\s\S]*listed \/tunnel/);
+    expect(said[1]).toMatch(/^HTTP\/1.1 200 [\s\S]*listed \/plain\?q/);
+    for (const at of [2, 3, 4, 6]) expect(said[at]).toMatch(/^HTTP\/1.1 403 [\s\S]*does not allow/);
+    expect(said[5]).toMatch(/^HTTP\/1.1 400/);
+    expect(readRefusedHosts(turns.folder(turn))).toMatchObject([
+      { host: 'not.example', port: 443, why: 'not_listed' },
+      { host: 'other.example', port: 80, why: 'not_listed' },
+      { host: '127.0.0.1', port: 1, why: 'private_address' },
+    ]);
+  });
+
+  test('the hub learns which run a connection comes from, for each of two at once', async () => {
+    const seen: Promise<string | null | undefined>[] = [];
+    let rooms: Rooms | null = null;
+    let pid = 0;
+    const { port } = await server('hub', remote => seen.push(rooms!.runBehind(pid, remote)));
+    const own = hub(port);
+    await own.rooms.ready('/usr/bin/bwrap');
+    rooms = own.rooms;
+    pid = proxyPid(own);
+    const both = [asking([[port, get('/')]]), asking([[port, get('/')]])];
+    await Promise.all(both.map(turn => answers(own, turn)));
+    expect((await Promise.all(seen)).sort()).toEqual(both.map(({ runId }) => runId as string).sort());
+    expect(await rooms.runBehind(process.pid, port)).toBeUndefined();
+  });
+});
+
+describe('the proxy process', () => {
+  test('survives its hub: the next one serves the same agent, also at another port', async () => {
+    const first = await server('first');
+    const old = hub(first.port);
+    const waits = `while [ ! -e go ]; do sleep 0.02; done; rm go; exec '${node}' '${script}' '${JSON.stringify([[first.port, get('/')]])}'`;
+    const turn = inRoom(waits);
+    const live = await old.supervisor.start(turn, options);
+    old.rooms.close();
+    const second = await server('second');
+    const next = hub(second.port, old.socket);
+    await next.rooms.attach();
+    await next.rooms.ready('/usr/bin/bwrap');
+    writeFileSync(join(tree, 'go'), '');
+    expect(await live.ended).toMatchObject({ exitCode: 0 });
+    expect(turns.read(turn, 'stdout')).toContain('second /');
+  });
+
+  test('ends when no hub and no turn is left', async () => {
+    const own = hub((await server('hub')).port);
+    await answers(own, asking([['proxy', get('/')]]));
+    const pid = proxyPid(own);
+    own.rooms.close();
+    await until(() => !isAlive(pid), 'the end of the proxy process');
+    expect(existsSync(own.socket)).toBe(false);
+  });
+
+  test('killed: its turns are cut off and nothing is let through; the next turn has a new one', async () => {
+    const { port } = await server('hub');
+    const own = hub(port);
+    const ask = `'${node}' '${script}' '${JSON.stringify([[port, get('/')]])}'`;
+    const turn = inRoom(
+      `${ask}; echo ready; while [ ! -e go2 ]; do sleep 0.02; done; rm go2; ${ask}; ${ask.replace(String(port), '"proxy"')}`,
+    );
+    const live = await own.supervisor.start(turn, options);
+    await turns.said(turn, 'ready');
+    const pid = proxyPid(own);
+    process.kill(pid, 'SIGKILL');
+    await until(() => !isAlive(pid), 'its end');
+    writeFileSync(join(tree, 'go2'), '');
+    await live.ended;
+    const lines = turns.read(turn, 'stdout').trim().split('\n');
+    expect(lines[0]).toContain('hub /');
+    expect(lines.slice(2)).toEqual(['"ECONNREFUSED"', '"ECONNREFUSED"']);
+    const [again] = await answers(own, asking([[port, get('/')]]));
+    expect(again).toContain('hub /');
+  });
+
+  test('that cannot be started is a problem, and no turn is started', async () => {
+    const rooms = createRooms({
+      socket: turns.path('none.sock'),
+      program: turns.path('none.cjs'),
+      hubPort: async () => null,
+      warn: () => {},
+    });
+    const sandboxes = createSandboxes({ path: process.env.PATH ?? '', rooms });
+    expect(await sandboxes.problem('models')).toMatchObject({
+      reason: expect.stringContaining('the proxy process of sandboxes did not start'),
+    });
+    expect(await sandboxes.problem('full')).toBeNull();
+    const supervisor = createSupervisor({ runsDir: turns.runsDir, sandboxes });
+    await expect(supervisor.start(inRoom('true'), options)).rejects.toMatchObject({ code: 'SPAWN_FAILED' });
+  });
+});
+
+describe('hosts', () => {
+  const hosts = ['api.example.com', '*.models.example', 'local.example:8443'];
+  test.each([
+    ['api.example.com', 443, true],
+    ['API.example.com.', 80, true],
+    ['api.example.com', 8443, false],
+    ['xapi.example.com', 443, false],
+    ['a.b.models.example', 443, true],
+    ['models.example', 443, false],
+    ['evilmodels.example', 443, false],
+    ['local.example', 8443, true],
+    ['local.example', 443, false],
+    ['api.example.com.evil.test', 443, false],
+  ])('%s:%s is allowed: %s', (host, port, isAllowed) => {
+    expect(allowance(hosts, host, port) !== null).toBe(isAllowed);
+  });
+
+  test.each([
+    ...[
+      '127.0.0.1',
+      '10.1.2.3',
+      '172.20.0.1',
+      '192.168.1.1',
+      '169.254.169.254',
+      '100.64.0.1',
+      '0.0.0.0',
+      '224.0.0.1',
+    ],
+    ...[
+      '::1',
+      '::',
+      'fd00::1',
+      'fe80::1',
+      '::ffff:10.0.0.1',
+      '64:ff9b::a00:1',
+      '2002:a00:1::',
+      'ff02::1',
+      'x',
+    ],
+  ])('%s is no public address', address => {
+    expect(isPublic(address)).toBe(false);
+  });
+
+  test.each(['1.1.1.1', '172.32.0.1', '2606:4700::1111'])('%s is public', address => {
+    expect(isPublic(address)).toBe(true);
+  });
+});

@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findExecutable } from '../programs/find-executable.ts';
+import { descendantsOf, knowsDescendants } from '../table/descendants.ts';
+import { SANDBOX_STATUS } from '../turns/turn-record.ts';
+import {
+  ALLOW_USER_NAMESPACES,
+  fileVersion,
+  findBubblewrap,
+  INSTALL_BUBBLEWRAP,
+  isolationFault,
+  withDisabledUserns,
+} from './bubblewrap.ts';
+import type { Rooms } from './rooms.ts';
+import {
+  NAMESPACES,
+  ROOT_NAMES,
+  sandboxArguments,
+  sandboxEnvironment,
+  type TurnSandbox,
+} from './sandbox-arguments.ts';
+
+/** Structurally the core's `SandboxProblem`. */
+export interface SandboxProblem {
+  reason: string;
+  suggestions: string[];
+}
+
+/** How the program of a confined turn is started. */
+export interface Confinement {
+  /** Before the program and its arguments. */
+  prefix: string[];
+  env: Record<string, string>;
+  /** Files for the descriptors from `FIRST_FD` on. */
+  files: { path: string; flags: 'r' | 'a' }[];
+}
+
+export interface Sandboxes {
+  /** Why turns cannot be confined on this machine; null if they can. Finds out once. */
+  problem(network: TurnSandbox['network']): Promise<SandboxProblem | null>;
+  /** Throws when the turn cannot be confined as asked: it must not be started then. */
+  confine(turn: ConfinedTurn, folder: string): Promise<Confinement>;
+}
+
+export interface ConfinedTurn {
+  runId: string;
+  cwd: string;
+  command: { env: Record<string, string> };
+  sandbox: TurnSandbox;
+}
+
+/** Descriptors 0 to 2 are the program's, and 3 is the wrapper's. */
+export const FIRST_FD = 4;
+/** In the turn's folder: arguments of bubblewrap, which would make the lines of `ps` long. */
+const ARGUMENTS = 'sandbox.args';
+
+const PROOF_TIMEOUT_MS = 30_000;
+const OTHERWISE = 'Or run without one: sandbox: off.';
+
+interface Proven {
+  bubblewrap: string;
+  extra: readonly string[];
+}
+
+export function createSandboxes({ path, rooms }: { path: string; rooms: Rooms | null }): Sandboxes {
+  const proofs = new Map<string, Promise<Proven | SandboxProblem>>();
+
+  async function proven(): Promise<Proven | SandboxProblem> {
+    if (process.platform !== 'linux')
+      return { reason: 'Sandboxes need Linux (bubblewrap)', suggestions: [OTHERWISE] };
+    const bubblewrap = findBubblewrap(path);
+    if (bubblewrap === null)
+      return {
+        reason: 'bubblewrap (bwrap) was not found in PATH',
+        suggestions: [INSTALL_BUBBLEWRAP, OTHERWISE],
+      };
+    const key = fileVersion(bubblewrap);
+    const proof = proofs.get(key) ?? prove(bubblewrap);
+    proofs.set(key, proof);
+    const found = await proof;
+    // What is missing may be installed or allowed while this process runs.
+    if ('reason' in found) proofs.delete(key);
+    return found;
+  }
+
+  async function problem(network: TurnSandbox['network']): Promise<SandboxProblem | null> {
+    const found = await proven();
+    if ('reason' in found) return found;
+    if (network === 'full') return null;
+    const noRooms = (why: string) => ({
+      reason: `A limited network for sandboxes is not available: ${why}`,
+      suggestions: ['Use network: full.', OTHERWISE],
+    });
+    if (!rooms) return noRooms('this hub has no proxy process');
+    if (nsenterIn(path) === null) return noRooms('nsenter (util-linux) was not found in PATH');
+    return rooms.ready(found.bubblewrap).then(
+      () => null,
+      (thrown: Error) => noRooms(thrown.message),
+    );
+  }
+
+  async function confine(
+    { runId, cwd, command, sandbox }: ConfinedTurn,
+    folder: string,
+  ): Promise<Confinement> {
+    const fault = await problem(sandbox.network);
+    const found = await proven();
+    if (fault) throw new Error(fault.reason);
+    if ('reason' in found) throw new Error(found.reason);
+    const missing = sandbox.mounts.find(
+      ({ from, isOptional }) => from !== null && !isOptional && !existsSync(from),
+    );
+    if (missing) throw new Error(`${missing.from} is to be mounted into its sandbox and does not exist`);
+    const statusFd = FIRST_FD + 1;
+    const args = sandboxArguments(sandbox, { cwd, statusFd, extra: found.extra });
+    if (args.some(arg => arg.includes('\0'))) throw new Error('a path of its sandbox holds a NUL');
+    const files = { args: join(folder, ARGUMENTS), status: join(folder, SANDBOX_STATUS) };
+    writeFileSync(files.args, args.map(arg => `${arg}\0`).join(''), { mode: 0o600 });
+    const room =
+      sandbox.network === 'full'
+        ? null
+        : await rooms!.open({ runId, folder, hosts: sandbox.hosts }, found.bubblewrap);
+    const enter = room && [
+      ...[nsenterIn(path)!, `--user=${room.user}`, `--net=${room.net}`, '--preserve-credentials', '--'],
+    ];
+    return {
+      prefix: [...(enter ?? []), found.bubblewrap, '--args', String(FIRST_FD), '--'],
+      env: sandboxEnvironment(command.env, sandbox, room?.proxyPort ?? null),
+      files: [
+        { path: files.args, flags: 'r' },
+        { path: files.status, flags: 'a' },
+      ],
+    };
+  }
+
+  return { problem, confine };
+}
+
+function nsenterIn(path: string): string | null {
+  const found = findExecutable('nsenter', { path, cwd: '/' });
+  return found.status === 'found' ? found.path : null;
+}
+
+async function prove(bubblewrap: string): Promise<Proven | SandboxProblem> {
+  if (!knowsDescendants())
+    return {
+      reason: 'This kernel does not list child processes, so a sandbox cannot be verified',
+      suggestions: [OTHERWISE],
+    };
+  const { result, extra } = await withDisabledUserns(options => test(bubblewrap, options));
+  if (typeof result !== 'string') return { bubblewrap, extra };
+  const isOld = /unknown option/i.test(result);
+  return {
+    reason: `${bubblewrap} was found, but ${result}`,
+    suggestions: [
+      isOld ? `This version is too old. ${INSTALL_BUBBLEWRAP}` : ALLOW_USER_NAMESPACES,
+      OTHERWISE,
+    ],
+  };
+}
+
+/** Starts a shell in a sandbox as turns have it, and inspects it from outside. Returns why it is not isolated. */
+async function test(bubblewrap: string, extra: readonly string[]): Promise<true | string> {
+  const place = { cwd: '/tmp', statusFd: 3, extra };
+  const args = sandboxArguments({ mounts: [], home: '/tmp', network: 'full', hosts: [] }, place);
+  const child = spawn(bubblewrap, [...args, '--', '/bin/sh', '-c', 'echo ready; read line'], {
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  const { promise, resolve } = Promise.withResolvers<true | string>();
+  let stderr = '';
+  child.stderr.on('data', chunk => {
+    stderr += chunk;
+  });
+  const failed = (why: string) => resolve(`no program could be started in it: ${why}`);
+  child.once('error', error => failed(error.message));
+  child.once('close', () => failed(stderr.trim().split('\n')[0] || 'it ended without a message'));
+  child.stdin.on('error', () => {});
+  child.stdout.once('data', () => {
+    const inside = descendantsOf(child.pid!).at(-1) ?? child.pid!;
+    const fault = isolationFault(inside, { namespaces: NAMESPACES, root: ROOT_NAMES });
+    resolve(fault ?? mountFault(inside) ?? true);
+  });
+  const timer = setTimeout(
+    () => failed(`it was not ready after ${PROOF_TIMEOUT_MS / 1000} s`),
+    PROOF_TIMEOUT_MS,
+  );
+  const found = await promise;
+  clearTimeout(timer);
+  child.kill('SIGKILL');
+  return found;
+}
+
+/** Folders of the machine must be read-only, and the others in memory. */
+function mountFault(pid: number): string | null {
+  for (const line of readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n')) {
+    const [, , , , place = '', options = ''] = line.split(' ');
+    const type = line.split(' - ')[1]?.split(' ')[0] ?? '';
+    const isOwn = ['tmpfs', 'proc', 'devpts', 'mqueue'].includes(type) || place.startsWith('/dev/');
+    if (!isOwn && !options.split(',').includes('ro'))
+      return `its programs are not isolated: they can write to ${place} of this machine`;
+    if (place === '/' && (type !== 'tmpfs' || !options.split(',').includes('ro')))
+      return 'its programs are not isolated: they can write to the root folder';
+  }
+  return null;
+}
