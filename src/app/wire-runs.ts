@@ -94,6 +94,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     },
     prices: createPrices(pricesFile(home), warn),
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
+    collectCommits: async ({ worktree }) => worktree && (await worktrees.collect(worktree)).note,
     isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {
