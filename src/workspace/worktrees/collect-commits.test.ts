@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createWorkTree } from '../evidence/changes.ts';
 import { agentGitOf } from '../git/git-folder.ts';
 import { createIntegration } from '../integration/integration.ts';
 import { SandboxFixture } from '../testing/sandboxed-git.ts';
+import { runId } from '../testing/worktree-fixture.ts';
 import { createBranches } from './run-branch.ts';
 
 let fixture: SandboxFixture;
@@ -21,15 +22,15 @@ const agentGit = (...names: string[]) => join(agentGitOf(fixture.worktree.path),
 const branches = () => createBranches({ env: fixture.repo.env });
 
 test('a commit in the sandbox arrives on the branch, with index and folder in step', async () => {
-  const { sh, repo } = await confined();
+  await confined();
   fixture.sh('echo new > new.txt; echo more >> a.txt; git add -A; git commit -qm One; echo x > loose.txt');
   expect(fixture.subjects()).toEqual(['First']);
   expect(await fixture.collect()).toEqual({ commits: 1, note: null });
   expect(fixture.subjects()).toEqual(['One', 'First']);
   expect(fixture.outside('status', '--porcelain', '-b')).toBe(`## ${fixture.branch}\n?? loose.txt\n`);
-  expect(repo.git('fsck', '--strict')).not.toContain('missing');
+  expect(fixture.repo.git('fsck', '--strict')).not.toContain('missing');
   expect(await fixture.collect()).toEqual(NOTHING);
-  expect(sh.call(fixture, 'git status --porcelain -b')).toBe(`## ${fixture.branch}\n?? loose.txt\n`);
+  expect(fixture.sh('git status --porcelain -b')).toBe(`## ${fixture.branch}\n?? loose.txt\n`);
 });
 
 test('many objects arrive as one pack', async () => {
@@ -151,7 +152,7 @@ test('whoever reads the branch gets its commits without asking for them', async 
   commit('six');
   expect((await fixture.worktrees.state(worktree)).ahead).toBe(6);
   commit('seven');
-  const fork = await fixture.plan({ from: worktree });
+  const fork = await fixture.plan({ from: worktree, runId: runId(2) });
   expect(repo.git('log', '-1', '--format=%s', fork.worktree.base)).toBe('seven\n');
   commit('eight');
   expect((await fixture.worktrees.remains(worktree)).tip).toBe(fixture.tip());
@@ -166,7 +167,7 @@ test('a commit of ours reaches the agent at its next turn; its stashes and logs 
   await fixture.confine();
   expect(
     fixture.sh('git log --format=%s; git status --porcelain; git stash list | wc -l; git reflog | wc -l'),
-  ).toMatch(/^Uncommitted work\nOne\nFirst\n1\n[3-9]\n$/);
+  ).toMatch(/^Uncommitted work\nOne\nFirst\n1\n2\n$/);
   fixture.sh('git stash pop -q; git commit -qam Two');
   await fixture.collect();
   expect(fixture.subjects()).toEqual(['Two', 'Uncommitted work', 'One', 'First']);
@@ -279,7 +280,7 @@ const HOSTILE: Record<string, [script: string, outcome: 'collected' | RegExp]> =
   'an index with odd paths': [
     `printf '100644 %s\\t%s\\n' $(git rev-parse HEAD:a.txt) x/../../../outside | git update-index --index-info || true
      sed -i 's/a\\.txt/..\\/xx/' "$GIT/worktrees/$ID/index"`,
-    /staged is unstaged/,
+    'collected',
   ],
   'a tree with a .git in it': [
     `t=$(printf '100644 blob %s\\t.git\\n' $(git rev-parse HEAD:a.txt) | git mktree); git reset -q --soft $(git commit-tree -p HEAD -m Evil $t)`,
@@ -299,29 +300,34 @@ const HOSTILE: Record<string, [script: string, outcome: 'collected' | RegExp]> =
   ],
 };
 
-test.each(Object.entries(HOSTILE))('survives %s', { tags: ['I1'] }, async (_, [script, outcome]) => {
-  await confined();
-  const { worktree, repo } = fixture;
-  const id = 'run_000000000001';
-  const main = fixture.tip('main');
-  fixture.sh('echo x > x.txt; git add x.txt; git commit -qm One');
-  fixture.sh(`GIT=$(git rev-parse --git-common-dir); ID=${id}; BRANCH=${worktree.branch}\n${script}`);
-  const done = await fixture.collect().catch(error => error);
-  if (outcome === 'collected') {
-    expect(done).toMatchObject({ note: null });
-    expect(fixture.subjects()).toContain('One');
-  } else expect(done.message ?? done.note).toMatch(outcome);
-  if (done instanceof Error) {
-    expect(done).toMatchObject({ code: 'GIT_FAILED' });
-    expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
-      outcome: 'kept',
-    });
-    expect(existsSync(agentGit('objects'))).toBe(true);
-  }
-  expect(fixture.tip('main')).toBe(main);
-  expect(existsSync(join(worktree.path, 'ran'))).toBe(false);
-  repo.git('fsck', '--strict', '--connectivity-only');
-});
+test.each(Object.entries(HOSTILE))(
+  'survives %s',
+  { tags: ['programs-that-git-would-run', 'symlinks-and-races'] },
+  async (_, [script, outcome]) => {
+    await confined();
+    const { worktree, repo } = fixture;
+    const id = 'run_000000000001';
+    const main = fixture.tip('main');
+    fixture.sh('echo x > x.txt; git add x.txt; git commit -qm One');
+    fixture.sh(`GIT=$(git rev-parse --git-common-dir); ID=${id}; BRANCH=${worktree.branch}\n${script}`);
+    const done = await fixture.collect().catch(error => error);
+    if (outcome === 'collected') {
+      expect(done).toMatchObject({ note: null });
+      expect(fixture.subjects()).toContain('One');
+    } else expect(done.message ?? done.note).toMatch(outcome);
+    if (done instanceof Error) {
+      expect(done).toMatchObject({ code: 'GIT_FAILED' });
+      expect(await fixture.worktrees.remove(worktree, { dropEmptyBranch: true })).toMatchObject({
+        outcome: 'kept',
+      });
+      expect(existsSync(agentGit('objects'))).toBe(true);
+    }
+    expect(fixture.tip('main')).toBe(main);
+    expect(existsSync(join(worktree.path, 'ran'))).toBe(false);
+    expect(fixture.outside('ls-files')).not.toContain('..');
+    repo.git('fsck', '--strict', '--connectivity-only');
+  },
+);
 
 test('objects of other repositories cannot be brought in', async () => {
   await confined();
@@ -339,7 +345,5 @@ test('objects of other repositories cannot be brought in', async () => {
   writeFileSync(agentGit('git/refs/heads', fixture.branch), `${secret}\n`);
   await expect(fixture.collect()).rejects.toThrow('is not complete');
   expect(() => fixture.repo.git('cat-file', '-e', secret)).toThrow();
-  expect(
-    readFileSync(join(objects, 'info/alternates').replace('/info/alternates', '/../HEAD'), 'utf8'),
-  ).toContain('ref:');
+  expect(existsSync(join(objects, 'info/alternates'))).toBe(false);
 });

@@ -24,7 +24,7 @@ import {
   openGit,
   runWithLockRetry,
 } from '../git/git.ts';
-import { agentTreeOf, type GitFolder, isAgentGit } from '../git/git-folder.ts';
+import { agentGitOf, agentTreeOf, type GitFolder, isAgentGit } from '../git/git-folder.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
 import { AgentGit } from './agent-git.ts';
 import { collectCommits } from './collect-commits.ts';
@@ -290,7 +290,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
         throw gitFailure(`The work tree ${worktree.path} cannot be used in a sandbox`, error);
       }),
     collect: ({ path }) => collectCommits(path, env, 'refs'),
-    bytes: ({ path }) => folderSize(path),
+    bytes: async ({ path }) => (await folderSize(path)) + (await folderSize(agentGitOf(path))),
     remove: (worktree, how) => tools.queue.run(worktree.path, () => removeWorktree(worktree, tools, how)),
 
     async strays(known) {
