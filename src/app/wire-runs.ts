@@ -111,6 +111,7 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     prices: createPrices(pricesFile(home), warn),
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
     confine: createConfineTurn({ files, worktrees, squadHome: home }),
+    collectCommits: async ({ worktree }) => worktree && (await worktrees.collect(worktree)).note,
     isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),
     onEnd: run => {

@@ -161,6 +161,8 @@ export interface EvidencePorts {
   files: RunFiles;
   store: Store;
   workTree: FolderChanges;
+  /** Brings commits of a sandboxed agent into the repository. Returns a note for readers of the result. */
+  collectCommits(run: Run): Promise<string | null>;
   /** Runs that have not ended. */
   liveRuns(): Run[];
 }

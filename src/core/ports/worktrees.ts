@@ -119,9 +119,10 @@ export interface Worktrees {
   restoreBranch(worktree: Worktree, commit: string): Promise<boolean>;
   /**
    * For a run in a sandbox: (re)creates its private Git folder from the state of the repository and returns the mounts of the
-   * folder and of Git. Called before each turn. Throws GIT_FAILED.
+   * folder and of Git. Called before each turn. Throws GIT_FAILED. `isInUse`: another sandboxed run is in the work tree, so its
+   * private Git folder must not be replaced (default: false).
    */
-  confine(worktree: Worktree, access: 'read' | 'write'): Promise<Mount[]>;
+  confine(worktree: Worktree, access: 'read' | 'write', isInUse?: boolean): Promise<Mount[]>;
   /**
    * Brings the commits that a sandboxed agent has made on its branch into the repository, after a check of their objects.
    * Idempotent; cheap if there are none. Throws GIT_FAILED; the private Git folder is kept then.

@@ -11,11 +11,13 @@ import {
   type StopReason,
   type Usage,
 } from '../../schema/run.ts';
+import type { NetworkAccess } from '../../schema/sandbox.ts';
 import type { Traces } from '../conversations/recorder.ts';
 import { overBudget, remainingBudget } from '../cost/budget.ts';
 import { BudgetWatch } from '../cost/budget-watch.ts';
 import type { PriceList } from '../cost/prices.ts';
 import { takeBaseline } from '../evidence/baseline.ts';
+import type { EvidencePorts } from '../evidence/evidence.ts';
 import type { RunIdentity } from '../policy.ts';
 import type { Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
@@ -48,7 +50,7 @@ export function cancelNote({ name, folder }: Canceller, { workspace }: Pick<Run,
   return `Cancelled by ${NAMES[name] ?? name}${where}.`;
 }
 
-export interface RunnerPorts extends TurnStartPorts {
+export interface RunnerPorts extends TurnStartPorts, Pick<EvidencePorts, 'collectCommits'> {
   engines: Engines;
   settings(): HubSettings;
   prices(): PriceList;

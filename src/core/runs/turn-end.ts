@@ -1,4 +1,5 @@
 import type { HubSettings } from '../../schema/config.ts';
+import { asSquadError } from '../../schema/error.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { Run, RunError, StopReason } from '../../schema/run.ts';
 import type { Traces } from '../conversations/recorder.ts';
@@ -164,6 +165,12 @@ export async function evidenceOfTurn(
   ending: Ending,
   ports: TurnEndPorts & EvidencePorts,
 ): Promise<Evidence | null> {
+  const { run } = entry;
+  const note = await ports.collectCommits(run).catch(thrown => {
+    ports.warn(`The commits of ${run.id} could not be collected`, thrown);
+    return asSquadError(thrown).message;
+  });
+  if (note !== null && !run.notes.includes(note)) run.notes.push(note);
   try {
     return await gatherEvidence(entry, ending, ports);
   } catch (thrown) {

@@ -219,7 +219,7 @@ async function available<T>(place: string, read: () => Promise<T>): Promise<T> {
 /** Evidence never stops a run from starting or ending: an error becomes a note instead. */
 function describeError(error: unknown, folder: string): string {
   if (!existsSync(folder)) return 'the folder is gone';
-  if (error instanceof GitError) return error.message;
+  if (error instanceof GitError || error instanceof SquadError) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return `the folder could not be read (${code ?? message})`;
 }

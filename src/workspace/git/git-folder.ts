@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readBounded, readFrom } from '../files/text-file.ts';
 import type { Git } from './git.ts';
 
@@ -75,6 +75,18 @@ const OPERATIONS: readonly [file: string, name: string][] = [
   ['BISECT_LOG', 'a bisect'],
 ];
 
-/** The operation that somebody's git is in the middle of in this work tree, or null. */
-export const gitOperationInProgress = ({ folder: { gitDir } }: Git): string | null =>
-  OPERATIONS.find(([file]) => existsSync(join(gitDir, file)))?.[1] ?? null;
+/** Next to a work tree, for all that belongs to the Git folder of its sandboxed agents. */
+export const agentGitOf = (root: string): string => join(dirname(root), `${AGENT_GIT}${basename(root)}`);
+/** The other way round. */
+export const agentTreeOf = (folder: string): string =>
+  join(dirname(folder), basename(folder).slice(AGENT_GIT.length));
+export const isAgentGit = (name: string): boolean => name.startsWith(AGENT_GIT);
+const AGENT_GIT = '.git-';
+
+/** The operation that somebody's git, also one in a sandbox, is in the middle of in this work tree, or null. */
+export function gitOperationInProgress({ folder: { root, gitDir } }: Git): string | null {
+  const folders = [gitDir, join(agentGitOf(root), 'git', 'worktrees', basename(gitDir))];
+  const isThere = (file: string) =>
+    folders.some(folder => lstatSync(join(folder, file), { throwIfNoEntry: false }) !== undefined);
+  return OPERATIONS.find(([file]) => isThere(file))?.[1] ?? null;
+}

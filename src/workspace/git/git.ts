@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ProgramEnd, runProgram } from '../../process/programs/run-program.ts';
 import { SquadError } from '../../schema/error.ts';
 import { findGitFolder, type GitFolder } from './git-folder.ts';
-import { privateGit, type Setting, settingsIn } from './private-git.ts';
+import { privateGit, type Setting, settingsAt, settingsIn } from './private-git.ts';
 
 /** Git checks this itself before it reads a repository, unless it is given the path, as ours is. */
 async function isOwnedBy({ root, gitDir }: GitFolder, uid: number): Promise<boolean> {
@@ -86,6 +86,22 @@ export async function openGit(
 ): Promise<Git> {
   const folder = await findGitFolder(directory);
   if (!folder) throw new GitError('not a git repository');
+  for (const prepare of preparations) await prepare(folder);
+  return gitIn(folder, env, uid);
+}
+
+type Preparation = (folder: GitFolder) => Promise<void>;
+const preparations = new Set<Preparation>();
+
+/** Has this done before Squad reads any repository: commits of sandboxed agents are brought into it. */
+export const beforeOpening = (prepare: Preparation): void => void preparations.add(prepare);
+
+/** Like `openGit`, for folders that are known, and without preparation. */
+export function gitIn(
+  folder: GitFolder,
+  env: Environment,
+  uid: number | undefined = process.geteuid?.(),
+): Git {
   const { root, commonDir } = folder;
   let trusted: Promise<void> | undefined;
   const checkTrust = async () => {
@@ -98,12 +114,12 @@ export async function openGit(
     if (how.input instanceof Promise) how.input.catch(() => {});
     trusted ??= checkTrust();
     await trusted;
-    const place = await privateGit(folder!, config => readSettings(config, env));
+    const place = await privateGit(folder, config => readSettings(config, env));
     if (place === null) throw new GitError('the configuration of the repository cannot be read');
     // Git would create it, but not through our link.
     if (args[0] === 'worktree' && args[1] === 'add')
       await mkdir(join(commonDir, 'worktrees')).catch(() => {});
-    const end = await execute(root, environment(folder!, place, env), args, how);
+    const end = await execute(root, environment(folder, place, env), args, how);
     const named = (text: string) =>
       text.replaceAll(place, () => commonDir).replaceAll(dirname(place), () => mainRoot(commonDir));
     const stdout = args[0] === 'worktree' ? Buffer.from(named(end.stdout.toString())) : end.stdout;
@@ -191,6 +207,10 @@ async function readSettings(config: Buffer, env: Environment): Promise<Setting[]
   const nowhere = { ...personal(env), ...NO_CONFIG, GIT_DIR: '/dev/null' };
   return settingsIn(output(await execute('/', nowhere, args, { input: config }), {}));
 }
+
+/** Settings of a configuration file, without those that it includes. Null: it cannot be read. */
+export const settingsOf = (file: string, env: Environment): Promise<Setting[] | null> =>
+  settingsAt(file, config => readSettings(config, env));
 
 /** Takes nothing but `safe.directory` from the user's configuration. */
 async function isTrustedByUser(root: string, env: Environment): Promise<boolean> {

@@ -45,14 +45,40 @@ function harmless(settings: readonly Setting[]): Setting[] {
 const harmlessInWorktree = (settings: readonly Setting[]): Setting[] =>
   harmless(settings).filter(({ key }) => !FORMAT.test(key));
 
-const hasWorktreeConfig = (settings: readonly Setting[]): boolean => {
+export const hasWorktreeConfig = (settings: readonly Setting[]): boolean => {
   const last = settings.findLast(({ key }) => key === WORKTREE_CONFIG);
   return last !== undefined && (last.value === null || /^(true|yes|on|[1-9]\d*)$/i.test(last.value));
 };
 
 /** A configuration file that git reads as exactly these settings. */
-const configText = (settings: readonly Setting[]): string =>
+export const configText = (settings: readonly Setting[]): string =>
   settings.map(({ key, value }) => `${header(key)}\n\t${nameOf(key)}${quoted(value)}\n`).join('');
+
+/**
+ * The settings that a sandboxed agent's git gets. Programs that they name run in its sandbox. Nothing that holds a credential
+ * or leads to a file outside.
+ */
+export function settingsForAgent(config: readonly Setting[], own: readonly Setting[]): Setting[] {
+  const shared = config.flatMap(each => (FOR_AGENT.test(each.key) ? [each] : harmless([each])));
+  const all = [...shared, ...harmlessInWorktree(own)];
+  return all.flatMap(({ key, value }) => {
+    if (OUTSIDE.has(key)) return [];
+    return [{ key, value: /^remote\..+\.(push)?url$/s.test(key) ? withoutUserinfo(value) : value }];
+  });
+}
+
+const FOR_AGENT =
+  /^(filter\..+\.(clean|smudge|process|required)|merge\..+\.(driver|name)|remote\..+\.fetch|branch\..+\.merge)$/s;
+const OUTSIDE = new Set(['core.excludesfile', 'core.attributesfile']);
+
+/** `https://user:token@host/x?key=y` → `https://host/x`. The user name of an SSH address stays: it is no secret. */
+function withoutUserinfo(url: string | null): string | null {
+  const [, scheme, userinfo, rest] = /^([a-z][a-z0-9+.-]*:\/\/)(?:([^/]*)@)?(.*)$/is.exec(url ?? '') ?? [];
+  if (scheme === undefined || rest === undefined) return url;
+  const user = /^(git\+)?ssh(\+git)?:/i.test(scheme) ? userinfo?.split(':')[0] : undefined;
+  const plain = /^https?:/i.test(scheme) ? rest.replace(/[?#].*$/s, '') : rest;
+  return `${scheme}${user ? `${user}@` : ''}${plain}`;
+}
 
 const WORKTREE_CONFIG = 'extensions.worktreeconfig';
 const FORMAT = /^(extensions\.|core\.(bare|repositoryformatversion)$)/;
@@ -111,7 +137,7 @@ const known = new Map<string, Promise<Setting[]>>();
 const written = new Map<string, string>();
 
 /** Cached by content, so that the usual call needs no git process to read it. */
-async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
+export async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
   const config = await readBounded(path);
   if (config === 'missing') return [];
   if (config === 'unfit') return null;

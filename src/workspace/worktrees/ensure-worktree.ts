@@ -12,6 +12,8 @@ import { isPlainFile, readBounded, writePlainFile } from '../files/text-file.ts'
 import { branchTip, isAncestor } from '../git/commits.ts';
 import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
 import { readIgnoreRules } from '../git/git-status.ts';
+import { AgentGit } from './agent-git.ts';
+import { collectCommits } from './collect-commits.ts';
 import { Kept, saveBefore } from './removal-checks.ts';
 import { saveUnreferencedCommits } from './save-work.ts';
 import { endSetUp, setUp } from './setup-worktree.ts';
@@ -184,6 +186,9 @@ async function make(
     await queue.run(commonDir, () => undoWorktree(repository, worktree));
     await deleteTrash(dirname(worktree.path));
   }
+  // Its folder was lost, with an agent's commits that are not in the repository yet.
+  await collectCommits(worktree.path, env, 'all');
+  await new AgentGit(worktree.path).remove();
   try {
     const gitDir = await queue.run(commonDir, () => addWorktree(repository, worktree, signal));
     await writePlainFile(makingFile(gitDir), EMPTY);

@@ -180,12 +180,15 @@ const REFERENCED = ['--branches', '--tags', '--remotes', '--glob=refs/squad'];
 const OID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /** Puts commits that only the work tree itself refers to (by HEAD, its own refs and their logs) under a ref. Null: there are none. */
-export async function saveUnreferencedCommits(
+export const saveUnreferencedCommits = async (
   git: Git,
   path: string,
   gitDir: string,
-): Promise<string | null> {
-  const commits = await existingCommits(git, await mentionedIn(gitDir));
+): Promise<string | null> => saveCommits(git, path, await mentionedIn(gitDir));
+
+/** Puts those of the commits under a ref that no ref has. Null: there are none. */
+export async function saveCommits(git: Git, path: string, oids: string[]): Promise<string | null> {
+  const commits = await existingCommits(git, oids);
   if (commits.length === 0) return null;
   const input = Buffer.from(commits.map(each => `${each}\n`).join(''));
   const args = ['rev-list', '--topo-order', '--parents', '--stdin', '--not', ...REFERENCED];

@@ -1,4 +1,4 @@
-import { lstat, readdir, rmdir } from 'node:fs/promises';
+import { lstat, readdir, realpath, rmdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type {
@@ -11,11 +11,24 @@ import type {
 import { ownProgramsOver } from '../../process/programs/run-program.ts';
 import { createProcessTable, type ProcessTable } from '../../process/table/process-table.ts';
 import { strangersIn } from '../../process/table/processes-in.ts';
+import { SquadError } from '../../schema/error.ts';
 import { savedRefOf, type Worktree } from '../../schema/worktree.ts';
-import { resolveExistingPart } from '../files/paths.ts';
+import { folderFor, resolveExistingPart } from '../files/paths.ts';
 import { branchTip, COMMITTER, isAncestor, readRefs } from '../git/commits.ts';
-import { type Environment, type Git, GitError, gitFailure, openGit, runWithLockRetry } from '../git/git.ts';
+import {
+  beforeOpening,
+  type Environment,
+  type Git,
+  GitError,
+  gitFailure,
+  openGit,
+  runWithLockRetry,
+} from '../git/git.ts';
+import { agentGitOf, agentTreeOf, type GitFolder, isAgentGit } from '../git/git-folder.ts';
 import { withoutTeamFiles } from '../team/team-file.ts';
+import { AgentGit } from './agent-git.ts';
+import { collectCommits } from './collect-commits.ts';
+import { confineGit } from './confine-git.ts';
 import { dropRecord, ensureWorktree, type WorktreeTools } from './ensure-worktree.ts';
 import { planWorktree } from './plan-worktree.ts';
 import { Kept, moveAway, saveBefore } from './removal-checks.ts';
@@ -74,11 +87,15 @@ async function takeAway(
   const { path } = worktree;
   const place = await inspectPlace(path, repository.commonDir);
   if (place.kind === 'foreign') throw new Kept(place.why);
+  await collectCommits(path, tools.env, 'all').catch(error => {
+    throw error instanceof SquadError ? new Kept(error.message) : error;
+  });
   if (place.kind === 'missing' || place.kind === 'empty') {
     const left = await registeredGitDir(repository.commonDir, path);
     if (left) await refuseIfLocked(left, path);
     if (place.kind === 'empty') await rmdir(path);
     await dropRecord(repository.git, repository.commonDir, path);
+    await new AgentGit(path).remove();
     return { savedRef: null, wasThere: false };
   }
   if (place.kind === 'unready') await endSetUp(tools.table, worktree);
@@ -92,6 +109,7 @@ async function takeAway(
   const savedRef = await moveAway(worktree, saved, tools.env, how);
   // From here on it is gone, whatever happens; git's record of it does no harm and goes the next time.
   await dropRecord(git, repository.commonDir, path).catch(() => {});
+  await new AgentGit(path).remove().catch(() => {});
   return { savedRef, wasThere: true };
 }
 
@@ -256,6 +274,7 @@ export interface WorktreesOptions {
 export function createWorktrees(options: WorktreesOptions): Worktrees {
   const { folder, env = process.env, processes: table = createProcessTable() } = options;
   const tools: WorktreeTools = { env, table, queue: new KeyedQueue<string>() };
+  beforeOpening(opened => collectAround(opened, folder, env));
 
   return {
     plan: ask => planWorktree(folder, env, ask),
@@ -266,7 +285,12 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     repositoryOf: async worktree => (await repositoryPaths(worktree))?.commonDir ?? null,
     remains: worktree => inspectRemains(worktree, env),
     restoreBranch: (worktree, commit) => restoreBranch(worktree, commit, tools),
-    bytes: ({ path }) => folderSize(path),
+    confine: (worktree, access, isInUse = false) =>
+      confineGit(worktree, { access, isInUse }, env).catch(error => {
+        throw gitFailure(`The work tree ${worktree.path} cannot be used in a sandbox`, error);
+      }),
+    collect: ({ path }) => collectCommits(path, env, 'refs'),
+    bytes: async ({ path }) => (await folderSize(path)) + (await folderSize(agentGitOf(path))),
     remove: (worktree, how) => tools.queue.run(worktree.path, () => removeWorktree(worktree, tools, how)),
 
     async strays(known) {
@@ -275,11 +299,30 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const found: string[] = [];
       for (const repository of await namesIn(real))
         for (const name of await namesIn(join(real, repository)))
-          if (!isTrash(name) && !ours.has(join(real, repository, name)))
+          if (!isTrash(name) && !isAgentGit(name) && !ours.has(join(real, repository, name)))
             found.push(join(real, repository, name));
       return found;
     },
   };
+}
+
+/**
+ * Brings commits of sandboxed agents into a repository that is about to be read: those of the work tree, or of all work trees
+ * if it is the user's own checkout. A failure counts only for the work tree itself.
+ */
+async function collectAround(
+  { root, commonDir }: GitFolder,
+  folder: string,
+  env: Environment,
+): Promise<void> {
+  const ours = await resolveExistingPart(folder).catch(() => null);
+  if (ours === null) return;
+  if (dirname(dirname(root)) === ours) return void (await collectCommits(root, env, 'branch'));
+  const real = await realpath(commonDir).catch(() => null);
+  const trees = real === null ? null : folderFor(ours, real);
+  const names = trees === null ? [] : await namesIn(trees);
+  const paths = names.filter(isAgentGit).map(name => agentTreeOf(join(trees!, name)));
+  await Promise.all(paths.map(path => collectCommits(path, env, 'branch').catch(() => {})));
 }
 
 async function namesIn(folder: string): Promise<string[]> {

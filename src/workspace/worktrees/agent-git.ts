@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { KeyedQueue } from '../../base/keyed-queue.ts';
+import { nullIfMissing } from '../../base/missing-file.ts';
+import { stampOf } from '../files/file-stamp.ts';
+import { HostileFolder } from '../files/hostile-folder.ts';
+import { readBounded, replaceFile } from '../files/text-file.ts';
+import { agentGitOf } from '../git/git-folder.ts';
+
+/** What Squad knows of the Git folder of a work tree's sandboxed agents. No agent can write it. */
+const AgentGitState = z.object({
+  path: z.string(),
+  branch: z.string(),
+  commonDir: z.string(),
+  /** Of the work tree, in the repository. */
+  gitDir: z.string(),
+  /** The last commit that the branch had both in the repository and for the agent. */
+  synced: z.string(),
+  /** The repository's branch is being moved here. */
+  moving: z.string().nullable(),
+  /** The work tree's HEAD in the repository is this commit, because the agent's is not on its branch. */
+  detached: z.string().nullable(),
+  /** The repository's index when it was last made like the agent's. */
+  index: z.string().nullable(),
+  /** Of collections that nobody has asked for yet. */
+  commits: z.number(),
+  notes: z.array(z.string()),
+});
+export type AgentGitState = z.infer<typeof AgentGitState>;
+
+export interface AgentRefs {
+  /** Full name of a ref, a commit, or null: neither. */
+  head: string | null;
+  refs: Map<string, string>;
+}
+
+export const OID = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+const MAX_REF_BYTES = 1024;
+const MAX_PACKED_BYTES = 64 * 1024 ** 2;
+const MAX_LOG_BYTES = 16 * 1024 ** 2;
+const MAX_REFS = 100_000;
+const MAX_DEPTH = 24;
+/** Work on one folder is done in order. */
+const queue = new KeyedQueue<string>();
+
+/**
+ * The Git folder that the sandboxed agents of a work tree see in place of the repository's, in a folder beside the work tree:
+ * `git` and `objects` are theirs to write; `state.json` and `refs` (those they were given) are not.
+ */
+export class AgentGit {
+  readonly folder: string;
+  readonly git: string;
+  readonly objects: string;
+  /** Objects on their way into the repository. */
+  readonly staging: string;
+
+  constructor(path: string) {
+    this.folder = agentGitOf(path);
+    this.git = join(this.folder, 'git');
+    this.objects = join(this.folder, 'objects');
+    this.staging = join(this.folder, 'staging');
+  }
+
+  exists = (): boolean => existsSync(this.folder);
+
+  inTurn = <T>(work: () => Promise<T>): Promise<T> => queue.run(this.folder, work);
+
+  /** Null: there is none, or it was not completed, so no agent has used it. */
+  async state(): Promise<AgentGitState | null> {
+    const text = await readFile(join(this.folder, 'state.json'), 'utf8').catch(nullIfMissing);
+    if (text === null) return null;
+    await this.#finishSwap();
+    return AgentGitState.parse(JSON.parse(text));
+  }
+
+  async save(state: AgentGitState): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    await replaceFile(join(this.folder, 'state.json'), JSON.stringify(state), { mode: 0o600, sync: false });
+  }
+
+  /** Refs that the agents were given, as a packed-refs file. */
+  given = async (): Promise<Map<string, string>> =>
+    packedRefs(await readFile(join(this.folder, 'refs')).catch(nullIfMissing));
+
+  giveRefs = (text: string): Promise<void> =>
+    replaceFile(join(this.folder, 'refs'), text, { mode: 0o600, sync: false });
+
+  /** Replaces `git` by the new folder. Complete after a death: see `#finishSwap`. */
+  async swap(fresh: string): Promise<void> {
+    await rm(this.#old, { recursive: true, force: true });
+    if (existsSync(this.git)) await rename(this.git, this.#old);
+    await rename(fresh, this.git);
+    await rm(this.#old, { recursive: true, force: true });
+  }
+
+  async #finishSwap(): Promise<void> {
+    if (!existsSync(this.git) && existsSync(this.#old)) await rename(this.#old, this.git);
+  }
+
+  get #old(): string {
+    return join(this.folder, 'git.old');
+  }
+
+  remove = (): Promise<void> => rm(this.folder, { recursive: true, force: true });
+
+  /** Changes whenever an agent changes HEAD, index or a ref. */
+  fingerprint({ branch, gitDir }: AgentGitState, withAllRefs: boolean): string {
+    const hash = createHash('sha256');
+    HostileFolder.use(this.git, git => {
+      const stamp = (folder: HostileFolder, name: string) => {
+        const stats = folder.stat(name);
+        hash.update(`\0${name}\0${stats && stampOf(stats)}`);
+      };
+      stamp(git, 'packed-refs');
+      git.below('logs/refs', logs => stamp(logs, 'stash'));
+      git.below(`worktrees/${basename(gitDir)}`, own => {
+        hash.update(own.read('HEAD', MAX_REF_BYTES) ?? '');
+        stamp(own, 'index');
+      });
+      const refs = withAllRefs ? looseRefs(git) : looseRefs(git, `refs/heads/${branch}`);
+      for (const [name, oid] of refs) hash.update(`\0${name}\0${oid}`);
+    });
+    return hash.digest('hex');
+  }
+
+  refs({ gitDir }: AgentGitState): AgentRefs {
+    const found = HostileFolder.use(this.git, git => {
+      const refs = packedRefs(git.read('packed-refs', MAX_PACKED_BYTES));
+      for (const [name, oid] of looseRefs(git)) refs.set(name, oid);
+      const text = git.below(`worktrees/${basename(gitDir)}`, own => own.read('HEAD', MAX_REF_BYTES));
+      const [, ref] = /^ref: (refs\/\S+)\n?$/.exec(String(text ?? '')) ?? [];
+      const oid = String(text ?? '').trim();
+      return { refs, head: ref ?? (OID.test(oid) ? oid : null) };
+    });
+    return found ?? { refs: new Map(), head: null };
+  }
+
+  index = ({ gitDir }: AgentGitState, maxBytes: number): Buffer | null =>
+    HostileFolder.use(join(this.git, 'worktrees', basename(gitDir)), own => own.read('index', maxBytes));
+
+  /** Commits that the logs name, newest last: of stashes, or all. */
+  logged({ gitDir }: AgentGitState, of: 'stashes' | 'all'): string[] {
+    const texts: string[] = [];
+    const read = (folder: HostileFolder, name: string) =>
+      void texts.push(String(folder.read(name, MAX_LOG_BYTES) ?? ''));
+    HostileFolder.use(this.git, git => {
+      git.below('logs/refs', logs => read(logs, 'stash'));
+      if (of === 'stashes') return;
+      git.below('logs', logs => eachFile(logs, '', read));
+      git.below(`worktrees/${basename(gitDir)}`, own => {
+        for (const name of own.names()) if (/^[A-Z_]+$/.test(name) && name !== 'FETCH_HEAD') read(own, name);
+        own.below('logs', logs => eachFile(logs, '', read));
+      });
+    });
+    const words = texts.flatMap(text => text.split('\n')).flatMap(row => row.split(' ', 2));
+    return [...new Set(words)].filter(word => OID.test(word) && !/^0+$/.test(word)).slice(-MAX_REFS);
+  }
+}
+
+function packedRefs(file: Buffer | null): Map<string, string> {
+  const rows = String(file ?? '').split('\n');
+  const refs = rows.flatMap(row => {
+    const [, oid, name] = /^([0-9a-f]{40,64}) (refs\/\S+)$/.exec(row) ?? [];
+    return oid && name && OID.test(oid) ? [[name, oid] as const] : [];
+  });
+  return new Map(refs.slice(0, MAX_REFS));
+}
+
+/** Symbolic ones are left out. */
+function looseRefs(git: HostileFolder, only?: string): Map<string, string> {
+  const refs = new Map<string, string>();
+  const read = (folder: HostileFolder, file: string, name: string) => {
+    const oid = String(folder.read(file, MAX_REF_BYTES) ?? '').trim();
+    if (OID.test(oid) && refs.size < MAX_REFS) refs.set(name, oid);
+  };
+  if (only === undefined) git.below('refs', folder => eachFile(folder, 'refs/', read));
+  else {
+    const at = only.lastIndexOf('/');
+    git.below(only.slice(0, at), folder => read(folder, only.slice(at + 1), only));
+  }
+  return refs;
+}
+
+function eachFile(
+  folder: HostileFolder,
+  before: string,
+  act: (folder: HostileFolder, name: string, path: string) => void,
+  depth = 0,
+): void {
+  for (const name of folder.names().slice(0, MAX_REFS)) {
+    if (folder.stat(name)?.isFile()) act(folder, name, `${before}${name}`);
+    else if (depth < MAX_DEPTH)
+      folder.below(name, below => eachFile(below, `${before}${name}/`, act, depth + 1));
+  }
+}
+
+/** As git's own rule, without the rare characters that it allows. */
+export const isRefName = (name: string): boolean =>
+  name.length < 300 &&
+  /^refs(\/[^\s/~^:?*[\\\p{Cc}]+)+$/u.test(name) &&
+  !/\.\.|@\{|\/[.-]|\.(lock)?(\/|$)/.test(name);
+
+const MAX_ALTERNATES = 32;
+
+/** The folders of a repository's objects: its own, and those that it borrows from, links resolved. */
+export async function objectFolders(objects: string, found: string[] = []): Promise<string[]> {
+  const real = await realpath(objects).catch(() => null);
+  if (real === null || found.includes(real) || found.length >= MAX_ALTERNATES) return found;
+  found.push(real);
+  const list = await readBounded(join(real, 'info', 'alternates'));
+  const lines = typeof list === 'string' ? [] : list.toString().split('\n');
+  for (const line of lines)
+    if (line !== '' && !line.startsWith('#')) await objectFolders(resolve(real, unquoted(line)), found);
+  return found;
+}
+
+/** Git quotes unusual paths like strings of C. */
+function unquoted(line: string): string {
+  if (!line.startsWith('"')) return line;
+  const bytes = line
+    .slice(1, -1)
+    .replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)))
+    .replaceAll(/\\(["\\])/g, '$1');
+  return Buffer.from(bytes, 'latin1').toString();
+}
