@@ -65,6 +65,7 @@ export async function servicesForAgent(
       admit: (count, parent) => runner.admit(count, parent),
       earlyBaseline: directory => runner.earlyBaseline(directory),
       sandboxProblem: network => runner.sandboxProblem(network),
+      confinedCommand: (...given) => runner.confinedCommand(...given),
       current,
       usageOf: id => (sees(id) ? runner.usageOf(id) : null),
       isStopping: id => sees(id) && runner.isStopping(id),

@@ -72,6 +72,7 @@ export interface Services {
     | 'remainingBudget'
     | 'earlyBaseline'
     | 'sandboxProblem'
+    | 'confinedCommand'
     | 'silenceOf'
     | 'timeLeft'
     | 'isStopping'

@@ -1,4 +1,5 @@
 import type { Permission, PolicyRule } from './run.ts';
+import type { NetworkAccess, RunSandbox, SandboxLevel } from './sandbox.ts';
 
 /** Describes each permission in the same words wherever people choose or read one. How far each engine holds it: docs/reference/permissions.md. */
 export const PERMISSION_TEXT: Record<Permission, string> = {
@@ -6,6 +7,26 @@ export const PERMISSION_TEXT: Record<Permission, string> = {
   edit: 'run commands, change files in its folder',
   full: 'skip every check and sandbox of the engine',
 };
+
+export const SANDBOX_TEXT: Record<SandboxLevel, string> = {
+  off: "all of the user's rights",
+  workspace: 'write only in its folder, the rest of the home hidden',
+  strict: 'the same, and only allowed hosts',
+};
+
+export const NETWORK_TEXT: Record<NetworkAccess, string> = {
+  full: 'every host',
+  models: "the engine's API and the hosts of the role",
+  none: 'the hosts of the role',
+};
+
+/** For lists and end lines: `workspace`, `strict, network: none`. */
+export const sandboxText = ({ level, network, hosts }: RunSandbox): string =>
+  [
+    level,
+    ...(level === 'off' || network === 'full' ? [] : [`network: ${network}`]),
+    ...(hosts.length > 0 ? [`hosts: ${hosts.join(' ')}`] : []),
+  ].join(', ');
 
 /** Describes who enforces a rule. */
 export const HOLDER_TEXT: Record<PolicyRule['heldBy'], string> = {

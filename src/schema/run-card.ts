@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RunId, SquadId } from './ids.ts';
 import { RunError, RunStatus, Usage } from './run.ts';
+import { SandboxLevel } from './sandbox.ts';
 
 /** How much attention a run needs, most first. Lists of runs for people have this order. */
 export const Need = z.enum(['needs_you', 'failed', 'running', 'queued', 'done']);
@@ -29,6 +30,7 @@ export const RunCard = z.object({
   title: z.string(),
   workspace: z.string(),
   branch: z.string().nullable(),
+  sandbox: SandboxLevel,
   status: RunStatus,
   need: Need,
   /** Number of open inbox items. */

@@ -43,11 +43,3 @@ export const isWeaker = <T extends SandboxLevel | NetworkAccess>(value: T, than:
   RANKS[value] < RANKS[than];
 
 export const stronger = <T extends SandboxLevel | NetworkAccess>(a: T, b: T): T => (isWeaker(a, b) ? b : a);
-
-/** For lists and end lines: `workspace`, `strict, network: none`. */
-export const sandboxText = ({ level, network, hosts }: RunSandbox): string =>
-  [
-    level,
-    ...(level === 'off' || network === 'full' ? [] : [`network: ${network}`]),
-    ...(hosts.length > 0 ? [`hosts: ${hosts.join(' ')}`] : []),
-  ].join(', ');

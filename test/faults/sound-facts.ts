@@ -129,6 +129,7 @@ const resultOf = (member: Member, run: Run): RunFacts['result'] => ({
   ...{ success: run.status === 'completed', duration_seconds: 1, cost_usd: null, model: null, tokens: null },
   result: member.answer ?? member.stdout.map(line => `${line}\n`).join(''),
   usage_source: 'none',
+  sandbox: 'off',
   evidence: {
     ...{
       verdict: null,

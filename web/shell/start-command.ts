@@ -4,6 +4,7 @@ export interface StartChoices {
   engine?: string;
   model?: string;
   permission?: 'read' | 'edit' | 'full';
+  sandbox?: 'off' | 'workspace' | 'strict';
   budgetUsd?: number;
   isolation?: 'worktree';
 }
@@ -13,7 +14,7 @@ export function startCommand(
   role: string,
   task: string,
   folder: string,
-  { engine, model, permission, budgetUsd, isolation }: StartChoices = {},
+  { engine, model, permission, sandbox, budgetUsd, isolation }: StartChoices = {},
 ): string {
   return [
     ...[
@@ -26,6 +27,7 @@ export function startCommand(
     ...(engine ? ['--engine', shellWord(engine)] : []),
     ...(model ? ['--model', shellWord(model)] : []),
     ...(permission ? ['--permission', permission] : []),
+    ...(sandbox ? ['--sandbox', sandbox] : []),
     ...(budgetUsd ? ['--budget', String(budgetUsd)] : []),
     ...(isolation ? ['--worktree'] : []),
   ].join(' ');

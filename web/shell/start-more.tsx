@@ -1,4 +1,4 @@
-import { PERMISSION_TEXT } from '../../src/schema/permission-text.ts';
+import { PERMISSION_TEXT, SANDBOX_TEXT } from '../../src/schema/permission-text.ts';
 import { useQuery } from '../state/query.ts';
 import type { StartChoices } from './start-command.ts';
 
@@ -17,7 +17,7 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
   const set = (some: StartChoices) => onChange({ ...choices, ...some });
   return (
     <details class="start-more">
-      <summary>Options: engine, model, permission, budget, work tree</summary>
+      <summary>Options: engine, model, permission, sandbox, budget, work tree</summary>
       <div class="start-grid">
         <label>
           Engine
@@ -53,6 +53,22 @@ export function StartMore({ choices, workspace, onChange }: StartMoreProps) {
           >
             <option value="">default</option>
             {Object.entries(PERMISSION_TEXT).map(([level, text]) => (
+              <option key={level} value={level}>
+                {`${level}: ${text}`}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="start-wide">
+          Sandbox
+          <select
+            value={choices.sandbox ?? ''}
+            onChange={event =>
+              set({ sandbox: (event.currentTarget.value || undefined) as StartChoices['sandbox'] })
+            }
+          >
+            <option value="">default</option>
+            {Object.entries(SANDBOX_TEXT).map(([level, text]) => (
               <option key={level} value={level}>
                 {`${level}: ${text}`}
               </option>

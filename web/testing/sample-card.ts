@@ -15,6 +15,7 @@ export function sampleCard(different: { id: string } & Partial<Omit<RunCard, 'id
     title: 'A task',
     workspace: '/project',
     branch: null,
+    sandbox: 'off',
     status: 'running',
     need: 'running',
     asks: 0,

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, Option } from 'commander';
 import { asSquadError } from '../../schema/error.ts';
-import { PERMISSION_TEXT } from '../../schema/permission-text.ts';
+import { NETWORK_TEXT, PERMISSION_TEXT, SANDBOX_TEXT } from '../../schema/permission-text.ts';
 import { Permission } from '../../schema/run.ts';
+import { NetworkAccess, SandboxLevel } from '../../schema/sandbox.ts';
 import { type CommandMaker, examples, limitOption, milliseconds, wholeNumber } from '../arguments.ts';
 import { reportError } from '../context.ts';
 import { costCommand, dollars } from '../cost/cost.ts';
@@ -39,6 +40,22 @@ export function addRunCommands(program: Command, { command, does }: CommandMaker
           .map(([level, text]) => `${level} (${text})`)
           .join(', ')}; how far each engine holds it: ${guideUrl('reference/permissions.md')}`,
       ).choices(Permission.options),
+    )
+    .addOption(
+      new Option(
+        '--sandbox <level>',
+        `Confinement of each agent: ${Object.entries(SANDBOX_TEXT)
+          .map(([level, text]) => `${level} (${text})`)
+          .join(', ')} (default: workspace in a work tree, off elsewhere)`,
+      ).choices(SandboxLevel.options),
+    )
+    .addOption(
+      new Option(
+        '--network <access>',
+        `Hosts that a sandboxed agent can reach: ${Object.entries(NETWORK_TEXT)
+          .map(([access, text]) => `${access} (${text})`)
+          .join(', ')}`,
+      ).choices(NetworkAccess.options),
     )
     .option('--worktree', 'Give each agent its own git work tree and branch')
     .option('--no-worktree', 'Work in the folder itself, even if the role asks for a work tree')

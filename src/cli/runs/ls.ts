@@ -13,7 +13,14 @@ import { paintStatus, reviewLimitText, STALL_TEXT } from '../terminal/status-tex
 import type { Style } from '../terminal/style.ts';
 import { formatTable } from '../terminal/table.ts';
 
-type Listed = NamedRun & Pick<Run, 'id' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'>;
+type Listed = NamedRun &
+  Pick<Run, 'id' | 'status' | 'createdAt' | 'startedAt' | 'endedAt'> &
+  (Pick<RunCard, 'sandbox'> | { options: Pick<Run['options'], 'sandbox'> });
+
+function sandboxMark(run: Listed): string {
+  const level = 'sandbox' in run ? run.sandbox : run.options.sandbox.level;
+  return level === 'off' ? '' : ` [${level}]`;
+}
 
 function runTable<R extends Listed>(
   runs: readonly R[],
@@ -25,7 +32,7 @@ function runTable<R extends Listed>(
     run.id,
     state(run),
     style.role(runName(run), visibleLine(runName(run))),
-    run.engine,
+    `${run.engine}${sandboxMark(run)}`,
     `${formatDuration(now - run.createdAt)} ago`,
     run.startedAt === null
       ? '–'

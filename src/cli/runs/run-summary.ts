@@ -84,7 +84,10 @@ function totalsLine(runs: RunView[], style: Style): string {
   const from = Math.min(...runs.flatMap(run => run.startedAt ?? []));
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
   const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
-  return [countByStatus(runs.map(shownStatus), style), ...took, ...usage].join(style.dim(' · '));
+  // Of runs without a sandbox a note says why, if they would have had one.
+  const levels = new Set(runs.flatMap(({ sandbox }) => (sandbox === null || sandbox === 'off' ? [] : sandbox)));
+  const sandbox = levels.size > 0 ? [`sandbox: ${[...levels].join(', ')}`] : [];
+  return [countByStatus(runs.map(shownStatus), style), ...took, ...usage, ...sandbox].join(style.dim(' · '));
 }
 
 /** A note that several runs share is printed once. */

@@ -3,8 +3,9 @@ import type { Event, EventBody } from '../../schema/event.ts';
 import type { Evidence } from '../../schema/evidence.ts';
 import type { RunId } from '../../schema/ids.ts';
 import type { InboxItem } from '../../schema/inbox.ts';
-import type { Run, RunError, RunStatus, Usage } from '../../schema/run.ts';
+import type { Run, RunError, RunStatus, ShownRun, Usage } from '../../schema/run.ts';
 import { type NamedRun, runName } from '../../schema/run-text.ts';
+import type { SandboxLevel } from '../../schema/sandbox.ts';
 
 export type QuietState = NonNullable<Extract<EventBody, { type: 'run.quiet' }>['state']>;
 
@@ -33,6 +34,8 @@ export interface RunView {
   notes: readonly string[];
   /** Branch of its changes, and the branch they are meant for; null without a work tree. */
   branch: { name: string; base: string | null } | null;
+  /** Null until its facts are known. */
+  sandbox: SandboxLevel | null;
 }
 
 /** A run as operations return it: a row, or a card of a list. */
@@ -90,11 +93,17 @@ export class RunViews {
   }
 
   /** Adds the facts that no event carries. */
-  addFacts({ id, evidence, notes, worktree }: Pick<Run, 'id' | 'evidence' | 'notes' | 'worktree'>): void {
+  addFacts({
+    id,
+    evidence,
+    notes,
+    worktree,
+    options,
+  }: Pick<ShownRun, 'id' | 'evidence' | 'notes' | 'worktree' | 'options'>): void {
     const run = this.#runs.get(id);
     if (!run) return;
     const branch = worktree ? { name: visibleLine(worktree.branch), base: worktree.baseBranch } : null;
-    Object.assign(run, { evidence, notes, branch });
+    Object.assign(run, { evidence, notes, branch, sandbox: options.sandbox.level });
   }
 
   #add(id: RunId, roleId: string, engine: string, state: Partial<RunView> = {}): void {
@@ -118,6 +127,7 @@ export class RunViews {
       evidence: null,
       notes: [],
       branch: null,
+      sandbox: null,
       ...state,
     });
   }

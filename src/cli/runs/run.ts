@@ -4,6 +4,7 @@ import type { Input, Output } from '../../operations/operations.ts';
 import { asSquadError, SquadError } from '../../schema/error.ts';
 import type { RunId } from '../../schema/ids.ts';
 import { isEnd, type Permission } from '../../schema/run.ts';
+import type { NetworkAccess, SandboxLevel } from '../../schema/sandbox.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { mayAsk, readInput } from '../arguments.ts';
@@ -148,6 +149,8 @@ interface RunOptions extends ReportOptions {
   engine?: string;
   model?: string;
   permission?: Permission;
+  sandbox?: SandboxLevel;
+  network?: NetworkAccess;
   worktree?: boolean;
   budget?: number;
   timeout?: number;
@@ -159,7 +162,7 @@ export type SquadInput = Input<'start_squad'>;
 
 /** `squad run "TASK"`, `squad run ROLE "TASK" [ROLE "TASK" …]` */
 export async function runCommand(words: string[], options: RunOptions, context: CliContext): Promise<number> {
-  const { engine, model, permission, worktree, budget, timeout, chat, detach } = options;
+  const { engine, model, permission, sandbox, network, worktree, budget, timeout, chat, detach } = options;
   const { only, quiet, group } = options;
   const pairs = await withRole(words, context);
   refuseOdd(pairs);
@@ -170,7 +173,7 @@ export async function runCommand(words: string[], options: RunOptions, context: 
     members: await membersFrom(pairs, options),
     engine,
     model,
-    permission,
+    ...{ permission, sandbox, network },
     ...(worktree !== undefined && { isolation: worktree ? 'worktree' : 'none' }),
     budgetUsd: budget,
     timeoutMs: timeout,

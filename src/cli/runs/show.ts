@@ -3,6 +3,7 @@ import { homeFolder, pricesFile } from '../../link/home.ts';
 import type { Output } from '../../operations/operations.ts';
 import type { ReviewOfRun, ShownWork } from '../../operations/runs/run-work.ts';
 import type { Attempts, RunSetting } from '../../operations/runs/show-run.ts';
+import { sandboxText } from '../../schema/permission-text.ts';
 import type { ShownRun, Usage } from '../../schema/run.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
@@ -38,6 +39,7 @@ function lines(
     ['squad', run.squadId],
     ['engine', run.engine === 'scripted' ? 'scripted (no model was called)' : run.engine],
     ['folder', run.directory],
+    ['sandbox', sandboxText(run.options.sandbox)],
     ['asked by', `${run.client ?? run.parentId ?? 'unknown'} at ${formatDateTime(run.createdAt)}`],
     [
       'took',

@@ -18,6 +18,7 @@ const seen: Observed = {
   exitCode: 0,
   durationMs: 1200,
   leftoversKilled: 1,
+  refusedHosts: [],
   hasOutput: true,
   structured: null,
   tools: { calls: 4, failures: 1, denials: 0, edits: 1 },
@@ -103,4 +104,11 @@ test('a late baseline and a shared folder are noted, and weaken the verdict', ()
     verdict: 'claimed',
     note: '2 other runs worked in this folder at the same time',
   });
+});
+
+test('hosts that the sandbox refused are named', { tags: ['I2'] }, () => {
+  const hosts = Array.from({ length: 12 }, (_, at) => `h${at}.example:443`);
+  const { note } = evidenceOf({ ...seen, refusedHosts: hosts });
+  expect(note).toContain('its sandbox refused connections to h0.example:443, ');
+  expect(note).toContain('h9.example:443 and 2 more');
 });

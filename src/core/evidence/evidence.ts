@@ -11,7 +11,7 @@ import {
 import type { EndStatus, Run, RunError } from '../../schema/run.ts';
 import type { RunFiles } from '../ports/run-files.ts';
 import type { Store } from '../ports/store.ts';
-import type { TurnEnd } from '../ports/turns.ts';
+import type { TurnEnd, TurnRef } from '../ports/turns.ts';
 import type { FolderChanges } from '../ports/worktrees.ts';
 import type { LiveRun } from '../runs/live-run.ts';
 import { usesSameFolder } from './baseline.ts';
@@ -86,6 +86,8 @@ export interface Observed {
   changes: WorkChanges | null;
   startedAt: number | null;
   otherRuns: number;
+  /** Hosts that its sandbox did not let it reach, in any of its turns. */
+  refusedHosts: string[];
   /** Of the turns before this one; null: there was none. */
   earlier: Evidence | null;
 }
@@ -142,7 +144,7 @@ const nameOf = ({ status, path, isOutside }: ChangedFile): string =>
 const editsUnseen = (tools: Observed['tools'], changes: WorkChanges | null): boolean =>
   (tools?.edits ?? 0) > 0 && changes?.files?.length === 0 && changes.commits?.count === 0;
 
-function noteOf({ baseline, changes, otherRuns, tools }: Observed, isLate: boolean): string | null {
+function noteOf({ baseline, changes, otherRuns, tools, refusedHosts }: Observed, isLate: boolean): string | null {
   const notes = [
     baseline === null ? 'there is no snapshot of the folder from before the start' : baseline.why,
     isLate ? 'baseline taken late: changes made before it are missing' : null,
@@ -152,9 +154,17 @@ function noteOf({ baseline, changes, otherRuns, tools }: Observed, isLate: boole
     editsUnseen(tools, changes)
       ? 'the engine reported edits that git does not show: ignored files, or outside the repository'
       : null,
+    refusedHosts.length > 0 ? `its sandbox refused connections to ${listed(refusedHosts)}` : null,
     ...(changes?.notes ?? []),
   ].filter(note => note !== null);
   return notes.length > 0 ? notes.join('; ') : null;
+}
+
+const MAX_HOSTS_NAMED = 10;
+
+function listed(hosts: readonly string[]): string {
+  const more = hosts.length - MAX_HOSTS_NAMED;
+  return `${hosts.slice(0, MAX_HOSTS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 export interface EvidencePorts {
@@ -206,7 +216,14 @@ export async function gatherEvidence(
     // Stored at the end of the turn before, so it survives a restart.
     earlier: turnNumber > 1 ? run.evidence : null,
     otherRuns: await countOthers(entry, end, ports),
+    refusedHosts: run.options.sandbox.network === 'full' ? [] : await refusedHosts(turn, files),
   });
+}
+
+async function refusedHosts({ runId, number }: TurnRef, files: RunFiles): Promise<string[]> {
+  const turns = Array.from({ length: number }, (_, at) => files.refusedHosts({ runId, number: at + 1 }));
+  const refused = (await Promise.all(turns)).flat();
+  return [...new Set(refused.map(({ host, port }) => `${host}:${port}`))];
 }
 
 function structuredOf(

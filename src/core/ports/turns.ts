@@ -108,4 +108,6 @@ export interface Executor {
   find(turn: TurnRef, options: TurnOptions): Promise<FoundTurn>;
   /** Null: a turn with this network can be confined. Proven once per process, then cheap. `start` refuses what has a problem. */
   sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null>;
+  /** A command that starts this one in its sandbox, for a terminal. Throws when it cannot be confined. */
+  confined(turn: Omit<TurnStart, 'hardLimitMs'> & { sandbox: TurnSandbox }): Promise<Command>;
 }

@@ -19,9 +19,9 @@ import type { PriceList } from '../cost/prices.ts';
 import { takeBaseline } from '../evidence/baseline.ts';
 import type { EvidencePorts } from '../evidence/evidence.ts';
 import type { RunIdentity } from '../policy.ts';
-import type { Engines } from '../ports/engine.ts';
+import type { Engine, Engines } from '../ports/engine.ts';
 import type { Change } from '../ports/store.ts';
-import type { LiveTurn, SandboxProblem, TurnEnd } from '../ports/turns.ts';
+import type { Command, LiveTurn, SandboxProblem, TurnEnd } from '../ports/turns.ts';
 import { isSubagentCall } from '../subagents/plan-subagent.ts';
 import { ChatClaims, monotonicOf, RunQueue, SpawnLimit } from './admission.ts';
 import { LiveRun } from './live-run.ts';
@@ -32,7 +32,7 @@ import { nextStatus, type RunTransition, stepOfUnstarted } from './run-state.ts'
 import { type Silence, StallWatch } from './stall-watch.ts';
 import { closeTurn, evidenceOfTurn, messagesOnly, readFinalOutput } from './turn-end.ts';
 import { watchOutput } from './turn-limits.ts';
-import { startTurn, type TurnStartPorts } from './turn-start.ts';
+import { confined, startTurn, type TurnStartPorts } from './turn-start.ts';
 import { beginWaiting, queueNextTurn, writePause } from './waiting-run.ts';
 
 export interface Canceller {
@@ -142,6 +142,18 @@ export class Runner {
   /** Only for runs that get a slot at once: what others change before a later start must not count as theirs. */
   earlyBaseline(directory: string): Promise<Baseline> | null {
     return this.queue.free > 0 ? takeBaseline(directory, this.ports.workTree) : null;
+  }
+
+  /**
+   * The command with which a person takes over the chat of a run, in the sandbox of that run: its agent may have left anything in
+   * its HOME.
+   */
+  async confinedCommand(run: Run, engine: Engine, command: Command, env: Record<string, string>): Promise<Command> {
+    const turn = { runId: run.id, number: run.turn };
+    const inside = await confined({ run, material: { env } }, engine, turn, command, this.ports);
+    const { sandbox } = inside;
+    if (sandbox === null) return inside.command;
+    return this.ports.executor.confined({ ...turn, ...inside, sandbox, cwd: run.directory });
   }
 
   sandboxProblem(network: NetworkAccess): Promise<SandboxProblem | null> {

@@ -177,12 +177,12 @@ export async function startTurn(
 }
 
 /** The command in the sandbox of its run, if it has one. */
-async function confined(
-  { run, material }: LiveRun,
+export async function confined(
+  { run, material }: { run: Run; material: Pick<RunMaterial, 'env'> | null },
   engine: Engine,
   turn: TurnRef,
   command: Command,
-  ports: TurnStartPorts,
+  ports: Pick<TurnStartPorts, 'confine'>,
 ): Promise<{ command: Command; sandbox: TurnSandbox | null }> {
   if (run.options.sandbox.level === 'off') return { command, sandbox: null };
   const { env } = material!;

@@ -54,6 +54,7 @@ function ofRow(run: Run) {
     subagent: options.subagent,
     title: oneLine(runSummary(run), MAX_TITLE_LENGTH),
     branch: worktree?.branch ?? null,
+    sandbox: options.sandbox.level,
     ...{ status, error, turn, createdAt, startedAt, endedAt },
     lines: evidence?.diff ?? null,
     verdict: evidence?.verdict ?? null,

@@ -16,6 +16,7 @@ import { total, turnSizes } from '../../core/runs/turn-limits.ts';
 import { CommitMade, Verdict } from '../../schema/evidence.ts';
 import { isEnd, type Run, type Turn } from '../../schema/run.ts';
 import { runName } from '../../schema/run-text.ts';
+import { SandboxLevel } from '../../schema/sandbox.ts';
 import { shownStatus } from '../../schema/shown-status.ts';
 import { askNotes, openQuestionsOf, ShownAsk } from '../inbox/open-questions.ts';
 import type { Call, Services } from '../operation.ts';
@@ -286,6 +287,7 @@ export const RunResult = z.object({
   usage_source: z.enum(['reported', 'estimated', 'none']).describe('`estimated`: cost from a price list'),
   error: z.object({ code: z.string(), message: z.string(), tool_name: z.string().optional() }).optional(),
   evidence: RunEvidence,
+  sandbox: SandboxLevel,
   advisory: z.array(z.string()).optional().describe('Limits that only its instructions hold'),
   activity: z.string().optional().describe('What it did last, while it runs'),
   asks: z.array(ShownAsk).optional().describe('What it waits for an answer to'),
@@ -361,6 +363,7 @@ export async function resultWithoutText(
     model: run.model && longestStart(run.model, MAX_CHARS.model),
     tokens: usage && { input: usage.input, output: usage.output, cached: usage.cached },
     usage_source: usage === null ? 'none' : usage.costIsEstimated ? 'estimated' : 'reported',
+    sandbox: options.sandbox.level,
     ...(error && { error }),
     evidence: runEvidence(run, turns.at(-1)),
     ...(advisory.length > 0 && { advisory: firstThatFit(advisory, MAX_CHARS.advisory) }),

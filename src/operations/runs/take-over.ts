@@ -44,7 +44,7 @@ export const takeOver = operation({
     const { services, caller } = call;
     const run = await findRun(services, given);
     const { status } = run;
-    const { interactive, chatId } = await interactiveCommand(call, run);
+    const { interactive, chatId, engine } = await interactiveCommand(call, run);
     // The environment is removed at the end of the run.
     const env = isEnd(status) ? caller.env : await services.files.environment(run.id);
     // A dry run: a chat that cannot be opened must not cost the run.
@@ -59,12 +59,10 @@ export const takeOver = operation({
     if (only_look) return { ...summary, cwd: run.directory, command: null };
     await end(call, run);
     const files = turnFiles(services.files, { runId: run.id, number: run.turn }, run);
-    const command = await interactive({ chatId, env, files });
-    return {
-      ...summary,
-      cwd: run.directory,
-      command: { argv: command.argv, env: { ...env, ...command.env } },
-    };
+    const opened = await interactive({ chatId, env, files });
+    const command = { argv: opened.argv, env: { ...env, ...opened.env }, stdin: null };
+    const inside = await services.runner.confinedCommand(run, engine, command, env);
+    return { ...summary, cwd: run.directory, command: { argv: inside.argv, env: inside.env } };
   },
 });
 
@@ -87,10 +85,11 @@ interface InteractiveCall extends Pick<Call, 'caller'> {
 export async function interactiveCommand(
   { services, caller }: InteractiveCall,
   run: Run,
-): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string }> {
+): Promise<{ interactive: NonNullable<Engine['interactive']>; chatId: string; engine: Engine }> {
   const plan = await loadPlan(services.files, run);
   if (plan === null) throw planLost(run);
-  const { interactive } = services.engines.create(plan.spec);
+  const engine = services.engines.create(plan.spec);
+  const { interactive } = engine;
   if (interactive === null) throw notInteractive(run, plan.spec);
   const { id, chatId } = run;
   if (chatId === null || run.startedAt === null) throw noChatYet(run);
@@ -103,7 +102,7 @@ export async function interactiveCommand(
       `${other.id} works on its chat`,
       `Take that one over: \`squad attach ${shellWord(other.id)} --take-over\`.`,
     );
-  return { interactive, chatId };
+  return { interactive, chatId, engine };
 }
 
 async function end(call: Call, run: Run): Promise<void> {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createTicker } from '../../base/clock.ts';
 import type { TurnSandbox } from '../sandbox/sandbox-arguments.ts';
-import { createSandboxes, type Sandboxes, type SandboxProblem } from '../sandbox/sandboxes.ts';
+import { createSandboxes, FIRST_FD, type Sandboxes, type SandboxProblem } from '../sandbox/sandboxes.ts';
 import type { ProcessInfo } from '../table/process-info.ts';
 import { createProcessTable, type ProcessTable } from '../table/process-table.ts';
 import { endWithoutRecord, finishTurn, type LiveTurn, type TurnEnd, watchTurn } from './live-turn.ts';
@@ -34,6 +34,9 @@ export interface Supervisor {
   hasBegun(turn: TurnKey): Promise<boolean>;
   find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
   sandboxProblem(network: TurnSandbox['network']): Promise<SandboxProblem | null>;
+  confined(
+    turn: Omit<TurnStart, 'hardLimitMs'> & { sandbox: TurnSandbox },
+  ): Promise<TurnStart['command']>;
 }
 
 export interface SupervisorOptions {
@@ -164,7 +167,16 @@ export function createSupervisor(given: SupervisorOptions): Supervisor {
     while (table.alive(wrapper) && performance.now() < until) await delay(POLL_MS);
   }
 
-  return { start, hasBegun, find, sandboxProblem: sandboxes.problem };
+  /** A shell opens the descriptors that the wrapper has otherwise. */
+  const confined: Supervisor['confined'] = async turn => {
+    const { prefix, env, files } = await sandboxes.confine(turn, turnFolder(runsDir, turn));
+    const opened = files.map(({ flags }, at) => `${FIRST_FD + at}${flags === 'r' ? '<' : '>>'}"$${at + 1}"`);
+    const script = `exec ${opened.join(' ')}; shift ${files.length}; exec "$@"`;
+    const argv = ['/bin/sh', '-c', script, 'sh', ...files.map(({ path }) => path)] as const;
+    return { ...turn.command, argv: [...argv, ...prefix, ...turn.command.argv], env };
+  };
+
+  return { start, hasBegun, find, sandboxProblem: sandboxes.problem, confined };
 }
 
 /** Whether our own wrapper took the folder although its pid file is missing: an agent may have removed it. */

@@ -114,6 +114,7 @@ function Ended({ card, endedAt }: { card: RunCard; endedAt: number }) {
       )}
       {card.branch && <code>{visibleText(card.branch)}</code>}
       {card.branch && ' · '}
+      {card.sandbox !== 'off' && `${card.sandbox} sandbox · `}
       <Ago at={endedAt} />
     </>
   );

@@ -1,5 +1,5 @@
 import { visibleText } from '../../../../src/base/text.ts';
-import { HOLDER_TEXT, PERMISSION_TEXT } from '../../../../src/schema/permission-text.ts';
+import { HOLDER_TEXT, PERMISSION_TEXT, SANDBOX_TEXT, sandboxText } from '../../../../src/schema/permission-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { plural, shownDuration, shownMoney } from '../../../ui/figures.ts';
@@ -54,6 +54,7 @@ export function How({ data: { run, setting } }: { data: ShownRun }) {
           )}
         </Fact>
         <Fact name="Permission">{`${options.permission}: ${PERMISSION_TEXT[options.permission]}`}</Fact>
+        <Fact name="Sandbox">{`${sandboxText(options.sandbox)}: ${SANDBOX_TEXT[options.sandbox.level]}`}</Fact>
         <Fact name="Tools">
           {options.tools === null ? 'all tools of its engine' : options.tools.join(', ') || 'none'}
         </Fact>
