@@ -244,12 +244,12 @@ async function program(
   }
 }
 
-/** Only subagents with code mode need a sandbox. */
+/** Without it, runs in work trees are not sandboxed, and subagents have no code mode. */
 async function sandbox(): Promise<Check> {
   const { findSandbox } = await import('../../code-mode/sandbox.ts');
   const found = await findSandbox(process.env);
   if ('missing' in found) return warning('sandbox', found.missing, found.suggestions);
-  return ok('sandbox', `${found.bubblewrap} works: subagents can use code mode`);
+  return ok('sandbox', `${found.bubblewrap} works: agents can be sandboxed, and subagents can use code mode`);
 }
 
 function processes(): Check {
