@@ -47,6 +47,7 @@ const SIDEBAR: [string, [string, string][]][] = [
     [
       ['Evidence', '/docs/guides/evidence'],
       ['Work trees', '/docs/guides/worktrees'],
+      ['Sandboxes', '/docs/guides/sandbox'],
       ['Removing work trees', '/docs/guides/worktree-removal'],
       ['Review loops', '/docs/guides/review/review-loops'],
       ['Pull requests', '/docs/guides/review/pull-requests'],

@@ -85,7 +85,9 @@ function totalsLine(runs: RunView[], style: Style): string {
   const to = Math.max(...runs.flatMap(run => run.endedAt ?? []));
   const took = Number.isFinite(to - from) ? [formatDuration(to - from)] : [];
   // Of runs without a sandbox a note says why, if they would have had one.
-  const levels = new Set(runs.flatMap(({ sandbox }) => (sandbox === null || sandbox === 'off' ? [] : sandbox)));
+  const levels = new Set(
+    runs.flatMap(({ sandbox }) => (sandbox === null || sandbox === 'off' ? [] : sandbox)),
+  );
   const sandbox = levels.size > 0 ? [`sandbox: ${[...levels].join(', ')}`] : [];
   return [countByStatus(runs.map(shownStatus), style), ...took, ...usage, ...sandbox].join(style.dim(' · '));
 }

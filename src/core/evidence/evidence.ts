@@ -144,7 +144,10 @@ const nameOf = ({ status, path, isOutside }: ChangedFile): string =>
 const editsUnseen = (tools: Observed['tools'], changes: WorkChanges | null): boolean =>
   (tools?.edits ?? 0) > 0 && changes?.files?.length === 0 && changes.commits?.count === 0;
 
-function noteOf({ baseline, changes, otherRuns, tools, refusedHosts }: Observed, isLate: boolean): string | null {
+function noteOf(
+  { baseline, changes, otherRuns, tools, refusedHosts }: Observed,
+  isLate: boolean,
+): string | null {
   const notes = [
     baseline === null ? 'there is no snapshot of the folder from before the start' : baseline.why,
     isLate ? 'baseline taken late: changes made before it are missing' : null,

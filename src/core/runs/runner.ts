@@ -148,7 +148,12 @@ export class Runner {
    * The command with which a person takes over the chat of a run, in the sandbox of that run: its agent may have left anything in
    * its HOME.
    */
-  async confinedCommand(run: Run, engine: Engine, command: Command, env: Record<string, string>): Promise<Command> {
+  async confinedCommand(
+    run: Run,
+    engine: Engine,
+    command: Command,
+    env: Record<string, string>,
+  ): Promise<Command> {
     const turn = { runId: run.id, number: run.turn };
     const inside = await confined({ run, material: { env } }, engine, turn, command, this.ports);
     const { sandbox } = inside;

@@ -34,9 +34,7 @@ export interface Supervisor {
   hasBegun(turn: TurnKey): Promise<boolean>;
   find(turn: TurnKey, options: TurnOptions): Promise<FoundTurn>;
   sandboxProblem(network: TurnSandbox['network']): Promise<SandboxProblem | null>;
-  confined(
-    turn: Omit<TurnStart, 'hardLimitMs'> & { sandbox: TurnSandbox },
-  ): Promise<TurnStart['command']>;
+  confined(turn: Omit<TurnStart, 'hardLimitMs'> & { sandbox: TurnSandbox }): Promise<TurnStart['command']>;
 }
 
 export interface SupervisorOptions {

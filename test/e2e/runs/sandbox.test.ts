@@ -17,11 +17,19 @@ beforeAll(async () => {
 afterAll(() => squad[Symbol.asyncDispose]());
 
 interface Shown {
-  run: Pick<Run, 'id' | 'status' | 'options' | 'policy' | 'notes' | 'chatId' | 'evidence' | 'error' | 'directory'>;
+  run: Pick<
+    Run,
+    'id' | 'status' | 'options' | 'policy' | 'notes' | 'chatId' | 'evidence' | 'error' | 'directory'
+  >;
   result: { result: string; sandbox: string };
 }
 async function ran(args: string[], ...steps: string[]): Promise<Shown> {
-  const { runIds } = await squad.json<{ runIds: [string] }>(['run', '-d', ...args, `Do it.${script(...steps)}`]);
+  const { runIds } = await squad.json<{ runIds: [string] }>([
+    'run',
+    '-d',
+    ...args,
+    `Do it.${script(...steps)}`,
+  ]);
   await squad.run(['wait', runIds[0]]);
   return squad.shown<Shown>(runIds[0]);
 }
@@ -39,7 +47,10 @@ describe('a run in a work tree', { tags: ['I1', 'I4'] }, () => {
       'run test ! -e hub.sock && echo "$HOME" && touch "$HOME/mine"',
       'call squad_status',
     );
-    expect(run).toMatchObject({ status: 'completed', options: { sandbox: { level: 'workspace', network: 'full' } } });
+    expect(run).toMatchObject({
+      status: 'completed',
+      options: { sandbox: { level: 'workspace', network: 'full' } },
+    });
     expect(result.sandbox).toBe('workspace');
     expect(result.result).not.toContain('a secret');
     expect(result.result).not.toContain('squad.db');

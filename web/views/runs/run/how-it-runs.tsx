@@ -1,5 +1,10 @@
 import { visibleText } from '../../../../src/base/text.ts';
-import { HOLDER_TEXT, PERMISSION_TEXT, SANDBOX_TEXT, sandboxText } from '../../../../src/schema/permission-text.ts';
+import {
+  HOLDER_TEXT,
+  PERMISSION_TEXT,
+  SANDBOX_TEXT,
+  sandboxText,
+} from '../../../../src/schema/permission-text.ts';
 import { shellWord } from '../../../../src/schema/shell-word.ts';
 import { Copy } from '../../../ui/copy.tsx';
 import { plural, shownDuration, shownMoney } from '../../../ui/figures.ts';
