@@ -122,7 +122,7 @@ The permission of a run comes from the call (\`permission\`, \`squad run --permi
 | --- | --- |
 ${levels.join('\n')}
 
-Squad gives the permission to the agent CLI as flags and settings; in a [sandbox](../guides/sandbox.md) the system holds `read` and `edit` for every engine. Without one, who holds the limit differs:
+Squad gives the permission to the agent CLI as flags and settings; in a [sandbox](../guides/sandbox.md) the system holds \`read\` and \`edit\` for every engine. Without one, who holds the limit differs:
 
 - *${HOLDER_TEXT.engine}*: the CLI refuses what is not allowed. Squad tests this with the real CLIs (Cursor Agent excepted).
 - *${HOLDER_TEXT.system}*: Squad or the operating system stops the run. So are the time limit, the output limit and the stall limit of every engine.

@@ -46,6 +46,7 @@ const RESULT = {
   model: 'null',
   tokens: { input: 'number', output: 'number', cached: 'number' },
   usage_source: 'string',
+  sandbox: 'string',
   evidence: {
     verdict: 'string',
     exit_code: 'number',
@@ -101,6 +102,7 @@ const RUN = {
     onAsk: 'null',
     subagent: 'null',
     takesUp: 'null',
+    sandbox: { level: 'string', network: 'string', hosts: [], read: [] },
   },
   policy: [],
   status: 'string',
