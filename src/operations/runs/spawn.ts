@@ -109,7 +109,6 @@ export const CommonOptions = StatelessAgent.pick({
   model: true,
   permission: true,
   isolation: true,
-  sandbox: true,
   working_directory: true,
   timeout: true,
 });
