@@ -296,7 +296,7 @@ async function lineOf(wrapper: number) {
 }
 
 describe('seen from outside', () => {
-  test('a stopped agent is stopped, and one at work is alive', async () => {
+  test('a stopped agent is stopped, and one that waits is alive', async () => {
     const { live } = await started('echo ready; sleep 60; :');
     const { agent } = await lineOf(live.pid);
     expect(await live.processStats()).toMatchObject({ alive: true, stopped: false });
