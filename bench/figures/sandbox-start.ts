@@ -108,6 +108,12 @@ export const sandboxStart: Figure = {
 
 /** By its command line. */
 function proxyPid(socket: string): number {
-  const isIt = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(socket);
+  const isIt = (pid: number) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(socket);
+    } catch {
+      return false; // gone meanwhile
+    }
+  };
   return ownProcesses().find(isIt)!;
 }
