@@ -22,6 +22,7 @@ import { queuedRuns } from './figures/queued-runs.ts';
 import { recovery } from './figures/recovery.ts';
 import { reports } from './figures/reports.ts';
 import { requestReview } from './figures/request-review.ts';
+import { sandboxStart } from './figures/sandbox-start.ts';
 import { timeout } from './figures/timeout.ts';
 import { toolList } from './figures/tool-list.ts';
 import { webHeap } from './figures/web-heap.ts';
@@ -37,6 +38,7 @@ const FIGURES = [
   coldStart,
   commandStart,
   agentStart,
+  sandboxStart,
   timeout,
   idleMemory,
   agentLoop,

@@ -9,6 +9,7 @@ import { createSandboxes } from '../process/sandbox/sandboxes.ts';
 import { createRunOfProcess } from '../process/table/run-of-process.ts';
 import { TurnsFixture } from '../process/testing/turn-fixture.ts';
 import { createSupervisor } from '../process/turns/supervisor.ts';
+import { newRunId } from '../schema/ids.ts';
 import type { Run } from '../schema/run.ts';
 import { HttpPeers } from './http-peers.ts';
 
@@ -73,7 +74,8 @@ afterAll(() => {
 
 /** What an agent in a sandbox with this network is taken for with each token. `own` is its run's. */
 async function takenFor(network: 'full' | 'none', ...tokens: string[]): Promise<string[]> {
-  const turn = turns.turn('true');
+  const turn = { ...turns.turn('true'), runId: newRunId() };
+  mkdirSync(turns.folder(turn), { recursive: true });
   runs.set(turn.runId, runOf(turn.runId));
   const { port } = server.address() as AddressInfo;
   const shown = tokens.map(token => (token === 'own' ? turn.runId : token));

@@ -45,7 +45,9 @@ test('one without user namespaces is refused with its own message', async () => 
   });
 });
 
-test('one that runs the program without any sandbox is refused', async () => {
+test('one that runs the program without any sandbox is refused', {
+  tags: ['leaving-the-sandbox'],
+}, async () => {
   const path = bubblewrap('fake', 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"');
   expect(await problemOf(path)).toMatchObject({
     reason: expect.stringContaining('they share the namespaces user, mnt, pid, ipc, uts with this machine'),

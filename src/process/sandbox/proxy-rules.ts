@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { isRefused } from '../../base/network.ts';
@@ -57,22 +58,24 @@ export function allowance(
 
 export type Refusal = 'not_listed' | 'private_address';
 
-/** An address of the host to connect to, or why there is none. Connecting by address leaves no second lookup to be answered differently. */
-export async function addressOf(
+/** The addresses of the host that may be connected to, or why there are none. A second lookup could be answered differently. */
+export async function addressesOf(
   hosts: readonly string[],
   host: string,
   port: number,
-): Promise<{ address: string } | { refused: Refusal } | { unknown: string }> {
+): Promise<{ addresses: LookupAddress[] } | { refused: Refusal } | { unknown: string }> {
   const allowed = allowance(hosts, host, port);
   if (!allowed) return { refused: 'not_listed' };
-  let found: string[];
+  let found: LookupAddress[];
   try {
-    found = (await lookup(host, { all: true })).map(({ address }) => address);
+    found = await lookup(host, { all: true });
   } catch (thrown) {
     return { unknown: (thrown as Error).message };
   }
-  const address = found.find(each => !isRefused(each) && (allowed.isLiteral || isPublic(each)));
-  return address === undefined ? { refused: 'private_address' } : { address };
+  const addresses = found.filter(
+    ({ address }) => !isRefused(address) && (allowed.isLiteral || isPublic(address)),
+  );
+  return addresses.length === 0 ? { refused: 'private_address' } : { addresses };
 }
 
 export function isPublic(address: string): boolean {

@@ -3,6 +3,7 @@
  * off from their models, and it is one for all turns of a home, because a Node process costs as much as an agent's shell.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { LookupAddress } from 'node:dns';
 import { appendFileSync, closeSync, openSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import {
   createServer as createHttpServer,
@@ -10,11 +11,11 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type LookupFunction, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { hasExitRecord, readWrapperPid } from '../turns/turn-record.ts';
-import { addressOf, type Refusal } from './proxy-rules.ts';
+import { addressesOf, type Refusal } from './proxy-rules.ts';
 import { MAX_REFUSED_HOSTS, REFUSED_HOSTS } from './refused-hosts.ts';
 import { type ControlReply, type ControlRequest, type Room, readMessages } from './room-protocol.ts';
 
@@ -93,6 +94,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
   }
 
   function admit(room: OpenRoom, server: Server, serve: (socket: Socket) => void): void {
+    // Such as no free descriptor: it takes connections again later.
+    server.on('error', () => {});
     server.on('connection', socket => {
       if (room.sockets.size >= MAX_CONNECTIONS) {
         socket.destroy();
@@ -138,19 +141,24 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
       return;
     }
     const found = await reach(roomOf.get(socket)!, target[1]!, Number(target[2]));
-    if (typeof found !== 'string') {
+    if ('status' in found) {
       socket.end(
         `HTTP/1.1 ${found.status}\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n${found.text}\n`,
       );
       return;
     }
-    const upstream = connect({ host: found, port: Number(target[2]) });
+    const upstream = connect({ host: target[1]!, port: Number(target[2]), lookup: found.lookup });
+    let isOpen = false;
     upstream.once('connect', () => {
+      isOpen = true;
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       upstream.write(head);
       copyBothWays(socket, upstream);
     });
-    upstream.once('error', () => socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n'));
+    upstream.once('error', () => {
+      if (isOpen) socket.destroy();
+      else socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n');
+    });
     socket.once('close', () => upstream.destroy());
   }
 
@@ -162,7 +170,7 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     }
     const port = Number(url.port || 80);
     const found = await reach(roomOf.get(request.socket)!, url.hostname, port);
-    if (typeof found !== 'string') {
+    if ('status' in found) {
       response
         .writeHead(Number.parseInt(found.status, 10), { 'content-type': 'text/plain' })
         .end(`${found.text}\n`);
@@ -175,7 +183,14 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     } = request.headers;
     const upstream = httpRequest(
       {
-        ...{ host: found, port, method: request.method, path: `${url.pathname}${url.search}`, agent: false },
+        ...{
+          host: url.hostname,
+          lookup: found.lookup,
+          port,
+          method: request.method,
+          path: `${url.pathname}${url.search}`,
+          agent: false,
+        },
         // A name in the request line and another in the header would reach a host that was not asked for.
         headers: { ...headers, host: url.host },
       },
@@ -189,15 +204,21 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     request.pipe(upstream);
   }
 
-  /** The address to connect to, or the answer to a request that is not carried out. */
+  /** How to find the host, or the answer to a request that is not carried out. */
   async function reach(
     room: OpenRoom,
     host: string,
     port: number,
-  ): Promise<string | { status: string; text: string }> {
-    const { hosts } = room.tenant!;
-    const found = await addressOf(hosts, host, port);
-    if ('address' in found) return found.address;
+  ): Promise<{ lookup: LookupFunction } | { status: string; text: string }> {
+    const found = await addressesOf(room.tenant!.hosts, host, port);
+    if ('addresses' in found) {
+      const { addresses } = found;
+      const [{ address, family }] = addresses as [LookupAddress];
+      return {
+        // With all of them Node tries the next one where IPv6 leads nowhere.
+        lookup: (_host, { all }, done) => (all ? done(null, addresses) : done(null, address, family)),
+      };
+    }
     if ('unknown' in found)
       return { status: '502 Bad Gateway', text: `${host} was not found: ${found.unknown}` };
     note(room.tenant!, host, port, found.refused);
@@ -249,6 +270,8 @@ export function runProxy(socketFile: string, bubblewrap: string): void {
     }
   }
 
+  // An error of one connection that nobody thought of must not cut off all the others.
+  process.on('uncaughtException', () => {});
   listenAlone(socketFile, serveHub);
   setInterval(review, POLL_MS);
 }
@@ -289,7 +312,7 @@ function listenAlone(file: string, serve: (socket: Socket) => void): void {
   process.umask(0o077);
   const server = createServer(serve);
   server.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
+    if (error.code !== 'EADDRINUSE') process.exit(1);
     const other = connect(file);
     other.once('connect', () => process.exit(0));
     other.once('error', () => {

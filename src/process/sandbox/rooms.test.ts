@@ -108,7 +108,9 @@ function argumentsOf(pid: number): string[] {
 }
 
 describe('in a room', () => {
-  test('the hub is at its own port, and nothing else of this machine', async () => {
+  test('the hub is at its own port, and nothing else of this machine', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
     const { port } = await server('hub');
     const own = hub(port);
     const other = await server('other');
@@ -122,7 +124,9 @@ describe('in a room', () => {
     expect(fromOther).toBe('ECONNREFUSED');
   });
 
-  test('there is no device but loopback, and no unix socket of this machine', async () => {
+  test('there is no device but loopback, and no unix socket of this machine', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
     const own = hub((await server('hub')).port);
     const turn = inRoom('cat /proc/net/dev; grep -c @ /proc/net/unix');
     await (await own.supervisor.start(turn, options)).ended;
@@ -130,7 +134,9 @@ describe('in a room', () => {
     expect(lines.map(line => line.trim().split(/[:\s]/)[0])).toEqual(['lo', '0']);
   });
 
-  test('a listed host is reached by CONNECT and by plain HTTP, others are refused and recorded once', async () => {
+  test('a listed host is reached by CONNECT and by plain HTTP, others are refused and recorded once', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
     const own = hub((await server('hub')).port);
     const listed = await server('listed');
     const at = `127.0.0.1:${listed.port}`;
@@ -221,7 +227,9 @@ describe('the proxy process', () => {
     expect(again).toContain('hub /');
   });
 
-  test('that cannot be started is a problem, and no turn is started', async () => {
+  test('that cannot be started is a problem, and no turn is started', {
+    tags: ['leaving-the-sandbox'],
+  }, async () => {
     const rooms = createRooms({
       socket: turns.path('none.sock'),
       program: turns.path('none.cjs'),

@@ -40,8 +40,8 @@ type Asked = ControlRequest extends infer R ? (R extends { id: number } ? Omit<R
 interface Link {
   pid: number | null;
   ask(request: Asked): Promise<unknown>;
-  /** Settles when the proxy process has made its first room for this hub. */
-  ready: Promise<unknown>;
+  /** Settles when the proxy process has a room ready for this hub's port. */
+  ready(): Promise<unknown>;
   close(): void;
 }
 
@@ -86,8 +86,9 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
       socket.write(`${JSON.stringify({ ...request, id })}\n`);
       return call.promise;
     };
-    const ready = hubPort().then(port => ask({ do: 'hub', port }));
-    ready.catch(() => {}); // for those who ask for it
+    const ready = async () => ask({ do: 'hub', port: await hubPort() });
+    // At once, so that agents of an earlier hub reach this one.
+    ready().catch(() => {});
     return { pid: listenerOf(file), ask, ready, close: () => socket.destroy() };
   }
 
@@ -116,12 +117,12 @@ export function createRooms({ socket: file, program, hubPort, warn }: RoomsOptio
   return {
     async ready(bubblewrap) {
       const { ready } = await linked(() => start(bubblewrap));
-      await ready;
+      await ready();
     },
     async open(request, bubblewrap) {
       const { ask, ready } = await linked(() => start(bubblewrap));
       // Rooms are made for the port of this hub.
-      await ready;
+      await ready();
       return (await ask({ do: 'open', ...request })) as Room;
     },
     async attach() {

@@ -35,9 +35,10 @@ export async function spawnWrapper(
 
   try {
     const [program, ...rest] = turn.command.argv;
+    const command = [programPath(program, turn), ...rest];
     const { sandbox } = turn;
     const confined = sandbox === null ? null : await confine({ ...turn, sandbox });
-    const argv = [...(confined?.prefix ?? []), programPath(program, turn), ...rest];
+    const argv = [...(confined?.prefix ?? []), ...command];
     const child = spawn('/bin/sh', wrapperArguments(turn.runId, folder, turn.hardLimitMs, argv), {
       cwd: turn.cwd,
       env: {
