@@ -4,12 +4,13 @@ import {
   constants,
   fstatSync,
   lstatSync,
+  opendirSync,
   openSync,
-  readdirSync,
   readSync,
 } from 'node:fs';
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const MAX_NAMES = 100_000;
 const FILE = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /**
@@ -49,7 +50,18 @@ export class HostileFolder {
   /** Valid while this folder is used. */
   path = (name: string): string => `/proc/self/fd/${this.#fd}/${name}`;
 
-  names = (): string[] => readdirSync(`/proc/self/fd/${this.#fd}`);
+  /** At most `MAX_NAMES`: the hub waits for it. */
+  names(): string[] {
+    const names: string[] = [];
+    const folder = opendirSync(`/proc/self/fd/${this.#fd}`);
+    try {
+      for (let entry = folder.readSync(); entry && names.length < MAX_NAMES; entry = folder.readSync())
+        names.push(entry.name);
+    } finally {
+      folder.closeSync();
+    }
+    return names;
+  }
 
   stat = (name: string): BigIntStats | null =>
     lstatSync(this.path(name), { bigint: true, throwIfNoEntry: false }) ?? null;

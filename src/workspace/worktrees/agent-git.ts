@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import { nullIfMissing } from '../../base/missing-file.ts';
 import { stampOf } from '../files/file-stamp.ts';
 import { HostileFolder } from '../files/hostile-folder.ts';
-import { readBounded, replaceFile } from '../files/text-file.ts';
+import { readBounded } from '../files/text-file.ts';
 import { agentGitOf } from '../git/git-folder.ts';
 
 /** What Squad knows of the Git folder of a work tree's sandboxed agents. No agent can write it. */
@@ -42,7 +42,6 @@ const MAX_REF_BYTES = 1024;
 const MAX_PACKED_BYTES = 64 * 1024 ** 2;
 const MAX_LOG_BYTES = 16 * 1024 ** 2;
 const MAX_REFS = 100_000;
-const MAX_DEPTH = 24;
 /** Work on one folder is done in order. */
 const queue = new KeyedQueue<string>();
 
@@ -76,17 +75,14 @@ export class AgentGit {
     return AgentGitState.parse(JSON.parse(text));
   }
 
-  async save(state: AgentGitState): Promise<void> {
-    await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    await replaceFile(join(this.folder, 'state.json'), JSON.stringify(state), { mode: 0o600, sync: false });
-  }
+  /** Synchronous, as many small steps of a start are: a change of threads costs more than the write. */
+  save = (state: AgentGitState): void => replace(join(this.folder, 'state.json'), JSON.stringify(state));
 
   /** Refs that the agents were given, as a packed-refs file. */
   given = async (): Promise<Map<string, string>> =>
     packedRefs(await readFile(join(this.folder, 'refs')).catch(nullIfMissing));
 
-  giveRefs = (text: string): Promise<void> =>
-    replaceFile(join(this.folder, 'refs'), text, { mode: 0o600, sync: false });
+  giveRefs = (text: string): void => replace(join(this.folder, 'refs'), text);
 
   /** Replaces `git` by the new folder. Complete after a death: see `#finishSwap`. */
   async swap(fresh: string): Promise<void> {
@@ -160,6 +156,11 @@ export class AgentGit {
   }
 }
 
+function replace(file: string, content: string): void {
+  writeFileSync(`${file}.new`, content, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
 function packedRefs(file: Buffer | null): Map<string, string> {
   const rows = String(file ?? '').split('\n');
   const refs = rows.flatMap(row => {
@@ -188,12 +189,13 @@ function eachFile(
   folder: HostileFolder,
   before: string,
   act: (folder: HostileFolder, name: string, path: string) => void,
-  depth = 0,
+  room = { entries: MAX_REFS },
 ): void {
-  for (const name of folder.names().slice(0, MAX_REFS)) {
+  for (const name of folder.names()) {
+    if (--room.entries < 0) return;
     if (folder.stat(name)?.isFile()) act(folder, name, `${before}${name}`);
-    else if (depth < MAX_DEPTH)
-      folder.below(name, below => eachFile(below, `${before}${name}/`, act, depth + 1));
+    else if (before.length < MAX_REF_BYTES)
+      folder.below(name, below => eachFile(below, `${before}${name}/`, act, room));
   }
 }
 

@@ -85,7 +85,7 @@ export function collectCommits(
     await collectInTurn(agent, env, depth, checkpoint);
     const state = depth === 'branch' ? null : await agent.state();
     if (!state || (state.commits === 0 && state.notes.length === 0)) return NOTHING;
-    await agent.save({ ...state, commits: 0, notes: [] });
+    agent.save({ ...state, commits: 0, notes: [] });
     return { commits: state.commits, note: state.notes.join(' ') || null };
   });
 }
@@ -115,6 +115,13 @@ export async function collectInTurn(
     throw error;
   }
 }
+
+/** The folder was just made from the repository: nothing in it is new. */
+export const nothingToCollect = (agent: AgentGit, state: AgentGitState): void =>
+  void seen.set(agent.folder, {
+    branch: agent.fingerprint(state, false),
+    refs: agent.fingerprint(state, true),
+  });
 
 async function collectWithRetry(
   agent: AgentGit,
@@ -207,7 +214,7 @@ class Collection {
           `Commits that the agent made outside its branch ${this.#state.branch} were saved: git log ${shellWord(saved)}.`,
         );
       this.#state.notes.push(...this.#notes.filter(note => !this.#state.notes.includes(note)));
-      await this.#agent.save(this.#state);
+      this.#agent.save(this.#state);
       this.#checkpoint('moved');
     } finally {
       await objects.close();
@@ -318,7 +325,7 @@ class Collection {
     const moveBranch = async () => {
       if (!move) return;
       this.#state.moving = move.to;
-      await this.#agent.save(this.#state);
+      this.#agent.save(this.#state);
       this.#checkpoint('move');
       const count = await git.run(['rev-list', '--count', move.to, `^${move.from}`], { env: COMMITTER });
       const args = [
@@ -378,7 +385,7 @@ class Collection {
     } else {
       // On disk first: a HEAD that nobody knows of counts as the user's.
       this.#state.detached = at;
-      await this.#agent.save(this.#state);
+      this.#agent.save(this.#state);
       if (head !== at) await runWithLockRetry(git, ['update-ref', '--no-deref', ...message, 'HEAD', at]);
     }
   }

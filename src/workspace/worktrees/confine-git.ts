@@ -1,5 +1,16 @@
-import { existsSync } from 'node:fs';
-import { cp, lstat, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { realpath, rm } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import type { Mount } from '../../core/ports/turns.ts';
 import type { Worktree } from '../../schema/worktree.ts';
@@ -10,8 +21,8 @@ import { type Environment, type Git, GitError, gitIn, settingsOf } from '../git/
 import { indexOf } from '../git/git-index.ts';
 import { readIgnoreRules } from '../git/git-status.ts';
 import { configText, hasWorktreeConfig, type Setting, settingsForAgent } from '../git/private-git.ts';
-import { AgentGit, type AgentGitState, isRefName, objectFolders } from './agent-git.ts';
-import { collectInTurn, fileStamp } from './collect-commits.ts';
+import { AgentGit, isRefName, objectFolders } from './agent-git.ts';
+import { collectInTurn, fileStamp, nothingToCollect } from './collect-commits.ts';
 import { inspectPlace, repositoryPaths } from './worktree-place.ts';
 
 interface Confinement {
@@ -35,20 +46,15 @@ export async function confineGit(
     // As the work tree names it: git in the sandbox looks for it there.
     const commonDir = dirname(dirname(gitDir));
     const git = gitIn({ root: worktree.path, gitDir, commonDir }, env);
-    const before = await agent.state();
-    if (!before || !isInUse) await renew(worktree, agent, git, before);
+    const isNew = (await agent.state()) === null;
+    if (isNew || !isInUse) await renew(worktree, agent, git, isNew);
     return mountsOf(worktree.path, agent, git, access);
   });
 }
 
-async function renew(
-  worktree: Worktree,
-  agent: AgentGit,
-  git: Git,
-  last: AgentGitState | null,
-): Promise<void> {
-  if (last) await collectInTurn(agent, git.env, 'refs');
-  const before = last && (await agent.state());
+async function renew(worktree: Worktree, agent: AgentGit, git: Git, isNew: boolean): Promise<void> {
+  if (!isNew) await collectInTurn(agent, git.env, 'refs');
+  const before = await agent.state();
   const { gitDir, commonDir } = git.folder;
   const ref = `refs/heads/${worktree.branch}`;
   const [{ refs, head, tip }, config, given, folders] = await Promise.all([
@@ -57,22 +63,30 @@ async function renew(
     agent.given(),
     objectFolders(join(commonDir, 'objects')),
   ]);
-  await mkdir(agent.folder, { recursive: true, mode: 0o700 });
-  for (const name of await readdir(agent.folder))
-    if (name.startsWith(NEW)) await rm(join(agent.folder, name), { recursive: true, force: true });
-  const fresh = await mkdtemp(join(agent.folder, NEW));
+  const [rules, indexStamp, ...copies] = await Promise.all([
+    readIgnoreRules(git),
+    fileStamp(indexOf(git)),
+    readPlainFile(join(commonDir, 'info', 'attributes')),
+    readPlainFile(join(commonDir, 'shallow')),
+    readPlainFile(join(gitDir, 'info', 'sparse-checkout')),
+  ]);
+  // Synchronous from here on: many small files, and each change of threads would cost more than the write.
+  mkdirSync(agent.folder, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(agent.folder))
+    if (name.startsWith(NEW)) rmSync(join(agent.folder, name), { recursive: true, force: true });
+  const fresh = mkdtempSync(join(agent.folder, NEW));
   const own = join(fresh, 'worktrees', basename(gitDir));
   const theirs = before && agent.refs(before);
   for (const folder of ['refs/heads', 'refs/tags', 'info', 'hooks', 'objects', 'logs'])
-    await mkdir(join(fresh, folder), { recursive: true });
-  for (const at of folders.keys()) await mkdir(join(fresh, sharedObjects(at)));
+    mkdirSync(join(fresh, folder), { recursive: true });
+  for (const at of folders.keys()) mkdirSync(join(fresh, sharedObjects(at)));
   // The agent's logs, stashes and unfinished merge stay.
   if (before) {
-    await copyPlain(join(agent.git, 'logs'), join(fresh, 'logs'));
-    await copyPlain(join(agent.git, 'worktrees', basename(before.gitDir)), own);
+    copyPlain(join(agent.git, 'logs'), join(fresh, 'logs'));
+    copyPlain(join(agent.git, 'worktrees', basename(before.gitDir)), own);
   }
-  await mkdir(join(own, 'logs'), { recursive: true });
-  await mkdir(join(own, 'modules'), { recursive: true });
+  mkdirSync(join(own, 'logs'), { recursive: true });
+  mkdirSync(join(own, 'modules'), { recursive: true });
   const kept = [...(theirs?.refs ?? [])].filter(
     ([name, oid]) => !refs.has(name) && name !== ref && given.get(name) !== oid && isRefName(name),
   );
@@ -83,50 +97,35 @@ async function renew(
     !isUsers &&
     theirs?.refs.get(ref) === tip &&
     before.index !== null &&
-    before.index === (await fileStamp(indexOf(git)));
-  const files: [path: string, content: string | Buffer][] = [
-    ['HEAD', 'ref: refs/heads/none\n'],
-    ['config', Buffer.from(config, 'latin1')],
-    ['packed-refs', listed + packed(kept)],
-    [ref, `${tip}\n`],
-    ['info/exclude', Buffer.from((await readIgnoreRules(git)) ?? '', 'latin1')],
-    ...(await copied(join(commonDir, 'info', 'attributes'), 'info/attributes')),
-    ...(await copied(join(commonDir, 'shallow'), 'shallow')),
-  ];
-  const ofTree: typeof files = [
-    ['commondir', '../..\n'],
-    ['gitdir', `${worktree.path}/.git\n`],
-    ...(await copied(join(gitDir, 'info', 'sparse-checkout'), 'info/sparse-checkout')),
+    before.index === indexStamp;
+  const files: [path: string, content: string | Buffer | null][] = [
+    [join(fresh, 'HEAD'), 'ref: refs/heads/none\n'],
+    [join(fresh, 'config'), Buffer.from(config, 'latin1')],
+    [join(fresh, 'packed-refs'), listed + packed(kept)],
+    [join(fresh, ref), `${tip}\n`],
+    [join(fresh, 'info', 'exclude'), Buffer.from(rules ?? '', 'latin1')],
+    [join(fresh, 'info', 'attributes'), copies[0]!],
+    [join(fresh, 'shallow'), copies[1]!],
+    [join(own, 'info', 'sparse-checkout'), copies[2]!],
+    [join(own, 'commondir'), '../..\n'],
+    [join(own, 'gitdir'), `${worktree.path}/.git\n`],
   ];
   if (!isCurrent) {
-    const branch = isUsers ? head : (theirs?.head ?? ref);
-    ofTree.push(['HEAD', branch.startsWith('refs/') ? `ref: ${branch}\n` : `${branch}\n`]);
-    await rm(join(own, 'index'), { force: true });
+    const at = isUsers ? head : (theirs?.head ?? ref);
+    files.push([join(own, 'HEAD'), at.startsWith('refs/') ? `ref: ${at}\n` : `${at}\n`]);
+    copyIndex(indexOf(git), join(own, 'index'));
   }
-  for (const [path, content] of files) await write(join(fresh, path), content);
-  for (const [path, content] of ofTree) await write(join(own, path), content);
-  // Not younger than its source: git reads files again that are not older than the index.
-  if (!isCurrent && (await isPlainFile(indexOf(git))))
-    await cp(indexOf(git), join(own, 'index'), { preserveTimestamps: true });
-  await mkdir(join(agent.objects, 'pack'), { recursive: true, mode: 0o700 });
-  await giveObjects(agent, folders.length);
+  for (const [path, content] of files) if (content !== null) write(path, content);
+  giveObjects(agent, folders.length);
   // Git would make it there, where it is not seen outside.
-  await mkdir(join(gitDir, 'modules'), { recursive: true });
-  await agent.giveRefs(listed);
+  mkdirSync(join(gitDir, 'modules'), { recursive: true });
+  agent.giveRefs(listed);
   await agent.swap(fresh);
-  const next = { moving: null, detached: before?.detached ?? null, index: before?.index ?? null };
   const { path, branch } = worktree;
-  await agent.save({
-    commits: 0,
-    notes: [],
-    ...before,
-    ...next,
-    path,
-    branch,
-    commonDir,
-    gitDir,
-    synced: tip,
-  });
+  const last = before ?? { commits: 0, notes: [], detached: null, index: null };
+  const state = { ...last, path, branch, commonDir, gitDir, synced: tip, moving: null };
+  agent.save(state);
+  nothingToCollect(agent, state);
   await rm(agent.staging, { recursive: true, force: true });
 }
 
@@ -158,36 +157,41 @@ async function readRepository(
 const packed = (refs: (readonly [name: string, oid: string])[]): string =>
   refs.map(([name, oid]) => `${oid} ${name}\n`).join('');
 
-async function write(path: string, content: string | Buffer): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await rm(path, { recursive: true, force: true });
-  await writeFile(path, content, { flag: 'wx' });
+function write(path: string, content: string | Buffer): void {
+  mkdirSync(dirname(path), { recursive: true });
+  rmSync(path, { recursive: true, force: true });
+  writeFileSync(path, content, { flag: 'wx' });
 }
 
-const copied = async (from: string, to: string): Promise<[string, Buffer][]> => {
-  const content = await readPlainFile(from);
-  return content === null ? [] : [[to, content]];
-};
+/** Not younger than its source: git reads files again that are not older than the index. */
+function copyIndex(from: string, to: string): void {
+  rmSync(to, { force: true });
+  const found = lstatSync(from, { throwIfNoEntry: false });
+  if (!found?.isFile()) return;
+  copyFileSync(from, to);
+  utimesSync(to, found.atime, found.mtime);
+}
 
 /** Plain files and folders only: a link of the agent's may lead anywhere. */
-async function copyPlain(from: string, to: string): Promise<void> {
-  if (!(await lstat(from).catch(() => null))?.isDirectory()) return;
-  const isPlain = async (path: string) => {
-    const found = await lstat(path).catch(() => null);
+function copyPlain(from: string, to: string): void {
+  if (!lstatSync(from, { throwIfNoEntry: false })?.isDirectory()) return;
+  const filter = (path: string) => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.isFile()) return found.size <= MAX_COPIED_BYTES && !path.endsWith('.lock');
     return found?.isDirectory() === true && path !== join(from, 'modules');
   };
-  await cp(from, to, { recursive: true, filter: isPlain, preserveTimestamps: true });
+  cpSync(from, to, { recursive: true, filter, preserveTimestamps: true });
 }
 
 const MAX_COPIED_BYTES = 256 * 1024 ** 2;
 
-async function giveObjects(agent: AgentGit, count: number): Promise<void> {
+function giveObjects(agent: AgentGit, count: number): void {
+  mkdirSync(join(agent.objects, 'pack'), { recursive: true, mode: 0o700 });
   const info = join(agent.objects, 'info');
-  await rm(info, { recursive: true, force: true });
-  await mkdir(info);
+  rmSync(info, { recursive: true, force: true });
+  mkdirSync(info);
   const lines = Array.from({ length: count }, (_, at) => `../${sharedObjects(at)}\n`);
-  await writeFile(join(info, 'alternates'), lines.join(''), { flag: 'wx' });
+  writeFileSync(join(info, 'alternates'), lines.join(''), { flag: 'wx' });
 }
 
 async function agentConfig(git: Git): Promise<string> {
@@ -253,7 +257,7 @@ async function mountsOf(
 ): Promise<Mount[]> {
   const folders = await objectFolders(join(commonDir, 'objects'));
   const empty = join(agent.folder, 'empty');
-  if (!existsSync(empty)) await writeFile(empty, '');
+  if (!existsSync(empty)) writeFileSync(empty, '');
   const hooks = await realpath(join(commonDir, 'hooks')).catch(() => null);
   const shared: Mount[] = [];
   for (const [at, from] of folders.entries()) {
