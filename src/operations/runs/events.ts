@@ -15,6 +15,8 @@ export const listEvents = operation({
     /** With the events of its members. */
     squad: z.string().optional(),
     types: z.array(EventType).optional(),
+    /** Events of its runs and squads, and of the hub. */
+    workspace: z.string().optional(),
     /** Only older events: `next` of the previous page. */
     before: z.number().int().optional(),
     after: z.number().int().optional(),
