@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { visibleText } from '../../base/text.ts';
+import { homeFolder, ownFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
@@ -104,6 +105,8 @@ const ENVIRONMENT = {
 
 /** `squad demo`: a squad from start to end, on a throw-away repository, with agents that follow a script. */
 export async function demoCommand(context: CliContext): Promise<number> {
+  // Without a home nothing can run, and the repository would be left behind.
+  ownFolder(homeFolder(process.env));
   const folder = makeRepository();
   const { style, out } = context;
   if (!context.json)

@@ -152,7 +152,10 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
     ];
     return { checks, inspected };
   } catch (thrown) {
-    return { checks: [bad('workspace', thrown)], inspected: null };
+    const refused = bad('workspace', thrown);
+    // Newcomers call the doctor wherever they are, often in their home folder; nobody asked for a run there.
+    const isNamed = Boolean(context.workspace ?? process.env.SQUAD_WORKSPACE);
+    return { checks: [isNamed ? refused : { ...refused, state: 'warning' }], inspected: null };
   }
 }
 
