@@ -22,7 +22,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // Advice to authors of plugins, which would be the first thing that `npm ci` prints.
-    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 });

@@ -111,7 +111,8 @@ async function buildWebUi(): Promise<void> {
   const root = new URL('../web', import.meta.url).pathname;
   const made = join(outdir, `web.${process.pid}`);
   try {
-    await vite({ configFile, root, logLevel: 'warn', build: { outDir: made } });
+    // `native`: Node reads the config. Bundled, it takes seconds, and rolldown warns about that.
+    await vite({ configFile, configLoader: 'native', root, logLevel: 'warn', build: { outDir: made } });
   } catch (error) {
     rmSync(made, { recursive: true, force: true });
     console.error(`The web UI cannot be built: ${(error as Error).message}`);
