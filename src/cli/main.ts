@@ -106,6 +106,9 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
       ...(command && command.commands.length > 0 && !inner
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
+      ...(/^missing required argument '(run|id|ids)'/.test(problem)
+        ? ['squad ls   lists runs and their ids']
+        : []),
       `squad ${help}   shows the usage`,
     ],
   });
