@@ -38,7 +38,7 @@ import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
 /** Removed in one transaction, for which everybody waits. */
-const FORGOTTEN_AT_ONCE = 25;
+const FORGOTTEN_AT_ONCE = 12;
 
 /**
  * Deletes runs with their turns, events, questions and conversations. Then deletes squads and chats that nothing refers to any
