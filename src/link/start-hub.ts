@@ -183,6 +183,9 @@ export const hubEnvironment = (env: ConnectOptions['env']): Record<string, strin
   ),
   // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs no more than two.
   MALLOC_ARENA_MAX: '2',
+  // Otherwise glibc raises both with the largest block that was freed, and keeps the memory that the start needed.
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
 });
 
 /** The hub prints why it could not start as one JSON line; other output is passed on as it is. */
