@@ -1,10 +1,19 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { askHub } from './hub-line.ts';
-import { type Samples, timed } from './measure.ts';
+import { timed } from './measure.ts';
+
+/** How long a caller waited, and the part of it in which the hub's thread worked, or was ready and had no core. */
+export interface Wait {
+  ms: number;
+  workedMs: number;
+  starvedMs: number;
+}
 
 /** A thread that asks the hub for its status again and again until it hears that it is enough. Answers how long it waited each time. */
-const { home, workspace, env } = workerData as {
+const { hub, home, workspace, env } = workerData as {
+  hub: number;
   home: string;
   workspace: string;
   env: Record<string, string>;
@@ -19,9 +28,19 @@ parentPort!.on('message', () => {
 // The first connection loads code.
 await askHub(squad, 'hub_status');
 parentPort!.postMessage('ready');
-const waits: Samples = [];
+const waits: Wait[] = [];
 while (!isEnough) {
-  waits.push(await timed(() => askHub(squad, 'hub_status')));
+  const before = threadTimes();
+  const ms = await timed(() => askHub(squad, 'hub_status'));
+  const after = threadTimes();
+  waits.push({ ms, workedMs: after.worked - before.worked, starvedMs: after.starved - before.starved });
   await delay(PAUSE_MS);
 }
 parentPort!.postMessage(waits);
+
+/** Of the hub's main thread, in milliseconds; Linux counts both. */
+function threadTimes(): { worked: number; starved: number } {
+  if (process.platform !== 'linux') return { worked: 0, starved: 0 };
+  const [worked, starved] = readFileSync(`/proc/${hub}/task/${hub}/schedstat`, 'utf8').split(' ').map(Number);
+  return { worked: worked! / 1e6, starved: starved! / 1e6 };
+}

@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // Old syntax on purpose: this file must run, and speak, on any Node there is.
 'use strict';
-var version = process.versions.node.split('.');
-var tooOld = +version[0] < 22 || (+version[0] === 22 && +version[1] < 13);
-var needs = 'squad: needs Node 22.13 or newer, and this is Node ' + process.versions.node + '.';
+// better-sqlite3 needs Node-API 10, which came with Node 22.14 and 23.6. With less, it crashes without a message.
+var tooOld = !(+process.versions.napi >= 10);
+var needs = 'squad: needs Node 22.14 or newer, and this is Node ' + process.versions.node + '.';
 if (process.platform === 'win32') {
   console.error('squad: Squad runs on Linux and macOS. On Windows, use it inside WSL (https://aka.ms/wsl).');
   process.exit(1);
 } else if (tooOld) {
-  console.error(needs + ' Install one (https://nodejs.org) and try again.');
+  console.error(needs + ' Install Node 24 (https://nodejs.org) and try again.');
   process.exit(1);
 } else if (process.argv.length === 2) {
   // `squad` alone, which people type often: a small program.

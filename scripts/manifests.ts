@@ -160,7 +160,7 @@ export const bundleManifest = () => ({
     },
   },
   tools_generated: true,
-  compatibility: { platforms: ['darwin', 'linux'], runtimes: { node: '>=22.13' } },
+  compatibility: { platforms: ['darwin', 'linux'], runtimes: { node: '>=22.14' } },
   user_config: {
     workspace: {
       type: 'directory',

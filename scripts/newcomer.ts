@@ -16,7 +16,7 @@ const root = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
 /** The oldest Node that Squad supports, the current ones, and for each an npm of its time. */
-const NODES: Record<string, string> = { '22.13.1': '10.9.2', '24.21.0': '11.19.1', '26.10.0': '11.19.1' };
+const NODES: Record<string, string> = { '22.14.0': '10.9.2', '24.21.0': '11.19.1', '26.10.0': '11.19.1' };
 
 const MAX_TARBALL_BYTES = 3_000_000;
 const MAX_SECONDS = 30;

@@ -125,8 +125,14 @@ export default defineConfig({
       }
     },
   },
-  // Tables whose header says nothing.
-  head: [['style', {}, '.vp-doc thead:not(:has(th:not(:empty))) { display: none }']],
+  head: [
+    [
+      'style',
+      {},
+      // Tables whose header says nothing; and wide ones, of which the last column would be cut off.
+      '.vp-doc thead:not(:has(th:not(:empty))) { display: none } .vp-doc :is(th, td) { padding: 6px 10px } .vp-doc td { font-size: 13.5px }',
+    ],
+  ],
   vite: {
     // The configuration at the root builds the web UI.
     configFile: false,

@@ -121,6 +121,10 @@ describe('nearest', () => {
     expect(nearest(wanted, roles)).toEqual(expected);
   });
 
+  it('takes a short word for no other short word', () => {
+    expect(nearest('rn', ['run', 'ls', 'prune'])).toEqual(['run']);
+  });
+
   it.each(['zzz', '', 'completely-different-thing'])('suggests nothing for %j', wanted => {
     expect(nearest(wanted, roles)).toEqual([]);
   });

@@ -182,11 +182,14 @@ export function nearest(wanted: string, names: Iterable<string>): string[] {
   const word = wanted.toLowerCase();
   return [...new Set(names)]
     .map(name => ({ name, distance: distanceTo(word, name.toLowerCase()) }))
-    .filter(({ distance }) => distance <= Math.max(2, Math.floor(word.length / 3)))
+    .filter(({ distance }) => distance <= maxDistance(word))
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, MAX_SUGGESTIONS)
     .map(({ name }) => name);
 }
+
+/** Two edits make anything of a word of two letters. */
+const maxDistance = ({ length }: string): number => (length < 3 ? 1 : Math.max(2, Math.floor(length / 3)));
 
 function distanceTo(word: string, name: string): number {
   const edits = editDistance(word, name);

@@ -9,6 +9,11 @@ import { homeFolder } from '../link/home.ts';
 /** By then the client that started the hub has its first answers. */
 const SETTLED_MS = 1_000;
 
+/** Node's modules for parts that work only after the first client has its answer. Loading them takes as long as opening the database. */
+const NEEDED_LATER = new Set(
+  ['dns', 'http', 'https', 'readline', 'worker_threads', 'zlib'].map(name => `node:${name}`),
+);
+
 const cache = join(homeFolder(process.env), 'cache');
 enableCompileCache(cache); // for the parts that are loaded when needed; creates the folder
 const code = new KeptCode(join(__dirname, 'hub-main.cjs'), join(cache, 'hub.code'));
@@ -35,18 +40,26 @@ function settle(): void {
  * runs again. Whatever is required meanwhile is loaded with the usual flags, because V8 rejects code that was compiled with others.
  */
 function loadWithoutTurbofan(): unknown {
-  const seen = new Set<string>();
+  const loaded = new Map<string, unknown>();
   let isLoading = true;
   setFlagsFromString('--no-turbofan');
-  const program = code.run(load => name => {
-    if (!isLoading || seen.has(name)) return load(name);
-    seen.add(name);
-    setFlagsFromString('--turbofan');
-    const required = load(name);
-    setFlagsFromString('--no-turbofan');
-    return required;
+  const program = code.run(load => {
+    const loadOnce = (name: string): unknown => {
+      if (!loaded.has(name)) {
+        if (isLoading) setFlagsFromString('--turbofan');
+        loaded.set(name, load(name));
+        if (isLoading) setFlagsFromString('--no-turbofan');
+      }
+      return loaded.get(name);
+    };
+    return name => (NEEDED_LATER.has(name) ? whenUsed(() => loadOnce(name) as object) : loadOnce(name));
   });
   isLoading = false;
   setFlagsFromString('--turbofan');
   return program;
+}
+
+/** A module that is loaded when something in it is first used: the bundle reads each function from its module where it calls it. */
+function whenUsed(load: () => object): object {
+  return new Proxy({}, { get: (_, name) => Reflect.get(load(), name) });
 }

@@ -21,9 +21,14 @@ const FOOTER = `${examples(
   'squad diff RUN, squad integrate    look at the work, merge it',
 )}
 
-Exit codes: 0 success · 1 a run did not complete, or an operation failed · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 \`squad wait\` timed out · 130 interrupted
-Also: ps, list (ls) · logs (log) · stop (cancel)
-Every command except \`squad mcp\` takes --json. Guides and reference: ${guideUrl('')}`;
+Exit codes:
+  0 success · 1 a run did not complete, or an operation failed · 2 usage error
+  3 an answer is needed · 4 a limit was reached · 124 \`squad wait\` timed out
+  130 interrupted
+
+Aliases: ps, list (ls) · logs (log) · stop (cancel)
+Every command except \`squad mcp\` takes --json.
+Guides and reference: ${guideUrl('')}`;
 
 /** Runs the command line. Returns the exit code; never throws. */
 export async function main(argv: string[]): Promise<number> {
@@ -100,6 +105,9 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
       ...guesses,
       ...(command && command.commands.length > 0 && !inner
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
+        : []),
+      ...(/^missing required argument '(run|id|ids)'/.test(problem)
+        ? ['squad ls   lists runs and their ids']
         : []),
       `squad ${help}   shows the usage`,
     ],

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFile
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findOwnCommand, isInRunnerCache, withOwnCommand } from './own-command.ts';
+import { findOwnCommand, isInRunnerCache, missingAlias, withOwnCommand } from './own-command.ts';
 
 function machine() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'squad-command-')));
@@ -36,6 +36,17 @@ describe('the command that starts this program', () => {
     expect(findOwnCommand(path('mine/bin'), own)).toEqual({ name: 'squad', other: null });
     expect(findOwnCommand(path('older/bin', 'mine/bin'), own)).toEqual({ name: 'squad', other: null });
     expect(findOwnCommand(undefined, own)).toEqual({ name: 'squad', other: null });
+  });
+
+  test('needs an alias where PATH has none of its names, but not with npx', () => {
+    const { install, path, at } = machine();
+    const own = install('mine');
+    const aliasOf = (folders: string, script: string) => missingAlias(folders, script, '/my node/node');
+    expect(aliasOf(path('empty'), '/src/squad/bin/squad.cjs')).toBe(
+      String.raw`alias squad=''\''/my node/node'\'' /src/squad/bin/squad.cjs'`,
+    );
+    expect(aliasOf(path('mine/bin'), own)).toBeNull();
+    expect(aliasOf(path('empty'), at('_npx/1f/node_modules/squad-mcp/bin/squad.cjs'))).toBeNull();
   });
 
   test('is squad-mcp where another program comes first, and squad where it comes later', () => {

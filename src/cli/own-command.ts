@@ -9,6 +9,7 @@ import {
   statSync,
 } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { shellWord } from '../schema/shell-word.ts';
 
 const PACKAGE = 'squad-mcp';
 
@@ -41,6 +42,13 @@ export function findOwnCommand(path: string | undefined, script: string): OwnCom
   if (other !== null && second !== null && isOurs(second)) return { name: PACKAGE, other };
   // A clone is started by an alias, which comes before PATH.
   return { name: isInRunnerCache(script) ? `npx ${PACKAGE}` : 'squad', other };
+}
+
+/** Line that makes a clone a command of the user's shell; null if PATH has one. */
+export function missingAlias(path: string | undefined, script: string, node: string): string | null {
+  if (isInRunnerCache(script) || onPath('squad', path) !== null || onPath(PACKAGE, path) !== null)
+    return null;
+  return `alias squad=${shellWord(`${shellWord(node)} ${shellWord(script)}`)}`;
 }
 
 let found: OwnCommand | undefined;

@@ -47,7 +47,13 @@ export async function serveControl(
   const gone = new AbortController();
   const send = (reply: ControlReply) => {
     if (socket.writableLength > MAX_UNSENT) socket.destroy();
-    else if (socket.writable) socket.write(controlLine(reply));
+    if (!socket.writable) return;
+    // Stored events come by the hundred, and each would be a system call of its own.
+    if (socket.writableCorked === 0) {
+      socket.cork();
+      process.nextTick(() => socket.uncork());
+    }
+    socket.write(controlLine(reply));
   };
   /** Undefined: the client keeps up. */
   const keptUp = (): Promise<void> | undefined => {

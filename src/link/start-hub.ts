@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { isOwnFolder, ownFolder, socketPath } from './home.ts';
@@ -6,7 +7,7 @@ import { isOwnFolder, ownFolder, socketPath } from './home.ts';
 /** Exit code of a hub that found another hub serving: connect to that one. */
 export const LOCK_TAKEN_EXIT = 75;
 
-const CONNECT_EVERY_MS = 4;
+const CONNECT_EVERY_MS = 2;
 const MAX_LAUNCHES = 20;
 /** The end of a process is seen a moment after the end of its connections. */
 const EXIT_TIMEOUT_MS = 500;
@@ -63,13 +64,13 @@ export interface LaunchedHub {
 /** Connects to the hub of this home and starts it if necessary. */
 export async function connectOrStart(options: ConnectOptions): Promise<Socket> {
   const path = socketPath(options.home);
-  const running = await connect(path);
-  if (running) return running;
-  return startAndConnect(path, options);
+  return (await connect(path)) ?? startAndConnect(path, options);
 }
 
 /** Connects to a running hub, or null. */
 export async function connect(path: string): Promise<Socket | null> {
+  // A failed connection costs far more than this, and a client that waits for its hub tries again and again.
+  if (!existsSync(path)) return null;
   // The handshake carries the client's whole environment: send it only where nobody else can be listening.
   if (!isOwnFolder(dirname(path))) return null;
   return new Promise(settle => {
@@ -94,8 +95,9 @@ async function startAndConnect(
   { home, env, program, timeoutMs = 15_000, onLaunch }: ConnectOptions,
 ): Promise<Socket> {
   ownFolder(home);
-  const until = performance.now() + timeoutMs;
+  // Before anything else is loaded, as the clock is: the hub starts meanwhile.
   let hub = launch(home, env, program);
+  const until = performance.now() + timeoutMs;
   let launches = 1;
   for (;;) {
     await pause();
@@ -181,6 +183,9 @@ export const hubEnvironment = (env: ConnectOptions['env']): Record<string, strin
   ),
   // Otherwise each thread keeps its own pool of freed memory; a process with few threads needs no more than two.
   MALLOC_ARENA_MAX: '2',
+  // Otherwise glibc raises both with the largest block that was freed, and keeps the memory that the start needed.
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
 });
 
 /** The hub prints why it could not start as one JSON line; other output is passed on as it is. */

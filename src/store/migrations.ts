@@ -189,6 +189,14 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
          quarter integer not null, is_ended integer not null, runs integer not null, cost_usd double precision not null,
          reported integer not null, estimated integer not null, unreported integer not null,
          constraint spending_key primary key (quarter, is_ended))`,
+      `create index runs_figures on runs (created_at desc, id, squad_id, workspace, role_id, subagent, model, status,
+         started_at, ended_at, cost_usd, input_tokens, output_tokens, cost_is_estimated)`,
+      // The new index begins like this one.
+      'drop index runs_newest',
+      'create index runs_of_workspace_by_status on runs (workspace, status, created_at desc, id)',
+      `create index runs_failed on runs (ended_at) where status in ('error', 'timeout', 'lost')`,
+      `create index runs_left_with_error on runs (ended_at) where status = 'completed' and error is not null`,
+      // After the indexes, which hold all that these read: the rows of a million runs are gigabytes.
       `insert into run_counts select workspace, status, count(*) from runs group by workspace, status`,
       `insert into spending ${spendingOf('runs')} from runs group by 1, 2`,
       `create trigger runs_added after insert on runs begin ${added} end`,
@@ -198,13 +206,6 @@ export const MIGRATIONS: { name: string; statements: string[] }[] = [
            or old.cost_usd is not new.cost_usd or old.cost_is_estimated is not new.cost_is_estimated
            or old.started_at is not new.started_at or old.ended_at is not new.ended_at
          begin ${removed} ${added} end`,
-      `create index runs_figures on runs (created_at desc, id, squad_id, workspace, role_id, subagent, model, status,
-         started_at, ended_at, cost_usd, input_tokens, output_tokens, cost_is_estimated)`,
-      // The new index begins like this one.
-      'drop index runs_newest',
-      'create index runs_of_workspace_by_status on runs (workspace, status, created_at desc, id)',
-      `create index runs_failed on runs (ended_at) where status in ('error', 'timeout', 'lost')`,
-      `create index runs_left_with_error on runs (ended_at) where status = 'completed' and error is not null`,
     ],
   },
 ];

@@ -134,6 +134,15 @@ export async function events(db: Db, filter: EventFilter): Promise<Event[]> {
   if (filter.runId !== undefined) query = query.where('run_id', '=', filter.runId);
   if (filter.squadId !== undefined) query = query.where('squad_id', '=', filter.squadId);
   if (filter.types) query = query.where('type', 'in', filter.types);
+  const { workspace } = filter;
+  // Events do not name a workspace: their runs and squads do.
+  if (workspace !== undefined)
+    query = query.where(
+      sql<boolean>`coalesce(
+        (select workspace from runs where runs.id = events.run_id),
+        (select workspace from squads where squads.id = events.squad_id and events.run_id is null),
+        case when events.run_id is null and events.squad_id is null then ${workspace} end) = ${workspace}`,
+    );
   return (await query.orderBy('seq', filter.reverse ? 'desc' : 'asc').execute()).map(rowToEvent);
 }
 

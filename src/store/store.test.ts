@@ -280,6 +280,28 @@ test('events can be asked for by run, squad, kind, place and direction', async (
   expect(await seqs({ runId: one.id, reverse: true }, 2)).toEqual([5, 3]);
 });
 
+test('events of a workspace are those of its runs and squads, and of the hub', async () => {
+  const store = await openForTest(tempFile());
+  const squads = ['/here', '/there'].map(workspace => aSquad({ workspace }));
+  const [here, there] = squads.map(squad => aRun(squad, { workspace: squad.workspace }));
+  const events = [
+    { at: 1, runId: null, squadId: null, body: { type: 'hub.started' as const, version: '1', pid: 1 } },
+    ...squads.map(({ id: squadId }) => ({
+      ...{ at: 1, runId: null, squadId },
+      body: { type: 'squad.created' as const, members: 1 },
+    })),
+    ...[started(there!), started(here!), activity(there!, 'a'), activity(here!, 'b')],
+  ];
+  await store.commit({ squads, runs: [here!, there!], events });
+  const seqs = async (workspace: string, filter: object = {}) =>
+    (await store.events({ workspace, limit: 10, ...filter })).map(event => event.seq);
+  expect(await seqs('/here')).toEqual([1, 2, 5, 7]);
+  expect(await seqs('/there')).toEqual([1, 3, 4, 6]);
+  expect(await seqs('/nowhere')).toEqual([1]);
+  expect(await seqs('/here', { reverse: true, limit: 2 })).toEqual([7, 5]);
+  expect(await seqs('/here', { types: ['run.started'] })).toEqual([5]);
+});
+
 describe('forgetting runs', () => {
   test('takes their turns and events, and only squads and chats nothing refers to', async () => {
     const store = await openForTest(tempFile());

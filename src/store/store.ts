@@ -38,7 +38,7 @@ import { type PinRow, pinToRow, rowToPin, type Tables } from './tables.ts';
 import { closed, Writer } from './writer.ts';
 
 /** Removed in one transaction, for which everybody waits. */
-const FORGOTTEN_AT_ONCE = 25;
+const FORGOTTEN_AT_ONCE = 12;
 
 /**
  * Deletes runs with their turns, events, questions and conversations. Then deletes squads and chats that nothing refers to any
@@ -277,8 +277,19 @@ export function storeOn(backend: Backend, retryMs: number): Store & PinStore & M
   }
 
   async function events(filter: EventFilter): Promise<Event[]> {
-    const { types, runId, squadId, after = 0, before = Number.MAX_SAFE_INTEGER, limit, reverse } = filter;
-    if (!types || runId !== undefined || squadId !== undefined) return read(db => queries.events(db, filter));
+    const {
+      types,
+      workspace,
+      runId,
+      squadId,
+      after = 0,
+      before = Number.MAX_SAFE_INTEGER,
+      limit,
+      reverse,
+    } = filter;
+    const mayScanAll = types !== undefined || workspace !== undefined;
+    if (!mayScanAll || runId !== undefined || squadId !== undefined)
+      return read(db => queries.events(db, filter));
     const { first, last } = await read(queries.eventRange);
     const [from, to] = [Math.max(after, first - 1), Math.min(before, last + 1)];
     const found: Event[] = [];

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import {
   type Attributes,
   type Context,
+  DiagLogLevel,
+  diag,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -56,11 +58,33 @@ const MAX_QUEUED_SPANS = 4_096;
 /** Seconds, from the conventions for GenAI clients, with longer ones for agents. */
 const DURATION_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 
+/** An endpoint that is down fails twice a minute: one line in the log is enough. */
+function warnOfFirstError(warn: TelemetryPorts['warn']): void {
+  let isKnown = false;
+  const ignored = () => {};
+  const error = (text: string) => {
+    if (!isKnown) warn('Telemetry could not be sent; further failures are not logged', reasonIn(text));
+    isKnown = true;
+  };
+  const logger = { error, warn: ignored, info: ignored, debug: ignored, verbose: ignored };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
+}
+
+/** OpenTelemetry reports an error as the JSON of its fields. */
+function reasonIn(text: string): string {
+  try {
+    return JSON.parse(text).message ?? text;
+  } catch {
+    return text;
+  }
+}
+
 /**
  * Spans and metrics by the conventions for GenAI and MCP, made from the events and audit entries that the hub writes anyway. Ids
  * follow from the ids of runs, so that a span can name a parent that another hub reported, or that has not ended yet.
  */
 export function createTelemetry({ version, sends, ...ports }: TelemetryPorts) {
+  if (sends) warnOfFirstError(ports.warn);
   const resource = resourceFromAttributes({ 'service.name': 'squad', 'service.version': version });
   const ids = new GivenIds();
   const tracing = sends

@@ -160,8 +160,9 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
         searchCommand(words, options, context),
       ),
     );
-  command(program, 'events', 'Show recent events, newest last')
+  command(program, 'events', 'Show recent events of this workspace and the hub, newest last')
     .option('--run <run>', 'Only events of this run')
+    .option('-a, --all', 'Include every workspace')
     .option('-f, --follow', 'Keep printing new events until the run ends or Ctrl-C')
     .addOption(limitOption('Maximum number of events', 50, 1000))
     .addHelpText('after', examples('squad events -f --json'))

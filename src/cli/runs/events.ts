@@ -2,6 +2,7 @@ import { visibleLine } from '../../base/text.ts';
 import type { Event } from '../../schema/event.ts';
 import { isEnd, type ShownRun } from '../../schema/run.ts';
 import { describeEvent } from '../../schema/run-text.ts';
+import { workspaceFilter } from '../arguments.ts';
 import { type CliContext, print } from '../context.ts';
 import { formatCost } from '../cost/figures.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -13,6 +14,7 @@ import { follow } from './follow.ts';
 
 export interface EventsOptions {
   run?: string;
+  all?: boolean;
   follow?: boolean;
   limit: number;
 }
@@ -26,7 +28,8 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
   using client = await HubClient.start({ workspace: context.workspace });
   const run =
     options.run === undefined ? undefined : (await client.call('find_runs', { ids: [options.run] })).runs[0]!;
-  const page = await client.call('list_events', { run: run?.id, limit: options.limit });
+  const { workspace } = workspaceFilter(options.all || run !== undefined, context);
+  const page = await client.call('list_events', { run: run?.id, workspace, limit: options.limit });
   const oldestFirst = page.events.toReversed();
   if (context.json && !options.follow) printJson(context.out, { events: oldestFirst, next: page.next });
   else for (const event of oldestFirst) printEvent(event, context);
@@ -37,6 +40,7 @@ export async function eventsCommand(options: EventsOptions, context: CliContext)
   if (oldestFirst.some(event => isLast(event, run)) || (run && isEnd(run.status))) return EXIT.done;
   await follow(client, {
     runId: run?.id,
+    workspace,
     after: oldestFirst.at(-1)?.seq ?? 0,
     onEvent: event => {
       printEvent(event, context);

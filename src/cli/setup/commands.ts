@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
-import type { CommandMaker } from '../arguments.ts';
+import { type CommandMaker, examples } from '../arguments.ts';
 import { openContext } from '../context.ts';
+import { wrap } from '../terminal/width.ts';
 import { completeCommand, completionCommand, SHELLS, type Shell } from './completion.ts';
 import { demoCommand } from './demo.ts';
 import { doctorCommand } from './doctor.ts';
@@ -17,7 +18,10 @@ export function addSetupCommands(program: Command, { command, does }: CommandMak
     .option('--undo', 'Undo the last install')
     .option('--dry-run', 'Show the change without writing it')
     .option('-y, --yes', 'Do not ask for confirmation')
-    .addHelpText('after', `\nClients: ${CLIENT_NAMES.join(', ')}`)
+    .addHelpText(
+      'after',
+      `\n${wrap(`Clients: ${CLIENT_NAMES.join(', ')}`, 80).join('\n')}\n${examples('squad install claude-code', 'squad install codex --dry-run', 'squad install codex --undo')}`,
+    )
     .action(does((context, client: string, options: object) => installCommand(client, options, context)));
   command(program, 'doctor', 'Check everything that runs depend on').action(
     does(context => doctorCommand(context)),

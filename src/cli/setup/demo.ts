@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { visibleText } from '../../base/text.ts';
+import { homeFolder, ownFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { type CliContext, print } from '../context.ts';
 import { HubClient } from '../hub-client.ts';
-import { withOwnCommand } from '../own-command.ts';
+import { missingAlias, withOwnCommand } from '../own-command.ts';
 import { shippedRoles } from '../package-files.ts';
 import { type SquadInput, startAndWatch } from '../runs/run.ts';
 import { wrap } from '../terminal/width.ts';
@@ -104,6 +105,8 @@ const ENVIRONMENT = {
 
 /** `squad demo`: a squad from start to end, on a throw-away repository, with agents that follow a script. */
 export async function demoCommand(context: CliContext): Promise<number> {
+  // Without a home nothing can run, and the repository would be left behind.
+  ownFolder(homeFolder(process.env));
   const folder = makeRepository();
   const { style, out } = context;
   if (!context.json)
@@ -122,6 +125,7 @@ export async function demoCommand(context: CliContext): Promise<number> {
     { ...context, workspace: folder },
   );
   if (context.json) return code;
+  const alias = missingAlias(process.env.PATH, process.argv[1] ?? '', process.execPath);
   print(context, [
     '',
     style.bold('What they reported'),
@@ -142,6 +146,9 @@ export async function demoCommand(context: CliContext): Promise<number> {
       '  squad run coder "Fix the test"  starts one in your project',
       '  squad install claude-code       adds it to an MCP client',
     ].map(line => withOwnCommand(line)),
+    ...(alias === null
+      ? []
+      : ['', style.bold('`squad` is not on your PATH; this makes it a command of your shell'), `  ${alias}`]),
   ]);
   return code;
 }

@@ -28,6 +28,7 @@ import {
 import { printJson } from '../terminal/json.ts';
 import { wrap } from '../terminal/width.ts';
 import { clientNamed } from './install/clients.ts';
+import { lostInstalls } from './install/plan.ts';
 import { mixupsIn } from './other-squad.ts';
 
 interface Check {
@@ -63,6 +64,7 @@ export async function doctorCommand(context: CliContext): Promise<number> {
     await program('tmux', ['-V'], 'warning', 'Optional: install tmux to watch runs in a tmux window.'),
     ...mixupsIn(root).map(({ what, next }) => warning('squad', what, [next])),
     ...(ofWorkspace.inspected ? claudeTwice(root()) : []),
+    ...overwrittenEntries(),
     await check('sandbox', sandbox),
     await check('processes', processes),
   ];
@@ -152,7 +154,10 @@ async function workspace(context: CliContext): Promise<{ checks: Check[]; inspec
     ];
     return { checks, inspected };
   } catch (thrown) {
-    return { checks: [bad('workspace', thrown)], inspected: null };
+    const refused = bad('workspace', thrown);
+    // Newcomers call the doctor wherever they are, often in their home folder; nobody asked for a run there.
+    const isNamed = Boolean(context.workspace ?? process.env.SQUAD_WORKSPACE);
+    return { checks: [isNamed ? refused : { ...refused, state: 'warning' }], inspected: null };
   }
 }
 
@@ -181,6 +186,14 @@ function hookOf(inspected: Inspected, name: 'onEnd' | 'onAsk'): Check[] {
   const fault = hookFault(argv, inspected.root, process.env.PATH ?? '');
   if (fault === null) return [ok(name, argv.join(' '))];
   return [warning(name, fault, [`It is set in ${setting.source}. Use an absolute path.`])];
+}
+
+function overwrittenEntries(): Check[] {
+  return lostInstalls(join(homeFolder(process.env), 'install')).map(({ client, file }) =>
+    warning('install', `${file} has no entry for Squad, which \`squad install ${client}\` had written`, [
+      `A client that was open may have overwritten it: close ${client}, then run \`squad install ${client}\` again. If you removed it: \`squad install ${client} --undo\`.`,
+    ]),
+  );
 }
 
 /** Claude Code starts a server for each plugin and one for the entry, and offers every tool as often. */

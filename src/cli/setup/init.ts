@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { appendFile, lstat, readdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, relative } from 'node:path';
-import { homeFolder } from '../../link/home.ts';
+import { homeFolder, ownFolder } from '../../link/home.ts';
 import { SquadError } from '../../schema/error.ts';
 import { EMPTY_MCP_CONFIG, SCHEMA_NAME } from '../../workspace/gateway/change-mcp-config.ts';
 import { MCP_CONFIG_NAME } from '../../workspace/gateway/mcp-config-file.ts';
@@ -96,6 +96,7 @@ async function initCommand(context: CliContext): Promise<number> {
   const written: string[] = [];
   const kept: string[] = [];
   const home = homeFolder(process.env);
+  ownFolder(home);
   for (const [name, content] of files) {
     const isNew = await writeStarterFile(join(root, name), content);
     const isAdded = !isNew && name === IGNORE_FILE && (await addIgnored(join(root, name)));

@@ -4,7 +4,7 @@ import type { Definition } from '../ports/gateway.ts';
 import { cutText, withoutHidden } from '../text.ts';
 
 const MAX_NAME_LENGTH = 128;
-/** A schema inside a schema counts as one level, whatever it is kept in. */
+/** Counts schemas inside schemas, not the lists and objects that hold them. */
 const MAX_SCHEMA_DEPTH = 32;
 const MAX_SCHEMAS = 2_000;
 /** For lists and values that are not schemas. */

@@ -63,6 +63,8 @@ export interface EventFilter {
   runId?: RunId;
   squadId?: SquadId;
   types?: Event['body']['type'][];
+  /** Events of its runs and squads, and of the hub. */
+  workspace?: string;
   limit: number;
   /** Newest first (default: oldest first). */
   reverse?: boolean;

@@ -87,7 +87,7 @@ export function editBacklog(before: string | null, edit: BacklogEdit): EditedBac
 
 interface Changed {
   lines: string[];
-  /** The items as they must be read afterwards. */
+  /** The items that a reader of the changed file must find, in this order. */
   order: { item: BacklogItem; isEdited: boolean }[];
 }
 

@@ -173,7 +173,7 @@ export class AuditLog implements Audit, AuditTrail {
       for (const { name } of repairs) warn(`The audit log ${this.#path}: ${name}`);
       this.#queue.unshift(...repairs.map(entry => this.#queued(entry)));
     } catch (thrown) {
-      await closeFiles(files).catch(() => {}); // `thrown` says why
+      await closeFiles(files).catch(() => {}); // the caller gets the first error
       throw thrown;
     }
     this.#files = files;

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { Event, EventBody } from '../../schema/event.ts';
 import { RunId, SquadId } from '../../schema/ids.ts';
@@ -15,6 +16,8 @@ export const listEvents = operation({
     /** With the events of its members. */
     squad: z.string().optional(),
     types: z.array(EventType).optional(),
+    /** Events of its runs and squads, and of the hub. */
+    workspace: z.string().optional(),
     /** Only older events: `next` of the previous page. */
     before: z.number().int().optional(),
     after: z.number().int().optional(),
@@ -35,7 +38,7 @@ export const listEvents = operation({
 });
 
 /** Others wait while these are read. */
-const MAX_AT_ONCE = 200;
+const MAX_AT_ONCE = 100;
 
 /** Emits every event after `after`: first the stored ones, then each as it happens, until the caller disconnects. */
 export const followEvents = operation({
@@ -71,6 +74,7 @@ export const followEvents = operation({
           if (await isOfPlace(event)) await emit(event);
           last = event.seq;
         }
+        await immediate();
         if (stored.length < MAX_AT_ONCE || signal.aborted) break;
       }
       while (live && !signal.aborted) {

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { firstThatFit } from '../../core/output/digest.ts';
 import { SquadError } from '../../schema/error.ts';
@@ -26,16 +27,18 @@ export const listRuns = operation({
   async run({ services }, filter) {
     const runs = await services.store.runs(filter);
     const undecided = await undecidedAmong(services, runs);
-    return {
-      runs: await Promise.all(
-        runs.map(async row => {
-          const run = await currentRun(services, row);
-          return { ...shownRun(run), quiet: stallOf(services, run), needsYou: undecided.has(run.id) };
-        }),
-      ),
-    };
+    const shown = [];
+    for (const [at, row] of runs.entries()) {
+      if (at % SHOWN_AT_ONCE === SHOWN_AT_ONCE - 1) await immediate();
+      const run = await currentRun(services, row);
+      shown.push({ ...shownRun(run), quiet: stallOf(services, run), needsYou: undecided.has(run.id) });
+    }
+    return { runs: shown };
   },
 });
+
+/** A thousand runs are megabytes: other callers get their turn in between. */
+const SHOWN_AT_ONCE = 200;
 
 /**
  * The runs that have not ended in the caller's workspace, or everywhere. `others`: those in other workspaces. An agent sees

@@ -81,7 +81,7 @@ export const showRun = operation({
   input: z.strictObject({ run: z.string() }),
   output: z.object({
     run: ShownRun,
-    /** While it is running without signs of life. */
+    /** Set while the run is running without output or other activity. */
     quiet: Quiet.nullable(),
     turns: z.array(Turn),
     squad: Squad.nullable(),

@@ -1,3 +1,4 @@
+import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import BetterSqlite3 from 'better-sqlite3';
 import { preparedOnce } from './prepared.ts';
@@ -10,8 +11,14 @@ export interface ThreadQuery {
 
 export type ThreadRows = { id: number } & ({ rows: unknown[] } | { error: string; code: string });
 
+/** Where cores are scarce, the hub's own thread and agents that start come first. */
+const NICENESS = 5;
+
 /** Small: reports read each page once, and the system's cache has it. */
 const CACHE_KIB = 4 * 1024;
+
+// Linux has a priority for each thread; elsewhere it would be that of the whole hub.
+if (process.platform === 'linux') setPriority(Math.max(getPriority(), NICENESS));
 
 /** The thread that reports read the database in, with a connection of its own: see `ReportThread`. */
 const handle = new BetterSqlite3(workerData as string, { readonly: true, fileMustExist: true });

@@ -141,10 +141,10 @@ function redirected(from: URL, location: string | undefined): URL | null {
 }
 
 const DECODERS: Record<string, () => ReturnType<typeof createGunzip>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: () => createInflate(),
+  br: () => createBrotliDecompress(),
 };
 
 /** We ask for no compression, but some servers compress anyway. The reader enforces size limits. */

@@ -64,7 +64,7 @@ export type FaultKind =
 /** Why a request to another server has no result. Only `transport`, `timeout`, `exit`, `start` and `unauthorized` are faults of the server. */
 export class UpstreamFault extends Error {
   readonly kind: FaultKind;
-  /** For `answer`: unchanged. */
+  /** The server's error as it sent it, if `kind` is `answer`. */
   readonly error: { code: number; message: string; data?: unknown } | null;
   /** Delay that the server asked for. */
   readonly retryAfterMs: number | null;

@@ -15,10 +15,10 @@ export interface GitFolder {
 /** Finds the work tree around a folder as git does. A bare repository has none. */
 export async function findGitFolder(directory: string): Promise<GitFolder | null> {
   for (let root = directory; ; root = dirname(root)) {
-    const gitDir = await gitDirAt(root);
+    const gitDir = gitDirAt(root);
     if (gitDir === 'unreadable') return null;
     if (gitDir) {
-      const commonDir = await commonDirOf(gitDir);
+      const commonDir = commonDirOf(gitDir);
       return commonDir === null ? null : { root, gitDir, commonDir };
     }
     if (dirname(root) === root) return null;
@@ -34,19 +34,19 @@ export const headLogSize = async (folder: GitFolder): Promise<number> =>
 export const headLogSince = async (folder: GitFolder, offset: number): Promise<string> =>
   (await readFrom(headLogOf(folder), offset)) ?? '';
 
-async function gitDirAt(root: string): Promise<string | 'unreadable' | null> {
+function gitDirAt(root: string): string | 'unreadable' | null {
   const path = join(root, '.git');
   const kind = kindOf(path);
   // Git ignores an empty folder of that name too, and searches further up.
   if (kind === 'folder') return existsSync(join(path, 'HEAD')) ? path : null;
   if (kind === null) return null;
-  const target = /^gitdir: (.+)$/s.exec(pathIn(await readBounded(path)) ?? '')?.[1];
+  const target = /^gitdir: (.+)$/s.exec(pathIn(readBounded(path)) ?? '')?.[1];
   return target ? resolve(root, target) : 'unreadable';
 }
 
 /** Null: unknown. */
-async function commonDirOf(gitDir: string): Promise<string | null> {
-  const read = await readBounded(join(gitDir, 'commondir'));
+function commonDirOf(gitDir: string): string | null {
+  const read = readBounded(join(gitDir, 'commondir'));
   if (read === 'missing') return gitDir;
   const path = pathIn(read);
   return path && resolve(gitDir, path);

@@ -175,7 +175,7 @@ export async function treeChanges(git: Git, from: string, to: string): Promise<T
  */
 export async function readIgnoreRules(git: Git): Promise<string | null> {
   const files = [await excludesFile(git), join(git.folder.commonDir, 'info', 'exclude')];
-  const texts = await Promise.all(files.map(file => (file === null ? 'missing' : readBounded(file))));
+  const texts = files.map(file => (file === null ? 'missing' : readBounded(file)));
   if (texts.includes('unfit')) return null;
   return texts.map(text => (typeof text === 'string' ? '' : rulesIn(text))).join('');
 }
@@ -219,7 +219,7 @@ async function untrackedUnder(git: Git, rules: string, how: GitRun): Promise<str
 async function excludesFile(git: Git): Promise<string | null> {
   const { commonDir, gitDir } = git.folder;
   const configs = [join(commonDir, 'config'), join(gitDir, 'config.worktree')];
-  const texts = await Promise.all(configs.map(readBounded));
+  const texts = configs.map(readBounded);
   if (texts.some(text => /excludesfile/i.test(String(text)))) {
     const args = ['config', '--type=path', '--get', 'core.excludesFile'];
     const named = String(await git.run(args, { codes: [1] })).trimEnd();

@@ -1,4 +1,5 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ProgramEnd, runProgram } from '../../process/programs/run-program.ts';
@@ -7,10 +8,14 @@ import { findGitFolder, type GitFolder } from './git-folder.ts';
 import { privateGit, type Setting, settingsAt, settingsIn } from './private-git.ts';
 
 /** Git checks this itself before it reads a repository, unless it is given the path, as ours is. */
-async function isOwnedBy({ root, gitDir }: GitFolder, uid: number): Promise<boolean> {
-  const paths = [root, join(root, '.git'), gitDir];
-  const found = await Promise.all(paths.map(path => lstat(path).catch(() => null)));
-  return found.every(stats => stats === null || stats.uid === uid);
+function isOwnedBy({ root, gitDir }: GitFolder, uid: number): boolean {
+  return [root, join(root, '.git'), gitDir].every(path => {
+    try {
+      return lstatSync(path).uid === uid;
+    } catch {
+      return true; // missing, or git cannot read it either
+    }
+  });
 }
 
 /** Whether values of `safe.directory` name the folder. */
@@ -105,7 +110,7 @@ export function gitIn(
   const { root, commonDir } = folder;
   let trusted: Promise<void> | undefined;
   const checkTrust = async () => {
-    if (uid !== undefined && !(await isOwnedBy(folder, uid)) && !(await isTrustedByUser(root, env)))
+    if (uid !== undefined && !isOwnedBy(folder, uid) && !(await isTrustedByUser(root, env)))
       throw new GitError(DISTRUST);
   };
 

@@ -138,7 +138,7 @@ const written = new Map<string, string>();
 
 /** Cached by content, so that the usual call needs no git process to read it. */
 export async function settingsAt(path: string, read: ReadSettings): Promise<Setting[] | null> {
-  const config = await readBounded(path);
+  const config = readBounded(path);
   if (config === 'missing') return [];
   if (config === 'unfit') return null;
   const text = config.toString('latin1');

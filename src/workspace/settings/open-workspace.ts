@@ -106,8 +106,8 @@ async function firstInstalled(
     throw new SquadError('ENGINE_NOT_SET', 'No engine is set and no agent CLI was found', {
       suggestions: [
         `Install one of ${CLI_IDS.join(', ')}, or set RUN_TEMPLATE to the command that runs an agent.`,
-        'With an API key and no agent CLI: ENGINE_COMMAND=native and a model, as in --model anthropic/….',
-        'For a dry run without any model: ENGINE_COMMAND=scripted.',
+        'With an API key and no agent CLI: --engine native (or ENGINE_COMMAND=native) and a model, as in --model anthropic/….',
+        'For a dry run without any model: --engine scripted (or ENGINE_COMMAND=scripted).',
       ],
     });
   const { cli, program, version, warning } = first;

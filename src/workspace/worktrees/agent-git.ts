@@ -212,7 +212,7 @@ export async function objectFolders(objects: string, found: string[] = []): Prom
   const real = await realpath(objects).catch(() => null);
   if (real === null || found.includes(real) || found.length >= MAX_ALTERNATES) return found;
   found.push(real);
-  const list = await readBounded(join(real, 'info', 'alternates'));
+  const list = readBounded(join(real, 'info', 'alternates'));
   const lines = typeof list === 'string' ? [] : list.toString().split('\n');
   for (const line of lines)
     if (line !== '' && !line.startsWith('#')) await objectFolders(resolve(real, unquoted(line)), found);

@@ -42,7 +42,7 @@ export async function repairNewWorktree(git: Git, path: string): Promise<string>
   const gitDir = named && (await realpath(named).catch(() => null));
   if (!gitDir) throw new GitError('git made a work tree that cannot be read');
   if (gitDir !== named) await writeFile(join(path, '.git'), `gitdir: ${gitDir}\n`);
-  const config = await readBounded(join(git.folder.gitDir, 'config.worktree'));
+  const config = readBounded(join(git.folder.gitDir, 'config.worktree'));
   if (typeof config !== 'string') await writeConfig(git, join(gitDir, 'config.worktree'), config);
   return gitDir;
 }

@@ -151,6 +151,9 @@ describe('with an OTLP endpoint', () => {
       members: [{ roleId: 'coder', task: 'Say hello' }],
     });
     expect(members[0]?.status).toBe('completed');
+    await until('the failure in the log', () =>
+      readFileSync(join(squad.home, 'hub.log'), 'utf8').includes('Telemetry could not be sent'),
+    );
     expect((await squad.run(['hub', 'stop'])).code).toBe(0);
   });
 });

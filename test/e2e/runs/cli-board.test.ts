@@ -70,6 +70,22 @@ describe('squad events', () => {
     expect((await squad.run(['events', '-n', '2'])).stdout.trim().split('\n')).toHaveLength(2);
   });
 
+  test('lists events of the current workspace; --workspace names another, --all takes every one', async () => {
+    const here = await over('say here');
+    squad.write('elsewhere/README.md', '');
+    const there = join(squad.workspace, 'elsewhere');
+    await squad.run(['run', 'coder', 'say there', '--workspace', there]);
+    const { runs } = await squad.json<{ runs: { id: string }[] }>(['ls', '--workspace', there]);
+    const runsOf = async (...args: string[]) => {
+      const { events } = await squad.json<{ events: { runId: string | null }[] }>(['events', ...args]);
+      return new Set(events.map(({ runId }) => runId));
+    };
+    const other = runs[0]!.id;
+    expect(await runsOf()).toSatisfy(ids => ids.has(here) && !ids.has(other));
+    expect(await runsOf('--workspace', there)).toEqual(new Set([null, other]));
+    expect(await runsOf('--all')).toSatisfy(ids => ids.has(here) && ids.has(other));
+  });
+
   test('goes on until the run has ended, one line of JSON each', async () => {
     const id = await start(`await ${squad.workspace}/go`);
     const following = squad.start(['events', '--run', id, '--follow', '--json']);

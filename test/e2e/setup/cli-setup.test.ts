@@ -312,9 +312,10 @@ describe('help', () => {
         ' ',
       ),
     );
-    expect(stdout).toMatch(
-      /Exit codes: 0 success · 1 a run did not complete.* · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 `squad wait` timed out · 130 interrupted/,
+    expect(stdout.replace(/\n +/g, ' · ')).toMatch(
+      /Exit codes: · 0 success · 1 a run did not complete.* · 2 usage error · 3 an answer is needed · 4 a limit was reached · 124 `squad wait` timed out · 130 interrupted/,
     );
+    expect(stdout.split('\n').filter(line => line.length > 80)).toEqual([]);
     for (const name of commands)
       expect(withOwnCommand(`squad ${name}`, { name: 'other', other: null })).toBe(`other ${name}`);
     expect(await squad.run(['--help'])).toMatchObject({ code: 0, stdout });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Screen } from '../../support/screen.ts';
@@ -85,15 +85,28 @@ test('a home on a read-only disk is named, and nothing else is tried', async () 
   const user = join(squad.root, 'user');
   const { SQUAD_HOME: _, ...env } = squad.env;
   const readOnly = ['--dev-bind', '/', '/', '--ro-bind', user, user, '--'];
-  const { status, stdout, stderr } = spawnSync('bwrap', [...readOnly, process.execPath, BIN, 'ls'], {
-    cwd: squad.workspace,
-    env,
-    encoding: 'utf8',
-  });
-  expect([status, stdout]).toEqual([1, '']);
-  expect(stderr).toBe(
-    `squad: ${user}/.local/state/squad cannot be created: ${user} is not writable (HOME_UNUSABLE)\n  Set SQUAD_HOME to a folder that you own, or fix the permissions of this one.\n`,
-  );
+  for (const command of ['ls', 'init', 'demo']) {
+    const { status, stdout, stderr } = spawnSync('bwrap', [...readOnly, process.execPath, BIN, command], {
+      cwd: squad.workspace,
+      env,
+      encoding: 'utf8',
+    });
+    expect([command, status, stdout]).toEqual([command, 1, '']);
+    expect(stderr).toBe(
+      `squad: ${user}/.local/state/squad cannot be created: ${user} is not writable (HOME_UNUSABLE)\n  Set SQUAD_HOME to a folder that you own, or fix the permissions of this one.\n`,
+    );
+  }
+  expect(existsSync(join(squad.workspace, '.squad'))).toBe(false);
+});
+
+test('the doctor is content in the home folder, where nothing can run, unless it is named', async () => {
+  await using squad = new TestSquad({ ENGINE_COMMAND: 'scripted' });
+  const cwd = join(squad.root, 'user');
+  const here = await squad.run(['doctor'], { cwd });
+  expect(here).toMatchObject({ code: 0 });
+  expect(here.stdout).toMatch(/^warning {2}workspace .* is your home folder/m);
+  const named = await squad.run(['doctor', '--workspace', cwd]);
+  expect(named).toMatchObject({ code: 1, stdout: expect.stringMatching(/^failed {3}workspace/m) });
 });
 
 test('the doctor finds Squad twice in Claude Code: as a plugin and as an entry', async () => {

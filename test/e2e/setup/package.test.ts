@@ -150,18 +150,19 @@ describe('the bundle for Claude Desktop', () => {
 test('a Node that is too old is named, by either name of the program, with what to do', () => {
   const folder = mkdtempSync(join(tmpdir(), 'squad-old-node-'));
   const stub =
-    "Object.defineProperty(process,'versions',{value:{...process.versions,node:process.env.FAKE_NODE}})";
-  for (const [node, isRefused] of [
-    ['18.20.0', true],
-    ['22.12.9', true],
-    ['22.13.0', false],
+    "Object.defineProperty(process,'versions',{value:{...process.versions,node:process.env.FAKE_NODE,napi:process.env.FAKE_NAPI}})";
+  for (const [node, napi, isRefused] of [
+    ['18.20.0', '9', true],
+    ['22.13.1', '9', true],
+    ['22.14.0', '10', false],
+    ['23.5.0', '9', true],
   ] as const)
     for (const file of Object.values<string>(manifest.bin)) {
       const load = `data:text/javascript,${encodeURIComponent(stub)}`;
       let said = '';
       try {
         execFileSync(process.execPath, ['--import', load, join(root, file), '--version'], {
-          env: { ...process.env, FAKE_NODE: node, HOME: folder },
+          env: { ...process.env, FAKE_NODE: node, FAKE_NAPI: napi, HOME: folder },
           encoding: 'utf8',
           stdio: 'pipe',
         });
@@ -171,7 +172,7 @@ test('a Node that is too old is named, by either name of the program, with what 
       expect([node, said]).toEqual([
         node,
         isRefused
-          ? `squad: needs Node 22.13 or newer, and this is Node ${node}. Install one (https://nodejs.org) and try again.\n`
+          ? `squad: needs Node 22.14 or newer, and this is Node ${node}. Install Node 24 (https://nodejs.org) and try again.\n`
           : '',
       ]);
     }

@@ -15,15 +15,17 @@ import { SquadError } from '../../../schema/error.ts';
 
 /** Null when there is no such file. */
 export function readClientFile(file: string): string | null {
-  let bytes: Buffer;
   try {
-    bytes = readFileSync(file);
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (!found) return null;
+    if (found.isDirectory()) throw unusable(file, 'is a folder');
+    // Reading a pipe would wait for its writer.
+    if (!found.isFile()) throw unusable(file, 'is not a file');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
-    if (code === 'EISDIR') throw unusable(file, 'is a folder');
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+    throw unusable(file, 'is a circular link');
   }
+  const bytes = readFileSync(file);
   try {
     // Guessing another encoding would change bytes that are not ours.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -63,12 +65,11 @@ export function removeEmptyFolder(folder: string): boolean {
 /** Removes the file, not a link to it. */
 export const removeClientFile = (file: string): void => rmSync(linkTarget(file));
 
-function linkTarget(file: string, hops = 0): string {
+function linkTarget(file: string): string {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found) return file;
   if (!found.isSymbolicLink()) return join(realpathSync(dirname(file)), basename(file));
-  if (hops > 40) throw unusable(file, 'is a circular link');
-  return linkTarget(resolve(realpathSync(dirname(file)), readlinkSync(file)), hops + 1);
+  return linkTarget(resolve(realpathSync(dirname(file)), readlinkSync(file)));
 }
 
 const unusable = (file: string, what: string) =>

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
@@ -18,7 +19,7 @@ import { parse } from 'jsonc-parser';
 import { expect, test } from 'vitest';
 import { writeEnvironmentFile } from '../../../link/environment-file.ts';
 import { CLIENT_NAMES, type InstallContext } from './clients.ts';
-import { apply, plan, undo, undoEnvironment } from './plan.ts';
+import { apply, lostInstalls, plan, undo, undoEnvironment } from './plan.ts';
 
 const HOUR = 3_600_000;
 
@@ -349,8 +350,29 @@ test('a broken file is named with line and column, and nothing is written', () =
   expect(() => plan('cursor', context)).toThrow('is not UTF-8');
   mkdirSync(join(home, '.claude.json'));
   expect(() => plan('claude-code', context)).toThrow('is a folder');
+  mkdirSync(join(home, '.qwen'));
+  execFileSync('mkfifo', [join(home, '.qwen/settings.json')]);
+  expect(() => plan('qwen', context)).toThrow('is not a file');
+  mkdirSync(join(home, '.codex'));
+  symlinkSync('config.toml', join(home, '.codex/config.toml'));
+  expect(() => plan('codex', context)).toThrow('is a circular link');
   expect(existsSync(backups)).toBe(false);
   expect(readFileSync(file, 'utf8')).toBe('{\n  "a": 1,\n  oops\n}\n');
+});
+
+test('an entry that an open client has overwritten with its own copy is noticed', () => {
+  const { context, write, backups } = newUser();
+  const file = write('.claude.json', '{"numStartups":1}\n');
+  apply(plan('claude-code', context), backups);
+  apply(plan('codex', context), backups);
+  expect(lostInstalls(backups)).toEqual([]);
+  writeFileSync(file, '{"numStartups":2}\n');
+  expect(lostInstalls(backups)).toEqual([{ client: 'claude-code', file }]);
+  writeFileSync(file, '{');
+  expect(lostInstalls(backups)).toEqual([]);
+  writeFileSync(file, '{}');
+  apply(plan('claude-code', context), backups);
+  expect(lostInstalls(backups)).toEqual([]);
 });
 
 test('a file that changed after the diff was shown is not overwritten', () => {

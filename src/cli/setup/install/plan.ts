@@ -19,7 +19,7 @@ import {
   removeEmptyFolder,
   writeClientFile,
 } from './client-file.ts';
-import { type Client, type ClientName, clientNamed, type InstallContext } from './clients.ts';
+import { CLIENT_NAMES, type Client, type ClientName, clientNamed, type InstallContext } from './clients.ts';
 
 interface InstallPlan {
   client: ClientName;
@@ -151,6 +151,22 @@ function lastBackup(
 /** Clients that have an install to undo, in alphabetical order. */
 const installedClients = (folder: string): string[] =>
   [...new Set(backups(folder).map(name => name.replace(/-2\d{3}-.*$/, '')))].sort();
+
+/** Installs whose entry is no longer in the client's file: a client that was open may have written its own copy over it. */
+export function lostInstalls(folder: string): { client: ClientName; file: string }[] {
+  return CLIENT_NAMES.flatMap(client => {
+    const last = lastBackup(folder, client);
+    if (last === null) return [];
+    const { file } = last.backup;
+    const { format, entryPath } = clientNamed(client);
+    try {
+      const text = readClientFile(file)?.replace(BOM, '') ?? '';
+      return format.fields(text, entryPath) === null ? [{ client, file }] : [];
+    } catch {
+      return []; // not valid, which the client itself reports
+    }
+  });
+}
 
 const backups = (folder: string): string[] =>
   existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.json')) : [];
