@@ -110,7 +110,13 @@ export function wireRuns(parts: HubHome, later: LaterParts) {
     },
     prices: createPrices(pricesFile(home), warn),
     prepareFolder: createPrepareFolder({ clock, store, files, worktrees }),
-    confine: createConfineTurn({ files, worktrees, squadHome: home }),
+    confine: createConfineTurn({
+      ...{ files, worktrees, squadHome: home },
+      isShared: ({ id, worktree }) =>
+        runner
+          .liveRuns()
+          .some(run => run.id !== id && run.status === 'running' && run.worktree?.path === worktree?.path),
+    }),
     collectCommits: async ({ worktree }) => worktree && (await worktrees.collect(worktree)).note,
     isAsking: id => inbox.openOf(id).length > 0,
     onTurnOver: run => reviews.onTurnOver(run),

@@ -1,6 +1,6 @@
+import { diffFiles } from '../../base/diff-files.ts';
 import { visibleLine, visibleText } from '../../base/text.ts';
 import type { Output } from '../../operations/operations.ts';
-import { diffFiles } from '../../schema/diff-files.ts';
 import { type CliContext, hiddenWarningLines, printNotes, printResult } from '../context.ts';
 import { EXIT } from '../exit-codes.ts';
 import { HubClient } from '../hub-client.ts';

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
+import { diffFiles } from '../../base/diff-files.ts';
 import { hasHidden, visibleLine } from '../../base/text.ts';
 import type {
   BranchTip,
@@ -12,7 +13,6 @@ import type {
   TrialBranch,
   TrialOutcome,
 } from '../../core/ports/integration.ts';
-import { diffFiles } from '../../schema/diff-files.ts';
 import { SquadError } from '../../schema/error.ts';
 import { FEEDBACK_FILE } from '../../schema/review.ts';
 import type { Worktree } from '../../schema/worktree.ts';

@@ -61,7 +61,7 @@ async function confine({
   const path = at('home/.squad/worktrees/t');
   const asked: Mount['access'][] = [];
   const confineTurn = createConfineTurn({
-    ...{ files, squadHome },
+    ...{ files, squadHome, isShared: () => false },
     worktrees: {
       confine: async (worktree, access) => {
         asked.push(access);

@@ -23,6 +23,8 @@ interface ConfinePorts {
   worktrees: Pick<Worktrees, 'confine'>;
   /** The folder of Squad's own files. */
   squadHome: string;
+  /** Whether an agent of another run is running in the run's work tree. */
+  isShared(run: Run): boolean;
 }
 
 export interface ConfinedTurn {
@@ -38,7 +40,7 @@ const NO_HOME = '/home/agent';
 
 /** Creates the mounts of a turn, the chat's HOME and the files in it. Nothing of an earlier turn of the chat may be running. */
 export const createConfineTurn =
-  ({ files, worktrees, squadHome }: ConfinePorts) =>
+  ({ files, worktrees, squadHome, isShared }: ConfinePorts) =>
   async (
     run: Run,
     turn: TurnRef,
@@ -70,7 +72,9 @@ export const createConfineTurn =
       { path: chatFolder, from: chatFolder, access: 'write' },
       { path: turnFolder, from: turnFolder, access: 'read' },
       ...writes.map((path): Mount => ({ path, from: path, access: 'write' })),
-      ...(worktree ? await worktrees.confine(worktree, access) : folderMounts(directory, access)),
+      ...(worktree
+        ? await worktrees.confine(worktree, access, isShared(run))
+        : folderMounts(directory, access)),
     ];
     folderBelow(chatFolder, relative(chatFolder, chatHome));
     for (const path of writes) if (!existsSync(path)) writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
