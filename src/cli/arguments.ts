@@ -14,7 +14,7 @@ import { printNewMixups } from './setup/other-squad.ts';
 export function wholeNumber(option: string, text: string, min: number, max: number): number {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
+  throw new SquadError('INVALID_INPUT', `Invalid value for ${option}: ${JSON.stringify(text)}`, {
     suggestions: [`Use a whole number from ${min} to ${max}.`],
   });
 }
@@ -29,7 +29,7 @@ export function milliseconds(option: string, text: string): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   const ms = Math.round(Number(amount) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit]!);
   if (ms >= 1 && ms < 2 ** 31) return ms;
-  throw new SquadError('INVALID_INPUT', `${option} cannot be ${JSON.stringify(text)}`, {
+  throw new SquadError('INVALID_INPUT', `Invalid value for ${option}: ${JSON.stringify(text)}`, {
     suggestions: ['Use a duration like 90s, 15m or 2h, up to 24 days.'],
   });
 }
@@ -93,7 +93,7 @@ function requireFolder(named: string): void {
     `The workspace ${root} (from --workspace) ${found ? 'is not a folder' : 'does not exist'}.`,
     {
       suggestions: [
-        'Name the project folder: `--workspace DIR`. `squad ls --all` lists the runs of every one.',
+        'Name the project folder: `--workspace DIR`. `squad ls --all` lists the runs of every workspace.',
       ],
     },
   );
@@ -107,7 +107,7 @@ export async function requireRepository({ workspace }: CliContext): Promise<void
     'NOT_A_REPOSITORY',
     `${root} is not in a git repository, so no run has a work tree there.`,
     {
-      suggestions: ['Go to the repository, or name it: --workspace DIR'],
+      suggestions: ['Go to the repository, or name it with `--workspace DIR`.'],
     },
   );
 }

@@ -55,8 +55,8 @@ const backOff = (failedConnects: number): Promise<void> =>
   new Promise(wake => setTimeout(wake, BACK_OFF_MS * 2 ** failedConnects));
 
 const failedConnect = () =>
-  new SquadError('HUB_UNREACHABLE', 'The hub exits, or closes the connection, before it answers', {
-    suggestions: ['`squad hub log` shows why. Runs continue.'],
+  new SquadError('HUB_UNREACHABLE', 'The hub closed the connection before it answered', {
+    suggestions: ['`squad hub log` shows why. Agents keep running.'],
   });
 
 /** Limits how often a client that lost its hub connects to the next one. */

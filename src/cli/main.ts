@@ -107,9 +107,9 @@ function usageError({ message, code }: CommanderError, program: Command, args: s
         ? [`Subcommands of squad ${first}: ${command.commands.map(each => each.name()).join(', ')}`]
         : []),
       ...(/^missing required argument '(run|id|ids)'/.test(problem)
-        ? ['squad ls   lists runs and their ids']
+        ? ['`squad ls` lists runs and their ids.']
         : []),
-      `squad ${help}   shows the usage`,
+      `\`squad ${help}\` shows the usage.`,
     ],
   });
 }

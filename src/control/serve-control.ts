@@ -131,6 +131,10 @@ const malformed = (what: string): SquadError =>
     suggestions: ['Send one JSON object per line: {"id": 1, "operation": "…", "input": {…}}.'],
   });
 
-const TOO_LONG = new SquadError('MESSAGE_TOO_LARGE', `The line is over ${MAX_LINE_LENGTH} bytes.`, {
-  suggestions: ['Send less: long texts belong into files that a task names.'],
-});
+const TOO_LONG = new SquadError(
+  'MESSAGE_TOO_LARGE',
+  `The request is longer than ${MAX_LINE_LENGTH} bytes, the limit for one line.`,
+  {
+    suggestions: ['Send a shorter request: put long text into a file, and name the file in the task.'],
+  },
+);

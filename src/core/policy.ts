@@ -178,13 +178,13 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'type':
       return refusal(
-        `This runs inside run ${id}, whose role is ${type === null ? 'of no type' : `of type ${type}`}: ${action} is not for it`,
+        `This runs inside run ${id}, whose role ${type === null ? 'has no type' : `is of type ${type}`}, so it cannot use ${action}`,
         `It needs ${typesFor(agents)} in the frontmatter of its role, and a role that came with the repository needs \`squad trust\`.`,
       );
     case 'unproven':
       return refusal(
-        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to it: only that run may call ${action}`,
-        "Use Squad's tools as your own client has them, or `squad mcp --identity FILE` with the file Squad gave to this run.",
+        `SQUAD_RUN_ID names run ${id}, but this process cannot prove that it belongs to that run. Only the run itself may call ${action}`,
+        'Use the tools of Squad that your client already has, or start `squad mcp --identity FILE` with the file that Squad gave to this run.',
       );
     case 'approvals':
       return refusal(
@@ -193,7 +193,7 @@ export function notAllowed(subject: Subject, operation: Action): SquadError {
       );
     case 'subagent':
       return refusal(
-        `This runs inside run ${id}: a subagent's file is not for agents to start`,
+        `This runs inside run ${id}: an agent cannot start a subagent file`,
         'Ask the user to add `squad mcp serve --config FILE` to .squad/mcp-config.json, with `squad mcp add`.',
       );
     case 'spawn':
@@ -226,7 +226,7 @@ export function permissionFrom(
   if (rank(asked) <= Math.max(rank(parent.permission), rank(role ?? 'read'))) return asked;
   throw new SquadError(
     'NOT_ALLOWED',
-    `Run ${parent.id} has permission ${parent.permission} and cannot give ${asked}`,
+    `Run ${parent.id} has permission "${parent.permission}", so it cannot start a run with permission "${asked}"`,
     {
       suggestions: [`Leave permission out, or use a role whose frontmatter says \`permission: ${asked}\`.`],
     },
@@ -247,7 +247,7 @@ export function toolsFrom(
   if (beyond.length === 0) return asked;
   throw new SquadError(
     'NOT_ALLOWED',
-    `Run ${parent.id} has the tools ${parent.tools.join(', ') || '(none)'} and cannot give ${beyond.join(', ')}`,
+    `Run ${parent.id} has only the tools ${parent.tools.join(', ') || '(none)'}, so it cannot give a run the tools ${beyond.join(', ')}`,
     { suggestions: ['Leave tools out, or use a role whose frontmatter names them.'] },
   );
 }

@@ -14,7 +14,7 @@ export function checkTask(task: string): void {
 export function checkText(text: string, what: string): void {
   const nul = text.indexOf('\0');
   if (nul >= 0)
-    refuse(text, what, nul, 'a NUL character', 'Remove it: no program can be given text with NUL in it.');
+    refuse(text, what, nul, 'a NUL character', 'Remove the NUL character: it cannot be passed to a program.');
   if (text.isWellFormed()) return;
   const half = loneSurrogate(text);
   refuse(
@@ -22,7 +22,7 @@ export function checkText(text: string, what: string): void {
     what,
     half,
     'half of a surrogate pair',
-    'Send the whole character, or remove it: half of one has no UTF-8 form.',
+    'Send the whole character, or remove the half: it cannot be encoded as UTF-8.',
   );
 }
 
@@ -36,7 +36,7 @@ function refuse(text: string, what: string, index: number, found: string, way: s
   const before = text.slice(0, index);
   const line = before.split('\n').length;
   const column = index - before.lastIndexOf('\n');
-  throw new SquadError('INVALID_TEXT', `${what} holds ${found} at line ${line}, column ${column}.`, {
+  throw new SquadError('INVALID_TEXT', `${what} contains ${found} at line ${line}, column ${column}.`, {
     suggestions: [way],
   });
 }

@@ -31,17 +31,17 @@ export function apiError(failure: ApiFailure, attempt: Attempt): SquadError {
 export const unreadable = (attempt: Attempt): SquadError =>
   new SquadError(
     'GITHUB_UNREACHABLE',
-    `${hostOf(attempt)} was asked to ${attempt.what} and sent a response that cannot be read. It may have been done or not`,
+    `${hostOf(attempt)} was asked to ${attempt.what}, but its response cannot be read. It is unknown whether the request was carried out`,
     {
       suggestions: [
-        `Check that ${attempt.apiUrl} is the address of a GitHub API, and check there before you retry.`,
+        `Check that ${attempt.apiUrl} is the address of a GitHub API. Before you retry, check on GitHub whether the request was carried out.`,
       ],
     },
   );
 
 function unreachable({ status }: ApiFailure, attempt: Attempt, said: string): SquadError {
-  const how = status === null ? `could not be reached: ${said}` : `failed: ${said} (${status})`;
-  return new SquadError('GITHUB_UNREACHABLE', `${hostOf(attempt)} was asked to ${attempt.what} and ${how}`, {
+  const how = status === null ? `could not be reached: ${said}` : `it failed: ${said} (${status})`;
+  return new SquadError('GITHUB_UNREACHABLE', `${hostOf(attempt)} was asked to ${attempt.what}, but ${how}`, {
     suggestions: [
       status === null
         ? `Check the network, and GITHUB_API_URL if it is set (the request went to ${attempt.apiUrl}). Then retry.`

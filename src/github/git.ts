@@ -19,6 +19,6 @@ export function asGitError(thrown: unknown, folder: string): SquadError {
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   return new SquadError('GIT_FAILED', `git could not read ${folder}: ${reason}`, {
     cause: thrown,
-    suggestions: ['Try `git status` there. Nothing was sent.'],
+    suggestions: ['Run `git status` in that folder to see more. Nothing was sent.'],
   });
 }

@@ -35,7 +35,8 @@ export function pushError(end: ProgramEnd, attempt: PushAttempt): SquadError {
   const reason = [why, message].filter(Boolean).join('; ');
   return new SquadError('PUSH_REJECTED', `Pushing ${branch} to ${where} failed: ${reason}`, {
     suggestions: [
-      cause?.next(attempt) ?? 'Try `git push` there by hand to see more. No pull request was opened.',
+      cause?.next(attempt) ??
+        'Run `git push` by hand in the work tree to see more. No pull request was opened.',
     ],
   });
 }
@@ -135,8 +136,8 @@ function messageOf(
 }
 
 const unknown = (message: string): SquadError =>
-  new SquadError('GITHUB_UNREACHABLE', `${message}. The branch may have arrived or not`, {
-    suggestions: ['Retry: what has arrived is not sent twice.'],
+  new SquadError('GITHUB_UNREACHABLE', `${message}. It is unknown whether the branch was pushed`, {
+    suggestions: ['Retry: pushing again is safe, even if the branch has arrived.'],
   });
 
 /**
@@ -303,7 +304,7 @@ async function call(
     .catch(thrown => {
       throw new SquadError('GIT_FAILED', `There is no branch ${branch} in ${folder}`, {
         cause: thrown,
-        suggestions: ['It was removed. `squad worktrees` lists the branches of runs.'],
+        suggestions: ['The branch was deleted. `squad worktrees` lists the branches of runs.'],
       });
     });
   const limitMs = access.timeoutMs ?? timeoutMs;

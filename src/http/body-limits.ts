@@ -115,7 +115,7 @@ const TOO_MANY: Refusal = {
 const TOO_MUCH: Refusal = {
   status: 429,
   code: 'TOO_MANY_BODIES',
-  message: 'The unanswered request bodies are too large together',
+  message: 'The request bodies that Squad has not answered yet are too large in total',
   suggestions: AGAIN,
 };
 const TOO_SLOW: Refusal = {

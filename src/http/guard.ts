@@ -51,7 +51,11 @@ export function refuseForeign({ headersDistinct, url }: IncomingMessage, hosts: 
       ? HUB_ENDED
       : { status: 403, code: 'HOST_REFUSED', message: `Use http://${hosts.addresses[0]}` };
   if (origin.length > 0 && !(origin.length === 1 && origin[0] === `http://${name}`))
-    return { status: 403, code: 'ORIGIN_REFUSED', message: 'Pages of other sites may not call Squad' };
+    return {
+      status: 403,
+      code: 'ORIGIN_REFUSED',
+      message: 'Squad refuses requests from web pages of other sites',
+    };
   return null;
 }
 
@@ -60,7 +64,7 @@ const HUB_ENDED: Refusal = {
   status: 403,
   code: 'HOST_REFUSED',
   message: 'This address belongs to a hub that has ended.',
-  suggestions: ['To open the web UI of the hub that is running: squad open'],
+  suggestions: ['To open the web UI of the running hub, run `squad open`.'],
   isForBrowser: true,
 };
 

@@ -297,10 +297,14 @@ const NOT_HERE: Refusal = {
   status: 404,
   code: 'NOT_FOUND',
   message: 'The web UI is not at this address. It gets a new address at each start of the hub.',
-  suggestions: ['To open it: squad open'],
+  suggestions: ['To open the web UI, run `squad open`.'],
   isForBrowser: true,
 };
-const NO_UPGRADE: Refusal = { status: 400, code: 'INVALID_INPUT', message: 'Only /api/live is a WebSocket' };
+const NO_UPGRADE: Refusal = {
+  status: 400,
+  code: 'INVALID_INPUT',
+  message: 'Only /api/live accepts WebSocket connections',
+};
 const UNMET_EXPECTATION: Refusal = {
   status: 417,
   code: 'INVALID_INPUT',

@@ -76,11 +76,17 @@ export async function callerOfRun(run: Run, ports: CallerPorts, isProven = true)
 }
 
 const unknownProcess = () =>
-  new SquadError('NOT_ALLOWED', 'A client has to prove which process it is; this one did not', {
-    suggestions: [
-      "Use Squad's own programs, as the user whose hub it is, with SQUAD_HOME writable; restart clients that an older version serves.",
-    ],
-  });
+  new SquadError(
+    'NOT_ALLOWED',
+    'The hub refused this client, because the client did not prove which process it is',
+    {
+      suggestions: [
+        "Connect with Squad's own programs (`squad`, `squad mcp`), as the user who owns the hub.",
+        'Check that this user can write to SQUAD_HOME.',
+        'After an update of Squad, restart the clients that still use the older version.',
+      ],
+    },
+  );
 
 /** The run this client was started in. If its process is in no run, the mark in its environment counts. */
 async function runAround(
@@ -123,8 +129,10 @@ async function bearer(
 ): Promise<{ run: Run; isProven: boolean }> {
   const run = bearerOf(liveRuns(), token);
   if (!run)
-    throw new SquadError('NOT_ALLOWED', 'The identity does not belong to a run that is running here', {
-      suggestions: ['It ends with its run; Squad gives each turn a new one.'],
+    throw new SquadError('NOT_ALLOWED', 'The identity does not belong to a run that this hub is running', {
+      suggestions: [
+        'An identity is valid until its run ends. Use the identity file that Squad gave to this turn.',
+      ],
     });
   if (around && around.run.id !== run.id)
     throw new SquadError(
@@ -140,7 +148,7 @@ async function bearer(
       'NOT_ALLOWED',
       'This process belongs neither to the run whose identity it shows nor to the user',
       {
-        suggestions: ['Start it as a child of the agent, without a session of its own.'],
+        suggestions: ['Start the process as a child of the agent, and not in a new session (setsid).'],
       },
     );
   return { run, isProven };

@@ -133,7 +133,7 @@ async function teammateNamed(workspace: Workspace, name: string): Promise<Teamma
   if (found) return found;
   const names = team.map(mate => mate.name);
   throw new SquadError('AGENT_UNKNOWN', `There is no agent ${name.slice(0, 100)} on this team`, {
-    suggestions: [didYouMean(name.slice(0, 100), names) ?? 'squad://agents has all of them.'],
+    suggestions: [didYouMean(name.slice(0, 100), names) ?? 'squad://agents lists all agents.'],
   });
 }
 

@@ -98,5 +98,5 @@ const NO_CONVERSATIONS: Services['conversations'] = {
 export function ownRun({ services, caller }: Pick<Call, 'services' | 'caller'>): Run {
   const run = caller.parent && services.runner.current(caller.parent.id);
   if (run) return run;
-  throw new SquadError('NOT_ALLOWED', 'Only a running agent can call this, about its own run');
+  throw new SquadError('NOT_ALLOWED', 'Only a running agent can make this call, and only for its own run');
 }

@@ -286,7 +286,7 @@ export async function relay(options: RelayOptions): Promise<RelayError | null> {
 
 const CLOSED: RelayError = {
   code: 'HUB_UNREACHABLE',
-  message: 'The hub ends or closes the connection before it answers anything',
+  message: 'The hub closed the connection before it answered anything',
   suggestions: ['`squad hub log` shows why.'],
 };
 

@@ -170,7 +170,7 @@ export function asSquadError(thrown: unknown): SquadError {
       suggestions: ['Free some space (`squad prune` removes old runs), then try again. Nothing was lost.'],
     });
   if (system === 'EACCES' || system === 'EPERM' || system === 'EROFS')
-    return new SquadError('PERMISSION_DENIED', `Not allowed: ${message}`, {
+    return new SquadError('PERMISSION_DENIED', `The system refused access: ${message}`, {
       cause: thrown,
       suggestions: ['Check the owner and mode of the path named in the message.'],
     });

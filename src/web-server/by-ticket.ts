@@ -5,7 +5,7 @@ import type { WebPorts } from './ports.ts';
 import { type Errand, named, type Tickets } from './tickets.ts';
 
 export const TICKET_WRONG = new HttpProblem(401, 'TICKET_WRONG', 'Invalid or expired ticket', [
-  'Get one with POST /api/ticket. It works once, within 30 seconds.',
+  'Get a new ticket with POST /api/ticket. It works once, within 30 seconds.',
 ]);
 
 interface Parts {
@@ -156,7 +156,7 @@ export class LoginHandler {
     const query = new URL(url!, 'http://localhost').searchParams;
     const nonce = query.get('nonce') ?? '';
     if (!NONCE.test(nonce))
-      throw new HttpProblem(400, 'INVALID_INPUT', 'nonce is 16 to 128 letters, digits, - or _');
+      throw new HttpProblem(400, 'INVALID_INPUT', 'nonce must be 16 to 128 letters, digits, - or _');
     const proof = this.ports.sessions.proof(query.get('session') ?? '', nonce, headers.host!);
     if (proof === null) throw SESSION_OVER;
     return { proof };

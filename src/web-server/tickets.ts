@@ -99,7 +99,7 @@ export async function errandOf(
 ): Promise<Errand> {
   const { purpose: wanted, ...rest } = body;
   const purpose = PURPOSES.find(each => each === wanted);
-  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose is live, download or export');
+  if (!purpose) throw new HttpProblem(400, 'INVALID_INPUT', 'purpose must be live, download or export');
   const unknown = Object.keys(rest).find(field => !FIELDS[purpose].includes(field));
   if (unknown !== undefined)
     throw new HttpProblem(
@@ -115,7 +115,7 @@ export async function errandOf(
   const found = (await ask('read_output', { ...rest, limit: 1 })) as OutputFound;
   if (found.turn > found.lastTurn)
     throw new HttpProblem(404, 'INVALID_INPUT', `${found.runId} has no turn ${found.turn}`, [
-      `Its last is ${found.lastTurn}.`,
+      `Its last turn is ${found.lastTurn}.`,
     ]);
   const { runId, turn } = found;
   return { purpose, runId, turn, stream: rest.stream === 'stderr' ? 'stderr' : 'stdout' };

@@ -49,7 +49,7 @@ function SavedHead({ saved: { run, savedAt, version, leftOut } }: { saved: Saved
       </span>
       {leftOut.length > 0 && (
         <details>
-          <summary class="tone-ask">Some of it was left out</summary>
+          <summary class="tone-ask">Parts of the run were left out</summary>
           <ul>
             {leftOut.map(what => (
               <li key={what}>{what}</li>

@@ -102,7 +102,7 @@ function Chips({ counts, asking }: { counts: Partial<Record<Need, number>> | und
   const href = (need: string | null) => withQuery('/', { ...(path === '/' && query), need, status: null });
   const all = counts && NEEDS.reduce((sum, need) => sum + (counts[need] ?? 0), 0);
   return (
-    <nav class="chips" aria-label="Runs by need">
+    <nav class="chips" aria-label="Runs, sorted by what needs you">
       <a href={href(null)} aria-current={chosen === null ? 'true' : undefined}>
         all <span class="num">{all ?? '…'}</span>
       </a>

@@ -46,7 +46,7 @@ function remarks({ runId, isOver, branch, text, isTruncated, files, notes }: Dif
     isEmpty ? `No changes since ${runId} started.` : null,
     isOver ? null : `${runId} is still running: these are its changes so far.`,
     isOver && !isEmpty && branch === null
-      ? 'Compared with the folder as it is now, which includes changes made after the run.'
+      ? 'The diff compares with the folder as it is now, so it includes changes made after the run.'
       : null,
     isTruncated ? withOwnCommand('The diff is truncated; `squad diff --stat` lists every file.') : null,
     ...notes.map(note => `Note: ${note}.`),

@@ -29,7 +29,9 @@ export async function showAudit({ run, denied, limit }: AuditOptions, context: C
       : [run !== undefined || denied ? 'The audit log has no such entries.' : 'The audit log is empty.'],
   );
   if (!context.json && page.unreadable > 0)
-    context.err.write(withOwnCommand(`${page.unreadable} lines cannot be read: squad audit verify\n`));
+    context.err.write(
+      withOwnCommand(`${page.unreadable} lines cannot be read; \`squad audit verify\` shows where.\n`),
+    );
   return EXIT.done;
 }
 

@@ -75,7 +75,7 @@ function wanted(given: string | undefined): { server?: string; tool?: string } {
 const KIND_TEXTS: Record<Pending['kind'], string> = {
   new: 'is new',
   changed: 'has changed',
-  unmatched: 'names no tool, so all tools of the server are hidden',
+  unmatched: 'matches no tool of the server, so all its tools are hidden',
   dangling: 'names a server or role that does not exist',
 };
 

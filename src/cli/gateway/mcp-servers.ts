@@ -106,9 +106,13 @@ function remarksOn(id: string, entry: NewServer['entry']): string[] {
   const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
   const error = remarks.find(({ level }) => level === 'error');
   if (error)
-    throw new SquadError('INVALID_INPUT', `${id} would not work: ${error.message}. Nothing was written.`, {
-      suggestions: error.suggestion === null ? [] : [error.suggestion],
-    });
+    throw new SquadError(
+      'INVALID_INPUT',
+      `The server ${id} would not work: ${error.message}. Nothing was written.`,
+      {
+        suggestions: error.suggestion === null ? [] : [error.suggestion],
+      },
+    );
   return remarks.map(({ message, suggestion }) => [`${message}.`, suggestion].filter(Boolean).join(' '));
 }
 
@@ -123,7 +127,7 @@ export function howItIsGiven(
     ...(shared ? ['Every run here has it.'] : []),
     ...(roles.length > 0 ? [`Given to: ${roles.map(visibleLine).join(', ')}.`] : []),
     ...unknown.map(role =>
-      withOwnCommand(`There is no role ${visibleLine(role)} here (squad roles lists them).`),
+      withOwnCommand(`There is no role ${visibleLine(role)} here (\`squad roles\` lists the roles).`),
     ),
     ...(!shared && roles.length === 0
       ? [`No role has it yet: name it in "agentServers", or in \`mcp: [${ids.join(', ')}]\` of a role file.`]
@@ -140,7 +144,7 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
       ]
     : [
         withOwnCommand(
-          'The file came with the repository and has no effect yet: read it, then run squad trust',
+          'The file came with the repository and has no effect yet: read it, then run `squad trust`',
         ),
       ];
 
@@ -158,8 +162,8 @@ function checkedId(name: string): string {
 function entryOf([command, ...args]: string[], options: AddOptions): NewServer['entry'] {
   const { url, sse, env = [], header = [] } = options;
   if (command !== undefined && url === undefined) {
-    if (header.length > 0) throw wrong('--header is for a URL; a command takes --env');
-    if (sse) throw wrong('--sse is for a URL');
+    if (header.length > 0) throw wrong('--header is only for a server with --url; use --env for a command');
+    if (sse) throw wrong('--sse is only for a server with --url');
     return checked({
       command,
       ...(args.length > 0 && { args }),
@@ -168,7 +172,7 @@ function entryOf([command, ...args]: string[], options: AddOptions): NewServer['
     });
   }
   if (command !== undefined || url === undefined) throw wrong('Give either a command after -- or --url');
-  if (env.length > 0) throw wrong('--env is for a command; a URL takes --header');
+  if (env.length > 0) throw wrong('--env is only for a server that is a command; use --header with --url');
   return checked({
     type: sse ? 'sse' : 'http',
     url,

@@ -188,8 +188,8 @@ export interface PruneOptions {
 /** `squad prune`: deletes old runs and their output. */
 export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliContext): Promise<number> {
   if (days !== undefined && !(Number(days) >= 0))
-    throw new SquadError('INVALID_INPUT', `--days cannot be ${JSON.stringify(days)}`, {
-      suggestions: ['Use a number: squad prune --days 7'],
+    throw new SquadError('INVALID_INPUT', `Invalid value for --days: ${JSON.stringify(days)}`, {
+      suggestions: ['Use a number of days, for example `squad prune --days 7`.'],
     });
   const pruned = await HubClient.ask({}, 'prune', {
     ...(days !== undefined && { days: Number(days) }),
@@ -202,7 +202,11 @@ export async function pruneCommand({ days, dryRun }: PruneOptions, context: CliC
       : [
           `Deleted ${runs} runs that ended more than ${age} days ago, ${formatBytes(bytes ?? 0)}.`,
           ...(kept > 0
-            ? [withOwnCommand(`Kept ${kept} runs because of their work trees: squad worktrees --all`)]
+            ? [
+                withOwnCommand(
+                  `Kept ${kept} runs because they still have work trees (see \`squad worktrees --all\`).`,
+                ),
+              ]
             : []),
           ...(saved.length > 0 ? ['Uncommitted changes of their work trees are saved as:'] : []),
           ...saved.map(({ repository, ref }) => `  ${visibleLine(ref)} in ${visibleLine(repository)}`),

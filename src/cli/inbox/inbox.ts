@@ -25,7 +25,7 @@ export async function inboxCommand({ all, limit }: InboxOptions, context: CliCon
       ? [
           all ? 'No questions yet.' : 'No open questions.',
           context.style.dim(
-            all ? 'Agents ask with the tool ask_user.' : 'squad inbox --all lists earlier ones.',
+            all ? 'Agents ask with the tool ask_user.' : '`squad inbox --all` lists earlier questions.',
           ),
         ]
       : [
@@ -38,7 +38,7 @@ export async function inboxCommand({ all, limit }: InboxOptions, context: CliCon
 function moreLines(total: number | null, shown: number, { style }: CliContext): string[] {
   if (total === shown) return [];
   const more = total === null ? 'There are more' : `${total - shown} more`;
-  return ['', style.dim(`${more}: squad inbox --limit N lists up to 1000`)];
+  return ['', style.dim(`${more}: \`squad inbox --limit N\` lists up to 1000`)];
 }
 
 /** One item: the agent, the question and its details, and how to answer it or its answer. */

@@ -70,7 +70,7 @@ async function reviewDiff(
   const last = shown.reviews.at(-1);
   if (!last)
     throw new SquadError('DIFF_UNAVAILABLE', `${shown.run.id} has no reviews yet`, {
-      suggestions: [`squad diff ${shellWord(shown.run.id)}`],
+      suggestions: [`\`squad diff ${shellWord(shown.run.id)}\` shows what it changed so far.`],
     });
   const diff = await client.call('diff_review', { review: last.id });
   if (context.json) printJson(context.out, { review: last.id, iteration: last.iteration, ...diff });
@@ -172,7 +172,7 @@ function steeredLines(
 ): string[] {
   const state = paintStatus(status as RunStatus, style);
   const done = {
-    allow: `now allowed ${rounds.max} reviews, ${rounds.current} done`,
+    allow: `may have ${rounds.max} reviews now, ${rounds.current} done`,
     abandon: 'task abandoned, work kept',
     cancel: 'review cancelled; the agent is notified with its next turn',
     feedback: `feedback sent${commit === undefined ? '' : ` (commit ${commit.slice(0, 12)})`}; its next turn starts with it`,

@@ -148,5 +148,5 @@ const noTerminal = ({ run_id: id, is_over }: TakenOver): SquadError =>
 
 const noFolder = ({ run_id, cwd }: TakenOver): SquadError =>
   new SquadError('CWD_MISSING', `The folder of ${run_id} no longer exists: ${cwd}`, {
-    suggestions: [`squad log ${shellWord(run_id)}   shows its output`],
+    suggestions: [`\`squad log ${shellWord(run_id)}\` shows its output.`],
   });

@@ -14,14 +14,14 @@ export async function cancelCommand(
 ): Promise<number> {
   if (everywhere && !all)
     throw new SquadError('INVALID_INPUT', '--everywhere needs --all', {
-      suggestions: ['squad cancel --all --everywhere   stops the runs of every workspace'],
+      suggestions: ['`squad cancel --all --everywhere` stops the runs of every workspace.'],
     });
   if (ids.length === 0 && !all)
     throw new SquadError('INVALID_INPUT', 'No run given', {
       suggestions: [
-        'squad cancel RUN…',
-        'squad cancel --all   stops every run of this workspace; add --everywhere for every workspace',
-        'squad ls --running   lists running runs',
+        '`squad cancel RUN…` stops the runs you name.',
+        '`squad cancel --all` stops every run of this workspace; add --everywhere for every workspace.',
+        '`squad ls --running` lists running runs.',
       ],
     });
   using client = await HubClient.start({ workspace: context.workspace });

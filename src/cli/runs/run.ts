@@ -194,10 +194,14 @@ async function withRole(words: string[], context: CliContext): Promise<string[]>
   if (role === undefined)
     throw new SquadError(
       'INVALID_INPUT',
-      `No role was named, and this project has no role ${DEFAULT_ROLE}, which would be the default`,
-      { suggestions: [`squad run ROLE "TASK"   with one of: ${ids.map(visibleLine).join(', ')}`] },
+      `No role was given, and this project does not have the default role ${DEFAULT_ROLE}`,
+      {
+        suggestions: [
+          `Use \`squad run ROLE "TASK"\` with one of these roles: ${ids.map(visibleLine).join(', ')}.`,
+        ],
+      },
     );
-  printNotes(context, [`No role was named: using ${role}.`], 'dim');
+  printNotes(context, [`No role was given: using ${role}.`], 'dim');
   return [role, only];
 }
 
@@ -233,7 +237,7 @@ function refuseOdd(words: string[]): void {
         suggestions: [
           ...(words.length === 1 ? [`squad run ${shellWord(visibleLine(words[0]!))} "TASK"`] : []),
           'squad run "Fix the failing test"',
-          'squad roles   lists the roles',
+          '`squad roles` lists the roles.',
           'Put the task in quotes, or use - to read it from stdin.',
         ],
       },

@@ -91,7 +91,9 @@ export async function setConfig(
   const [name = '', ...rest] = key.split('.');
   if (!FILE_KEYS.includes(name)) throw unknownKey(key);
   if (options.user && options.project)
-    throw new SquadError('INVALID_INPUT', '--user and --project exclude each other');
+    throw new SquadError('INVALID_INPUT', '--user and --project cannot be combined', {
+      suggestions: ['Use --user for your own config file, or --project for .squad/squad.json.'],
+    });
   await refuseAgents();
   // The user's own file needs no workspace: this may be the home folder.
   const look = () => inspect(context).catch(thrown => (options.project ? Promise.reject(thrown) : null));
@@ -136,9 +138,13 @@ async function setLimit(
   context: CliContext,
 ): Promise<number> {
   if (user || project)
-    throw new SquadError('INVALID_INPUT', `${key} is a limit of the hub and stands in no file`, {
-      suggestions: ['Leave out --user and --project.'],
-    });
+    throw new SquadError(
+      'INVALID_INPUT',
+      `${key} is a limit of the hub, which is not stored in a config file`,
+      {
+        suggestions: ['Leave out --user and --project.'],
+      },
+    );
   const changed = await HubClient.ask({}, 'change_setting', { key, value: words?.join(' ') ?? null });
   return printResult(context, changed, () => [
     `${changed.key} is ${changed.value ?? 'not set'}${words ? ', for every workspace (stored by the hub)' : ' (the default)'}`,
@@ -165,7 +171,7 @@ export async function getConfig(key: string, context: CliContext): Promise<numbe
 function ownFile(): string {
   const file = userFilePath(process.env);
   if (file !== null) return file;
-  throw new SquadError('CONFIG_INVALID', 'You have no config file, because HOME is not set', {
+  throw new SquadError('CONFIG_INVALID', 'Your own config file cannot be found: HOME is not set', {
     suggestions: ['Set HOME or XDG_CONFIG_HOME, or use --project.'],
   });
 }

@@ -144,9 +144,12 @@ async function faultOfMcpConfig(root: string): Promise<SquadError | null> {
 function unreadable(file: string, cause: NodeJS.ErrnoException): SquadError {
   if (cause.code === 'ENOENT')
     return new SquadError('INVALID_INPUT', `${file} does not exist`, {
-      suggestions: ['squad trust   without a file shows what needs your trust'],
+      suggestions: ['`squad trust` without a file shows what needs your trust.'],
       cause,
     });
   const why = cause.code === 'EISDIR' ? 'it is a folder' : cause.message;
-  return new SquadError('INVALID_INPUT', `Cannot read ${file}: ${why}`, { cause });
+  return new SquadError('INVALID_INPUT', `Cannot read ${file}: ${why}`, {
+    suggestions: ['Give the path of a file that you can read.'],
+    cause,
+  });
 }

@@ -143,7 +143,10 @@ export async function initAny({ subagent, schema }: InitOptions, context: CliCon
   if (subagent !== undefined) return initSubagent(subagent, { schema }, context);
   if (schema)
     throw new SquadError('INVALID_INPUT', '--schema needs --subagent NAME', {
-      suggestions: ['squad init --subagent NAME --schema', 'squad init   creates the files of a project'],
+      suggestions: [
+        '`squad init --subagent NAME --schema` creates a subagent with a schema.',
+        '`squad init` without options creates the files of a project.',
+      ],
     });
   return initCommand(context);
 }

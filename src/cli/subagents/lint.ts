@@ -49,7 +49,7 @@ async function namedFiles(given: string[]): Promise<Files> {
     const found = isFolder ? await filesIn(path) : [path];
     if (found.length === 0)
       throw new SquadError('INVALID_INPUT', `No *.subagent.yaml or *.cpe.yaml in ${path}`, {
-        suggestions: ['Name the file itself if it is called something else.'],
+        suggestions: ['If your subagent file has another name, give its path.'],
       });
     for (const file of found) files.set(file, isFolder && (files.get(file) ?? true));
   }

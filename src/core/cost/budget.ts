@@ -35,10 +35,10 @@ export function checkDailyBudget(spentToday: number, settings: HubSettings): voi
   if (budgetUsd === undefined || spentToday < budgetUsd) return;
   throw new SquadError(
     'BUDGET_EXCEEDED',
-    `${dollars(spentToday)} were spent today; budget.day_usd is ${budgetUsd}`,
+    `Today's runs have cost ${dollars(spentToday)}, which reaches the limit of ${budgetUsd} US dollars per day (budget.day_usd)`,
     {
       suggestions: [
-        `Raise it with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
+        `Raise the limit with \`squad config set ${shellWord(SETTING.day)} ${Math.ceil(spentToday * 2)}\`, or continue tomorrow. Nothing was started.`,
       ],
     },
   );
@@ -126,7 +126,7 @@ export function budgetFrom(
   if (left <= 0)
     throw new SquadError(
       'BUDGET_EXCEEDED',
-      `The budget of run ${parent} is used up: it can start nothing more`,
+      `The budget of run ${parent} is used up, so it cannot start more runs`,
       {
         suggestions: ['Work so far is kept. Raise its max_cost_usd, or the `budget` of its role.'],
       },

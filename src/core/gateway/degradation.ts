@@ -19,7 +19,7 @@ const MAX_SERVERS = 6;
 export function unavailableText(state: UnavailableServer): string {
   return [
     `The server ${state.server} is unavailable: ${clause(state.fault)}.`,
-    `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before is no use' : ''}.`,
+    `It ${retry(state.retryInMs)}${(state.retryInMs ?? 0) > 0 ? '; calling it before then does not help' : ''}.`,
     ...alternatives(state),
   ].join(' ');
 }

@@ -100,7 +100,7 @@ function lintText(
     findings.push(
       error(
         path,
-        `"${malformed}" is not a variable and stays as it is`,
+        `"${malformed}" is not a valid variable, so it is not replaced`,
         `A variable is $\{NAME}, of letters, digits and _; there are no defaults.`,
       ),
     );
@@ -213,7 +213,7 @@ function unknownTools(
   return names.flatMap((name, index) => {
     const at = [...path, index];
     if (name !== '*' && name.includes('*') && !takesAway)
-      return [error(at, `"${name}" is taken as a name: only "*" alone stands for all`)];
+      return [error(at, `"${name}" is read as the name of a tool: only "*" by itself means all tools`)];
     if (known === undefined || meansAny(name, id, known, takesAway)) return [];
     const hidden = takesAway ? ', so its tools are hidden until this is corrected or confirmed' : '';
     return [
@@ -302,8 +302,8 @@ function lintRestriction(
     !include.some(tool => meansAny(tool, id, listed, false) || tools.some(each => isMeant(each, id, tool)));
   const disjoint = warning(
     [...path, 'include'],
-    `None of these is among the tools of the server ${id}, so ${role} has none`,
-    'A restriction only removes tools: add the names to the tools of the server too.',
+    `None of these names is in "tools" of the server ${id}, so ${role} gets no tools from it`,
+    'A restriction only removes tools. Add the names to "tools" of the server too.',
   );
   return [
     ...unknownTools(known, id, include, [...path, 'include'], false),
@@ -324,7 +324,7 @@ function lintRule(
           error(
             [...path, 'under', index],
             'Nothing can be below this folder',
-            'Of all variables, only WORKSPACE_ROOT and SQUAD_ROOT count here.',
+            'The only variables that are replaced here are WORKSPACE_ROOT and SQUAD_ROOT.',
           ),
         ]
       : [],
@@ -332,8 +332,8 @@ function lintRule(
   const isIndexed = rule.argument.split('.').some(segment => /^\d+$/.test(segment));
   const indexed = warning(
     [...path, 'argument'],
-    'A number is the name of an argument here, not a position in a list',
-    'Leave it out: every element of a list counts.',
+    'A number in this path is read as the name of an argument, not as a position in a list',
+    'Leave the number out: every element of a list is checked.',
   );
   return [
     ...unknownServer(config, rule.server, [...path, 'server']),

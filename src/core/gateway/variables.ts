@@ -226,7 +226,7 @@ function faultOf(id: string, server: ResolvedServer): string | null {
   const url = URL.parse(server.url);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     return `the url of ${id} is not an http or https URL`;
-  if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that is never connected to`;
+  if (isRefusedHost(url.hostname)) return `the url of ${id} leads to an address that Squad never connects to`;
   // A line break in a header would start another header.
   return Object.values(server.headers).some(value => /[\r\n\0]/.test(value))
     ? `a header of ${id} has a line break or NUL character in its value`

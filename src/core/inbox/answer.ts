@@ -234,7 +234,9 @@ const refused = (message: string, suggestion: string) =>
 export function alreadyClosed(item: InboxItem): SquadError {
   const { id, state, answer, answeredBy, answeredAt } = item;
   return new SquadError('ALREADY_ANSWERED', `${id} ${describeClosing(item)}`, {
-    suggestions: ['Nothing was changed. `reply` to the run, once it has ended, to tell it something else.'],
+    suggestions: [
+      'Nothing was changed. To tell the agent something else, reply to its run once it has ended.',
+    ],
     details: { id, state, answer, answered_by: answeredBy, answered_at: answeredAt },
   });
 }

@@ -42,7 +42,8 @@ export function wordingOf(ask: Ask): Wording {
   checkLength(question, 'question');
   if (details !== null) checkLength(details, 'details');
   checkChoices(choices);
-  if (fields.length > MAX_FIELDS) throw invalid(`A form has at most ${MAX_FIELDS} fields`, 'Ask for less.');
+  if (fields.length > MAX_FIELDS)
+    throw invalid(`A form has at most ${MAX_FIELDS} fields`, 'Ask for fewer values at once.');
   return {
     kind,
     source,
@@ -99,7 +100,7 @@ function checkChoices(choices: readonly string[]): void {
     if (choice === '' || choice.length > MAX_LENGTH.choice)
       throw invalid(
         `A choice has 1 to ${MAX_LENGTH.choice} characters`,
-        'Say what each means in the question or in details.',
+        'Explain each choice in the question or in details instead.',
       );
   }
   const count = choices.length;

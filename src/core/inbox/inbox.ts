@@ -348,7 +348,9 @@ const full = (runId: RunId, most: number): SquadError =>
     'INBOX_FULL',
     `Run ${runId} has ${most} questions open; it cannot ask more until some are answered`,
     {
-      suggestions: ['Ask with the { id } of an open question to wait for its answer, or continue without.'],
+      suggestions: [
+        'Call again with the `id` of an open question to wait for its answer, or continue without an answer.',
+      ],
     },
   );
 

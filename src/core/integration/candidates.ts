@@ -63,7 +63,7 @@ export function checkoutsOf(
   const roots = [...new Set(candidates.map(({ worktree }) => worktree.repository))];
   if (new Set(names).size > 1)
     throw new SquadError('INVALID_INPUT', `These runs belong to several repositories: ${roots.join(', ')}`, {
-      suggestions: ['Name runs of one repository: squad integrate RUN…'],
+      suggestions: ['Name only runs of one repository: `squad integrate RUN…`.'],
     });
   const own = caller && caller.repository === names[0] ? [caller.root] : [];
   return [...new Set([...own, ...roots])] as [string, ...string[]];
@@ -77,7 +77,7 @@ export function targetOf(candidates: readonly Candidate[], into: string | undefi
   if (targets.length === 1 && only) return only;
   const meant = targets.map(branch => branch ?? 'none').join(', ');
   throw new SquadError('INVALID_INPUT', `These runs started from different branches: ${meant}`, {
-    suggestions: ['Choose the target: --into BRANCH'],
+    suggestions: ['Choose the target branch with `--into BRANCH`.'],
   });
 }
 

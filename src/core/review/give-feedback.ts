@@ -63,7 +63,12 @@ export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts)
   const { coderTree, move } = intent;
   const review = await ports.store.review(intent.reviewId);
   try {
-    if (!review) throw new SquadError('REVIEW_OVER', `Review ${intent.reviewId} is unknown`);
+    if (!review)
+      throw new SquadError(
+        'REVIEW_OVER',
+        `There is no review ${intent.reviewId}: it was removed with its run`,
+        { suggestions: ['`squad review` lists the reviews there are.'] },
+      );
     const coder = await waitingCoder(review, ports);
     const isThere = await ports.branches.apply(coderTree, move, FEEDBACK_FILE, BRANCH_LOCK_TIMEOUT_MS).then(
       () => true,
@@ -87,7 +92,7 @@ async function finishEarlier({ id, coderId }: Review, ports: ReviewPorts): Promi
   for (const intent of await ports.store.intents())
     if (intent.kind === 'send_feedback' && intent.reviewId === id && !(await finishFeedback(intent, ports)))
       throw new SquadError('GIT_BUSY', `Another git process uses the branch of run ${coderId}`, {
-        suggestions: ['Earlier feedback is on its way. Try again in a moment.'],
+        suggestions: ['The feedback that was sent before is not delivered yet. Try again in a few seconds.'],
       });
 }
 
@@ -156,7 +161,7 @@ async function waitingCoder(
   if (!coder || isEnd(coder.status) || !coder.worktree)
     throw new SquadError(
       'REVIEW_OVER',
-      `Run ${coderId} is ${coder?.status ?? 'gone'}: it does not wait for this review any more`,
+      `Run ${coderId} is ${coder?.status ?? 'gone'}: it no longer waits for this review`,
       {
         suggestions: ['There is nothing left for you to do: end your turn.'],
       },

@@ -94,7 +94,7 @@ function refuseDuplicates(issues: NewIssue[]): void {
   const duplicate = issues.find(({ title }, i) => issues.findIndex(each => each.title === title) < i);
   if (duplicate)
     throw new SquadError('INVALID_INPUT', `Two issues have the title "${duplicate.title}"`, {
-      suggestions: ['Give each a title of its own. Nothing was created.'],
+      suggestions: ['Give each issue a different title. Nothing was created.'],
     });
 }
 
@@ -104,7 +104,7 @@ function stopped(error: SquadError, issues: NewIssue[], made: CreatedAs[]): Squa
   // Without one left the store failed after the last issue was created.
   const message =
     left[0] === undefined ? error.message : `"${short(left[0])}" was not created: ${error.message}`;
-  return new SquadError(error.code, `${message}. Created of ${issues.length} issues: ${there}`, {
+  return new SquadError(error.code, `${message}. Created so far, of ${issues.length} issues: ${there}`, {
     cause: error,
     suggestions: [
       ...error.suggestions,
@@ -224,10 +224,10 @@ async function refuseUnreviewed(
   if (await gitHost.changesOnly(tree, { from: reviewed, to: commit }, FEEDBACK_FILE)) return;
   throw new SquadError(
     'REVIEW_OUTDATED',
-    `Run ${coderId} has committed to ${tree.branch} after it asked for this review of commit ${reviewed.slice(0, 12)}: the new commits are not reviewed`,
+    `Run ${coderId} has committed to ${tree.branch} after it asked for this review, so the commits after ${reviewed.slice(0, 12)} are not reviewed`,
     {
       suggestions: [
-        'End the review with `send_feedback` instead: the coder can ask for another. Nothing was pushed or opened.',
+        'End the review with `send_feedback` instead: the coder can ask for another review. Nothing was pushed or opened.',
       ],
     },
   );
@@ -342,7 +342,9 @@ export class Proposals {
     const { coderId } = await this.ports.reviews.reviewBy(reviewer);
     const coder = await runNow(this.ports, coderId);
     if (coder) return coder;
-    throw new SquadError('RUN_UNKNOWN', `Run ${coderId}, which ${reviewer.id} reviews, was removed`);
+    throw new SquadError('RUN_UNKNOWN', `Run ${coderId}, which ${reviewer.id} reviews, was removed`, {
+      suggestions: ['There is nothing left for you to do: end your turn.'],
+    });
   }
 }
 

@@ -172,7 +172,7 @@ async function undoEarlierRequests({ id }: Run, ports: ReviewPorts): Promise<voi
 
 function worktreeOf({ id, worktree, status }: Run): Worktree {
   if (status !== 'running')
-    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: only a running one can ask for a review`);
+    throw new SquadError('REVIEW_OVER', `Run ${id} is ${status}: only a running run can ask for a review`);
   if (worktree) return worktree;
   throw worktreeNeeded(`Run ${id} works in the caller's folder and has no branch of its own to review`);
 }
@@ -183,7 +183,7 @@ function refuseOpen({ id, status }: Run, reviews: Review[]): void {
   throw new SquadError(
     'REVIEW_OPEN',
     last.outcome === null
-      ? `Review ${last.iteration} of run ${id} is open, by ${last.reviewerId}`
+      ? `Review ${last.iteration} of run ${id} is still open (reviewer: ${last.reviewerId})`
       : `Review ${last.iteration} of run ${id} is over, and the next turn of the run begins with its result`,
     { suggestions: ['End your turn: the next one begins with the result.'] },
   );

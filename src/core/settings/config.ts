@@ -142,7 +142,7 @@ function wrongValue(source: string, value: unknown, allowed: string): never {
   throw new SquadError('CONFIG_INVALID', `${source} is ${JSON.stringify(value)}; it must be ${allowed}.`, {
     suggestions: [
       `Change it to ${allowed}, or remove it.`,
-      '`squad config show` tells where each value comes from.',
+      '`squad config show` shows where each value comes from.',
     ],
   });
 }
@@ -308,7 +308,7 @@ function contentOf({ file, text, fault }: TemplateFile): string {
 function missing(path: string, source: string): never {
   throw new SquadError('TEMPLATE_MISSING', `The template file ${path}, named by ${source}, does not exist.`, {
     suggestions: [
-      'Make the file, or change the setting. A setting that does not end in .template is the template itself.',
+      'Create the file, or change the setting. A value that does not end in .template is used as the template itself.',
     ],
   });
 }

@@ -89,7 +89,8 @@ export function locateBacklog(text: string): { groups: LocatedGroup[]; notes: st
     if ((group.items.length > 0 || level === 2) && groups.length < MAX_ENTRIES)
       groups.push({ group, itemLines, start, end });
   }
-  if (count > MAX_ENTRIES) notes.push(`backlog.md has ${count} items: the first ${MAX_ENTRIES} are read.`);
+  if (count > MAX_ENTRIES)
+    notes.push(`backlog.md has ${count} items; only the first ${MAX_ENTRIES} are read.`);
   return { groups, notes };
 }
 

@@ -53,7 +53,7 @@ export function readDecisions(main: DecisionFile | null, inbox: readonly Decisio
   const merged = inMain.slice(-MAX_ENTRIES).flatMap(entry => decisionOf(entry, main!.file, true) ?? []);
   if (inMain.length > MAX_ENTRIES)
     notes.push(
-      `${main!.file} has ${inMain.length} decisions: the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
+      `${main!.file} has ${inMain.length} decisions; only the last ${MAX_ENTRIES} are read. Move old ones into another file.`,
     );
   if (main && merged.length === 0 && hasListItems(main.text))
     notes.push(

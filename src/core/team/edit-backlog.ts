@@ -123,17 +123,17 @@ function moved(places: BacklogPlaces, block: ItemPlace, target: ItemPlace, about
   if (target.first >= block.first && target.first < block.end)
     throw new SquadError(
       'INVALID_INPUT',
-      `"${block.item.title}" cannot go before itself or what is below it`,
+      `"${block.item.title}" cannot be moved before itself or before an item nested below it`,
       {
-        suggestions: ['`squad backlog` shows the numbers.'],
+        suggestions: ['`squad backlog` shows the numbers of the items.'],
       },
     );
   if (target.indent !== block.indent)
     throw new SquadError(
       'INVALID_INPUT',
-      'One of the two items is nested below another item: they have no common order',
+      'The two items are at different levels, so one cannot be moved before the other',
       {
-        suggestions: ['Move it before an item of the same level, or in an editor.'],
+        suggestions: ['Choose an item at the same level, or edit .squad/backlog.md in an editor.'],
       },
     );
   const gapBefore = blanks(lines, block.first, -1);
@@ -159,7 +159,7 @@ function added(places: BacklogPlaces, edit: BacklogEdit & { action: 'add' }): Ch
   const title = edit.title.trim();
   if (title === '' || /\p{Cc}/u.test(title))
     throw new SquadError('INVALID_INPUT', 'The title of an item must be text on one line', {
-      suggestions: ['squad backlog add "Retry failed uploads"'],
+      suggestions: ['For example: `squad backlog add "Retry failed uploads"`'],
     });
   const into = groupFor(places, edit.under);
   const siblings = items.filter(({ group, indent }) => group === into && indent <= 3);
@@ -195,7 +195,9 @@ function groupFor({ groups, items }: BacklogPlaces, under: string | undefined) {
   if (found) return found.group;
   const titles = groups.flatMap(({ group }) => group.title ?? []);
   throw new SquadError('BACKLOG_ITEM_UNKNOWN', `backlog.md has no heading "${under.trim()}"`, {
-    suggestions: [titles.length > 0 ? `It has: ${titles.slice(0, 10).join(', ')}.` : 'It has no headings.'],
+    suggestions: [
+      titles.length > 0 ? `Its headings: ${titles.slice(0, 10).join(', ')}.` : 'It has no headings.',
+    ],
   });
 }
 
@@ -203,7 +205,7 @@ function placeOf({ items }: BacklogPlaces, number: number): ItemPlace {
   const place = items[number - 1];
   if (place) return place;
   throw new SquadError('BACKLOG_ITEM_UNKNOWN', `backlog.md has no item ${number}`, {
-    suggestions: [`It has ${items.length}; \`squad backlog\` shows their numbers.`],
+    suggestions: [`It has ${items.length} items; \`squad backlog\` shows their numbers.`],
   });
 }
 

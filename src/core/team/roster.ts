@@ -95,7 +95,7 @@ export function readRoster(text: string): Roster {
       'team.md has no table of members: it needs the columns Name and Role, and may have Charter and Status.',
     );
   if (members.length > MAX_ENTRIES) {
-    notes.push(`team.md has ${members.length} members: the first ${MAX_ENTRIES} are read.`);
+    notes.push(`team.md has ${members.length} members; only the first ${MAX_ENTRIES} are read.`);
     members.length = MAX_ENTRIES;
   }
   return { members, notes };

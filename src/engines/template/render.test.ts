@@ -245,7 +245,7 @@ describe('a wrong template', () => {
   it('never hands NUL or half a character to a program', () => {
     expect(refusal('run <%= model %>', { model: 'a\0b' })).toMatchObject({
       code: 'INVALID_TEXT',
-      message: expect.stringContaining('<%= model %> holds a NUL character at line 1, column 2'),
+      message: expect.stringContaining('<%= model %> contains a NUL character at line 1, column 2'),
     });
     expect(refusal('run <%= prompt %>', { prompt: '\ud83d' }).code).toBe('INVALID_TEXT');
   });

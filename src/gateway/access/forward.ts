@@ -153,7 +153,7 @@ export function failureOf(
   const { id, redactor, timeoutMs } = server;
   if (error instanceof Unavailable) return { outcome: 'unavailable', thrown: unavailable(error.message) };
   if (error instanceof Busy) {
-    const text = `The server ${id} is busy: no place for one more call came free within ${timeoutMs / 1000} s. It was not asked; make fewer calls at once, or try again later.`;
+    const text = `The server ${id} is busy: this call waited ${timeoutMs / 1000} s for a free place and was not sent. Make fewer calls at once, or try again later.`;
     return { outcome: 'busy', thrown: new ServerUnavailable(text) };
   }
   if (!(error instanceof UpstreamFault))

@@ -238,7 +238,9 @@ export async function recoverEnd(
   const last = (await lastLine(file, size)) ?? (await lastOfOlder(disk, folder));
   if (head === null) {
     if (last === null) return { link: START, size, repairs };
-    repairs.push(repair('audit.head is not there or not readable: whether the end is there is not known'));
+    repairs.push(
+      repair('audit.head is missing or unreadable, so it is unknown whether the end of the log is complete'),
+    );
     return { link: last === 'broken' ? START : last, size, repairs };
   }
   const end = last ?? START;

@@ -95,7 +95,7 @@ export class AuditLog implements Audit, AuditTrail {
     if (this.#closing) throw auditClosed();
     if (this.#queuedBytes + this.#unsyncedBytes > HELD_BYTES) {
       this.#dropped += 1;
-      throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for all there is to write');
+      throw this.#fault ?? auditUnavailable(this.#path, 'the disk is too slow for the number of entries');
     }
     // Kept even if the log is failing: the entry may be about something that was already done.
     this.#queue.push(this.#queued(entry));
@@ -220,7 +220,7 @@ export class AuditLog implements Audit, AuditTrail {
         const piece = this.#unsynced[this.#writtenPieces]!;
         for (let at = 0; at < piece.length; ) {
           const taken = await files.file.write(piece.subarray(at), this.#writtenSize);
-          if (taken === 0) throw new Error('the disk takes no more');
+          if (taken === 0) throw new Error('the disk does not accept more data');
           at += taken;
           this.#writtenSize += taken;
         }
@@ -317,7 +317,7 @@ export class AuditLog implements Audit, AuditTrail {
     if (this.#fault) this.#options.warn(`The audit log ${this.#path} can be written again`);
     this.#fault = null;
     if (this.#dropped > 0) {
-      const text = `${this.#dropped} entries could not be kept while the disk did not take them`;
+      const text = `${this.#dropped} entries were lost, because the disk did not accept them`;
       this.#queue.push(this.#queued(repair(text)));
       this.#dropped = 0;
     }

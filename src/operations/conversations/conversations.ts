@@ -69,7 +69,7 @@ async function refuseUnknown({ conversations }: Services, subagent: string): Pro
     suggestions: [
       didYouMean(subagent, known) ??
         (known.length > 0
-          ? `Those that have: ${known.slice(0, 10).join(', ')}`
+          ? `Subagents that have been called: ${known.slice(0, 10).join(', ')}`
           : 'A subagent is called over MCP: `squad mcp serve --config FILE`.'),
     ],
   });
@@ -200,7 +200,7 @@ async function oneMessage(
   const found = await conversations.message(run.id, id);
   if (found) return found;
   throw new SquadError('INVALID_INPUT', `There is no message ${id} in the conversation of ${run.id}`, {
-    suggestions: [`squad conversation print ${shellWord(run.id)}   shows those there are.`],
+    suggestions: [`\`squad conversation print ${shellWord(run.id)}\` shows its messages.`],
   });
 }
 
@@ -224,6 +224,6 @@ async function wholeMessages(
 function whyNothing({ id, engine, status }: Run): string {
   if (engine !== NATIVE)
     return `Its engine is ${engine}, which keeps its conversation to itself. \`squad log ${shellWord(id)}\` shows what it wrote.`;
-  if (!isEnd(status)) return 'Nothing has been said yet.';
-  return `It ended before anything was said. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
+  if (!isEnd(status)) return 'The conversation has no messages yet.';
+  return `The run ended before its first message. \`squad log ${shellWord(id)}\` shows what it wrote, \`squad show ${shellWord(id)}\` how it ended.`;
 }

@@ -75,7 +75,7 @@ async function diffOfBranch(
       {
         suggestions: [
           newest
-            ? `Its saved work: git diff ${shellWord(base)} ${shellWord(newest)}`
+            ? `\`git diff ${shellWord(base)} ${shellWord(newest)}\` shows the work that was saved.`
             : `\`squad show ${shellWord(id)}\` shows what is known about it.`,
         ],
       },

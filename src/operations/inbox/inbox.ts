@@ -131,7 +131,7 @@ function checkSeen(item: InboxItem, said: string): void {
   if (item.state !== 'open' || hidden === 0 || answerText(item, said) !== YES) return;
   throw new SquadError(
     'ANSWER_INVALID',
-    `${item.id} cannot be allowed here: ${hidden} characters of it were not shown`,
-    { suggestions: [`Ask the user to look: ${SEEN_WHOLE}.`, 'A no is accepted here.'] },
+    `${item.id} cannot be allowed here: ${hidden} characters of the request were not shown`,
+    { suggestions: [`Ask the user to decide: ${SEEN_WHOLE}.`, 'You can answer no here.'] },
   );
 }

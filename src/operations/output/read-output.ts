@@ -122,12 +122,12 @@ export const searchOutput = operation({
 function refused(thrown: NodeJS.ErrnoException): never {
   if (thrown.code === 'PATTERN_INVALID')
     throw new SquadError('INVALID_INPUT', `Not a regular expression: ${thrown.message}`, {
-      suggestions: ['Search for it as plain words, or put a backslash before what is meant as it is.'],
+      suggestions: ['Search for plain text instead, or put a backslash before each special character.'],
       cause: thrown,
     });
   if (thrown.code === 'PATTERN_TOO_SLOW')
     throw new SquadError('INVALID_INPUT', thrown.message, {
-      suggestions: ['Take repetitions inside repetitions, like (a+)+, out of it.'],
+      suggestions: ['Remove repetitions inside repetitions, like (a+)+, from the pattern.'],
       cause: thrown,
     });
   throw thrown;
@@ -225,7 +225,7 @@ export const locateOutput = operation({
   async run({ services }, { run: given, turn: asked, stream, line, offset }) {
     if ((line === undefined) === (offset === undefined))
       throw new SquadError('INVALID_INPUT', 'Give either line or offset', {
-        suggestions: ['line finds where a line starts, offset which line a byte is in.'],
+        suggestions: ['`line` finds the byte offset of a line; `offset` finds the line of a byte.'],
       });
     const run = await findRun(services, given);
     const turn = asked ?? run.turn;

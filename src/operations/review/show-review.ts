@@ -97,7 +97,7 @@ export const diffReview = operation({
     const coder = await store.run(review.coderId);
     if (!coder?.worktree)
       throw new SquadError('DIFF_UNAVAILABLE', `No diff of ${review.id}: run ${review.coderId} was removed`, {
-        suggestions: [`Git may still have it: git show ${review.commit}`],
+        suggestions: [`Git may still have the commit: \`git show ${review.commit}\`.`],
       });
     const before = await roundBefore(services, review, coder.worktree.branch);
     const { base, repository } = coder.worktree;

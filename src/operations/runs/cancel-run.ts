@@ -121,7 +121,7 @@ async function chosenRuns(
 ): Promise<{ runs: Run[]; note: string | null }> {
   if ([spawn_id !== undefined, squad_id !== undefined, all === true].filter(Boolean).length !== 1)
     throw new SquadError('INVALID_INPUT', 'Give one of spawn_id, squad_id and all', {
-      suggestions: ['list_running shows the ids of what runs now.'],
+      suggestions: ['list_running shows the ids of running runs.'],
     });
   if (everywhere && !all)
     throw new SquadError('INVALID_INPUT', 'everywhere is only valid together with all', {
@@ -146,13 +146,13 @@ function otherWorkspacesNote(others: Run[]): string {
   const folders = [...new Set(others.map(({ workspace }) => workspace))];
   const more = folders.length > MAX_FOLDERS ? ` and ${folders.length - MAX_FOLDERS} more` : '';
   const places = folders.slice(0, MAX_FOLDERS).join(', ') + more;
-  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere to stop them`;
+  return `No runs in this workspace; ${others.length} in other workspaces (${places}). Give everywhere: true to stop them`;
 }
 
 /** A unique prefix of an id is enough for reading, not for stopping. */
 function refusePrefix(found: string, given: string, code: 'RUN_UNKNOWN' | 'SQUAD_UNKNOWN'): void {
   if (found === given) return;
-  throw new SquadError(code, `cancel_run needs a whole id, and ${given} is not one`, {
+  throw new SquadError(code, `cancel_run needs a complete id, and ${given} is only the beginning of one`, {
     suggestions: [`Did you mean ${found}?`],
   });
 }

@@ -84,7 +84,7 @@ async function unknown(store: AgentStore, given: string, kind: Kind): Promise<Sq
       ? [meant]
       : [
           ...(await newest(store, kind)),
-          '`squad ls` in a terminal, or list_running {"recent": true}, shows the runs there are.',
+          '`squad ls` in a terminal, or list_running {"recent": true}, lists the runs.',
         ],
   });
 }

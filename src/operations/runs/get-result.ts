@@ -118,7 +118,7 @@ export const getResult = operation({
     const { services } = call;
     if ((spawn_id === undefined) === (squad_id === undefined))
       throw new SquadError('INVALID_INPUT', 'Give either spawn_id or squad_id', {
-        suggestions: ['list_running shows the ids of what runs now.'],
+        suggestions: ['list_running shows the ids of running runs.'],
       });
     const wanted = wait_seconds * 1000;
     const wait = call.waitMs === null ? wanted : Math.min(wanted, call.waitMs);
@@ -144,6 +144,10 @@ export const getResult = operation({
 });
 
 const notOfASquad = () =>
-  new SquadError('INVALID_INPUT', 'stream and an offset from the end are of a run, not of a squad', {
-    suggestions: ['Give spawn_id (a memberId) with them; with squad_id, offset counts members.'],
-  });
+  new SquadError(
+    'INVALID_INPUT',
+    'stream and a negative offset can only be used for a run, not for a squad',
+    {
+      suggestions: ['Use them with spawn_id (a memberId). With squad_id, offset counts members.'],
+    },
+  );

@@ -119,13 +119,16 @@ function noChat(run: Run, spec: EngineSpec, { engines }: Services): SquadError {
     newChat === null
       ? [
           `the ${engine} engine keeps no chats`,
-          'Set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful for runs to come.',
+          'For future runs, set CREATE_CHAT_TEMPLATE and STATE_MODE=stateful.',
         ]
       : startedAt === null
         ? ['it never started', `\`squad retry ${shellWord(id)}\` starts it.`]
         : newChat.kind === 'command' && stateMode === 'stateless'
-          ? ['it was run stateless', 'Set STATE_MODE=stateful for runs to come.']
-          : [`it ended before ${engine} reported one`, `\`squad retry ${shellWord(id)}\` begins again.`];
+          ? ['it ran with STATE_MODE=stateless', 'For future runs, set STATE_MODE=stateful.']
+          : [
+              `it ended before ${engine} reported one`,
+              `\`squad retry ${shellWord(id)}\` starts the task again.`,
+            ];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} has no chat to continue: ${why}`, {
     suggestions: [next],
   });
@@ -143,10 +146,10 @@ export async function checkProgram(
     if (error.code !== 'ENGINE_NOT_FOUND' || spec.kind !== 'cli') throw error;
     throw new SquadError(
       error.code,
-      `The chat of run ${id} belongs to ${spec.program}, which is not there any more`,
+      `The chat of run ${id} belongs to ${spec.program}, which is no longer installed`,
       {
         suggestions: [
-          `Install it again, or begin anew with the one that is there: \`squad retry ${shellWord(id)}\`.`,
+          `Install it again, or start the task again in a new chat: \`squad retry ${shellWord(id)}\`.`,
         ],
       },
     );

@@ -65,7 +65,7 @@ function notCompleted({ id }: Squad, runs: Run[]): Run[] {
   const failed = ended(runs).filter(run => run.status !== 'completed');
   if (failed.length > 0) return failed;
   throw new SquadError('INVALID_INPUT', `Every run of ${id} completed: there is nothing to retry`, {
-    suggestions: [`To run one of them again all the same: squad retry ${shellWord(runs[0]?.id ?? 'RUN')}`],
+    suggestions: [`To repeat one of them anyway, use \`squad retry ${shellWord(runs[0]?.id ?? 'RUN')}\`.`],
   });
 }
 
@@ -90,9 +90,9 @@ async function requestAgain(
   }
   throw new SquadError(
     'INVALID_INPUT',
-    `Run ${run.id} continued a chat of ${run.engine}, which no other engine has`,
+    `Run ${run.id} continued a chat of ${run.engine}, which no other engine can continue`,
     {
-      suggestions: ['Leave --engine out, or start the task anew with `squad run`.'],
+      suggestions: ['Leave --engine out, or start the task again with `squad run`.'],
     },
   );
 }

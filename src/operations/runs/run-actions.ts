@@ -31,7 +31,7 @@ async function checkIntegration(services: UserServices, run: Run) {
   // Without its folder there is nothing uncommitted.
   if ((uncommitted ?? 0) > 0) return {};
   if (ahead === 0) throw refusal(run, 'its branch has no commits');
-  if (isMerged) throw refusal(run, `${worktree.baseBranch} has all of it`);
+  if (isMerged) throw refusal(run, `${worktree.baseBranch} already contains its commits`);
   return {};
 }
 
@@ -79,7 +79,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
   return {
     cancel: {
       label: 'Cancel',
-      effect: 'Stops this agent and all it started; output so far is kept.',
+      effect: 'Stops this agent and everything it started; output so far is kept.',
       command: `squad cancel ${shellWord(id)}`,
       check: () => checkCancel(services, run),
     },
@@ -121,7 +121,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     },
     integrate: {
       label: 'Merge',
-      effect: 'Shows what merging its branch comes to; nothing is merged before you agree.',
+      effect: 'Shows the result of merging its branch; nothing is merged before you agree.',
       command: `squad integrate ${shellWord(id)}`,
       check: () => checkIntegration(services, run),
     },
@@ -158,7 +158,7 @@ async function actionsOf(call: Caller, run: Run): Promise<Record<RunAction, Acti
     export: {
       label: 'Save as a file',
       effect:
-        'Saves this run as it is now as one HTML file that needs nothing else. It is as private as the run was.',
+        'Saves this run in its current state as one HTML file. The file contains everything the run shows, so share it with care.',
       command: `squad export ${shellWord(id)}`,
       check: async () => ({}),
     },

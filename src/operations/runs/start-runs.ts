@@ -117,8 +117,8 @@ function untrustedSettings({ ignored }: Workspace, { runs }: PlannedSquad): { ke
 
 function refuseLongValues({ members, metadata }: SquadRequest): void {
   const refuse = (what: string, length: number, limit: number): never => {
-    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; at most ${limit} fit`, {
-      suggestions: ['Put what is long into the task or into a file. Nothing was started.'],
+    throw new SquadError('INVALID_INPUT', `${what} is ${length} characters of JSON; the limit is ${limit}`, {
+      suggestions: ['Put long text into the task or into a file. Nothing was started.'],
     });
   };
   members.forEach((given, at) => {

@@ -100,8 +100,8 @@ export async function interactiveCommand(
   if (other)
     throw busy(
       run,
-      `${other.id} works on its chat`,
-      `Take that one over: \`squad attach ${shellWord(other.id)} --take-over\`.`,
+      `its chat is in use by run ${other.id}`,
+      `Take over that run instead: \`squad attach ${shellWord(other.id)} --take-over\`.`,
     );
   return { interactive, chatId };
 }
@@ -125,7 +125,7 @@ const busy = ({ id }: Run, why: string, next: string): SquadError =>
 const noFolder = ({ id, directory }: Run): SquadError =>
   new SquadError('CWD_MISSING', `Run ${id} cannot be taken over: its folder ${directory} does not exist`, {
     suggestions: [
-      `Make the folder again. \`squad reply ${shellWord(id)} "…"\` makes a work tree that is gone.`,
+      `Create the folder again. If it was a work tree, \`squad reply ${shellWord(id)} "…"\` creates it.`,
     ],
   });
 
@@ -142,7 +142,7 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
     {
       suggestions: [
         isEnd(status)
-          ? `\`squad log ${shellWord(id)}\` has what it wrote.`
+          ? `\`squad log ${shellWord(id)}\` shows its output.`
           : `Watch it with \`squad attach ${shellWord(id)}\`, or end it with \`squad cancel ${shellWord(id)}\`.`,
       ],
     },
@@ -151,7 +151,7 @@ function notInteractive({ id, engine, status }: Run, { kind }: EngineSpec): Squa
 
 function noChatYet({ id, engine, status }: Run): SquadError {
   const [why, next] = isEnd(status)
-    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` begins again.`]
+    ? ['it ended before there was a chat', `\`squad retry ${shellWord(id)}\` starts the task again.`]
     : [`${engine} has not begun a chat yet`, 'Try again in a moment.'];
   return new SquadError('CHAT_UNKNOWN', `Run ${id} cannot be taken over: ${why}`, { suggestions: [next] });
 }
@@ -219,6 +219,6 @@ export const attachCommandOf = ({ id, status }: Run): string =>
 
 const noTerminal = (run: Run, why: string, cause?: Error): SquadError =>
   new SquadError('TERMINAL_UNAVAILABLE', `No window was opened: ${why}`, {
-    suggestions: [`Type it in a terminal of your own: \`${attachCommandOf(run)}\`.`],
+    suggestions: [`Run this in a terminal of your own: \`${attachCommandOf(run)}\`.`],
     cause,
   });

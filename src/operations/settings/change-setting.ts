@@ -15,7 +15,7 @@ export const changeSetting = operation({
     const known = Object.keys(HubSettings.shape);
     if (!known.includes(key))
       throw new SquadError('CONFIG_INVALID', `There is no setting ${key}`, {
-        suggestions: [didYouMean(key, known) ?? `There are ${known.join(', ')}.`],
+        suggestions: [didYouMean(key, known) ?? `Settings: ${known.join(', ')}.`],
       });
     const name = key as HubSettingKey;
     if (value !== null) check(name, value);
@@ -32,7 +32,7 @@ function check(key: HubSettingKey, value: string): void {
   if (parsed.success && value.trim() !== '') return;
   const why = parsed.error?.issues[0]?.message ?? 'it is empty';
   throw new SquadError('CONFIG_INVALID', `${key} cannot be ${JSON.stringify(value)}: ${why}`, {
-    suggestions: [`It is ${HubSettings.parse({})[key] ?? 'no limit'} unless set.`],
+    suggestions: [`Default: ${HubSettings.parse({})[key] ?? 'no limit'}.`],
   });
 }
 

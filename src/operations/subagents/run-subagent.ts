@@ -30,8 +30,8 @@ export function subagentFailure(run: Run, subagent: Subagent, end: Ending): Squa
     suggestions: [
       ...(NEXT[code]?.(subagent, run) ?? []),
       end.hasConversation
-        ? `\`squad conversation print ${shellWord(id)}\` shows what was said.`
-        : `\`squad log ${shellWord(id)}\` shows all of it.`,
+        ? `\`squad conversation print ${shellWord(id)}\` shows the conversation.`
+        : `\`squad log ${shellWord(id)}\` shows its whole output.`,
     ],
     details: { run_id: id, status },
   });
@@ -153,10 +153,10 @@ async function refuseDepth(
   if (depth <= deepest) return;
   throw new SquadError(
     'DEPTH_LIMIT',
-    `This run would be ${depth} levels deep, and limits.depth is ${deepest}: ${[...(await line()), name].join(' → ')}`,
+    `This run would be nested ${depth} levels deep; the limit is ${deepest} (limits.depth): ${[...(await line()), name].join(' → ')}`,
     {
       suggestions: [
-        'If one of them calls itself, remove it from its own mcpServers.',
+        'If a subagent calls itself, remove it from the mcpServers of its own file.',
         `If this depth is intended: \`squad config set limits.depth ${depth}\`.`,
       ],
     },

@@ -87,5 +87,7 @@ function editOf({
 
 function given<T>(value: T | undefined, name: string, action: string): T {
   if (value !== undefined) return value;
-  throw new SquadError('INVALID_INPUT', `${action} needs ${name}`);
+  throw new SquadError('INVALID_INPUT', `The action "${action}" needs "${name}"`, {
+    suggestions: [`Send "${name}" with the request.`],
+  });
 }

@@ -78,7 +78,10 @@ export const listDecisions = operation({
   async run({ services, caller }, { id, search, limit }) {
     if (search?.trim() === '')
       throw new SquadError('INVALID_INPUT', 'The search is empty', {
-        suggestions: ['squad decisions --search WORDS', 'squad decisions   lists all of them'],
+        suggestions: [
+          '`squad decisions --search WORDS` searches the decisions.',
+          '`squad decisions` lists all of them.',
+        ],
       });
     if (search !== undefined) {
       const { found, total, notes } = await searchDecisions(services, caller, search, limit);

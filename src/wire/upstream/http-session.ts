@@ -117,7 +117,7 @@ export async function exchange(asked: Exchange, redirectsLeft = MAX_REDIRECTS): 
 
 function send({ url, body, lookup, agent, method, headers, signal }: Exchange): Promise<IncomingMessage> {
   if (isRefusedHost(url.hostname))
-    throw new UnreachableFault(`${url.hostname} is an address that is never connected to.`);
+    throw new UnreachableFault(`${url.hostname} is an address that Squad never connects to.`);
   const request = url.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, agent, lookup });
@@ -154,7 +154,7 @@ function decoded(message: IncomingMessage): Readable {
   const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding]?.() : undefined;
   if (!decoder) {
     message.destroy();
-    throw new UpstreamFault('transport', 'The server answered in an encoding nobody asked for.');
+    throw new UpstreamFault('transport', 'The server answered in an encoding that was not requested.');
   }
   return pipeline(message, decoder, () => {});
 }
@@ -171,7 +171,9 @@ export async function readText(body: Readable, maxBytes: number, excess = tooLar
     }
   } catch (error) {
     if (error instanceof UpstreamFault) throw error;
-    throw new UpstreamFault('transport', 'The answer broke off.', { cause: error });
+    throw new UpstreamFault('transport', 'The connection broke in the middle of the answer.', {
+      cause: error,
+    });
   }
   return Buffer.concat(parts).toString();
 }
@@ -184,7 +186,7 @@ export function guardedLookup(resolve: typeof systemLookup = systemLookup): Look
       if (error || !first) callback(error ?? new Error(`No address for ${hostname}`), '', 0);
       else if (addresses.some(({ address }) => isRefused(address)))
         callback(
-          Object.assign(new Error(`${hostname} is at an address that is never connected to`), {
+          Object.assign(new Error(`${hostname} is at an address that Squad never connects to`), {
             code: 'EREFUSEDADDRESS',
             syscall: 'getaddrinfo',
           }),

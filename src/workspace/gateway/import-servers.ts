@@ -196,7 +196,7 @@ function contentOf(
   const servers = content && asRecord(content.mcpServers ?? content.servers);
   if (!servers)
     throw new SquadError('CONFIG_INVALID', `${file} has neither "mcpServers" nor "servers".`, {
-      suggestions: [`Known are ${FOREIGN_FILES.join(', ')}, and files of the same form.`],
+      suggestions: [`Squad can import ${FOREIGN_FILES.join(', ')}, and other files with the same structure.`],
     });
   if (Object.keys(servers).length > MAX_SERVERS)
     throw new SquadError(

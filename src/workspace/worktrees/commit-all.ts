@@ -266,6 +266,6 @@ async function notOnBranch(branch: RunBranch): Promise<SquadError> {
 }
 
 const missing = ({ worktree }: RunBranch): SquadError =>
-  new SquadError('WORKTREE_MISSING', `The work tree ${worktree.path} is gone, or is another one by now.`, {
+  new SquadError('WORKTREE_MISSING', `The work tree ${worktree.path} was removed or replaced.`, {
     suggestions: [`Committed work is on the branch ${worktree.branch}.`],
   });

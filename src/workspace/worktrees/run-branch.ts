@@ -97,7 +97,7 @@ export class RunBranch {
     const answer = String(await this.git.run(['for-each-ref', format, '--', this.ref])).trim();
     const [tip, tree = '', mark, symref] = answer.split('\0');
     if (symref)
-      throw new SquadError('GIT_FAILED', `The branch ${branch} is only another name for ${symref}.`, {
+      throw new SquadError('GIT_FAILED', `${branch} is a symbolic ref to ${symref}, not a branch.`, {
         suggestions: [
           `Make it a branch again: \`git symbolic-ref -d ${shellWord(this.ref)}\`, then \`git branch\`.`,
         ],

@@ -241,7 +241,7 @@ describe('squad reply', () => {
     const chats = { env: { RUN_TEMPLATE: 'cat', CREATE_CHAT_TEMPLATE: 'echo c1', ENGINE_COMMAND: '' } };
     const [other] = (await squad.json<{ runIds: string[] }>(['run', '-d', 'coder', 'x'], chats)).runIds;
     await squad.run(['wait', other!]);
-    expect((await squad.run(['reply', other!, 'More.'])).stderr).toContain('it was run stateless');
+    expect((await squad.run(['reply', other!, 'More.'])).stderr).toContain('it ran with STATE_MODE=stateless');
   });
 
   test('is refused when its words are empty, its run unknown, its engine or its files gone', async () => {
@@ -496,7 +496,7 @@ describe('squad diff', () => {
     expect(stdout).toContain('+++ b/sub/new.txt\n');
     expect(stdout).not.toContain('\u001b');
     expect(stderr).toBe(
-      'Compared with the folder as it is now, which includes changes made after the run.\n',
+      'The diff compares with the folder as it is now, so it includes changes made after the run.\n',
     );
     const stat = await squad.run(['diff', '--stat', id]);
     expect(stat.stdout).toBe('A sub/new.txt\nM sub/old.txt\n2 files changed, +2 −1 lines\n');

@@ -126,7 +126,7 @@ describe('squad run', () => {
 
   test('without a role takes the coder, and says so', async () => {
     const { code, stdout, stderr } = await squad.run(['run', saying('hi')]);
-    expect([code, stderr]).toEqual([0, 'No role was named: using coder.\n']);
+    expect([code, stderr]).toEqual([0, 'No role was given: using coder.\n']);
     expect(stdout).toMatch(/^coder +done/m);
     expect((await squad.run(['run', '-'], { input: saying('ho') })).stderr).toContain('using coder');
     const env = { SQUAD_AGENTS_DIR: 'others' };

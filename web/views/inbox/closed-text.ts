@@ -19,7 +19,7 @@ export const closedState = (item: Pick<InboxItem, 'state'> | undefined): ClosedS
 
 /** The answer and who gave it. */
 export function describeOutcome({ state, answer, answeredBy }: Outcome): string {
-  if (state === 'withdrawn') return 'the agent no longer waits for it';
+  if (state === 'withdrawn') return 'the agent no longer waits for an answer';
   if (state === 'declined') return byWhom(answeredBy);
   if (state === 'expired')
     return answer === null ? 'nobody answered' : `nobody answered, default “${visibleText(answer)}” used`;

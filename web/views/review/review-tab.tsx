@@ -76,7 +76,7 @@ export function ReviewTab({ data }: { data: ShownRun }) {
           onClose={() => setAllowing(false)}
         >
           <label>
-            How many more{' '}
+            How many more rounds{' '}
             <input
               type="number"
               min="1"

@@ -238,7 +238,10 @@ export function undo(client: ClientName, backupFolder: string, project?: string)
 function restore(client: ClientName, { file, before, afterHash }: Backup): Omit<UndoResult, 'file'> {
   const current = readClientFile(file);
   if (current === null || current === before)
-    return { outcome: 'nothing', message: `Nothing to undo: ${file} no longer has that install.` };
+    return {
+      outcome: 'nothing',
+      message: `Nothing to undo: the entry of that install is no longer in ${file}.`,
+    };
   if (hashOf(current) === afterHash && before !== null) {
     writeClientFile(file, before, 0o600);
     return { outcome: 'restored', message: `Restored ${file}.` };
