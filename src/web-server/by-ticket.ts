@@ -15,7 +15,7 @@ interface Parts {
   admit: () => void;
 }
 
-/** Serves the few paths that need a ticket, a key or nothing at all instead of a token. */
+/** Serves the few paths that accept a ticket or a key instead of a token, or need neither. */
 export async function serveByTicket(
   request: IncomingMessage,
   response: ServerResponse,
@@ -26,7 +26,7 @@ export async function serveByTicket(
     if (path === '/api/live') throw new HttpProblem(426, 'INVALID_INPUT', '/api/live is a WebSocket');
     if (path === '/api/session') {
       const { token, isFirst } = await login.session(request);
-      // Sent before the web UI stores anything: stored data of this origin was left by another program.
+      // Sent before the web UI stores anything: data already stored for this origin was left by another program.
       if (isFirst) response.setHeader('clear-site-data', '"storage"');
       return sendJson(response, 200, { token });
     }

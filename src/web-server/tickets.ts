@@ -14,7 +14,7 @@ export type Errand =
   /** Opens a session for one browser, at this host only. */
   | { purpose: 'open'; host: string };
 
-/** Programs use a ticket at once; a printed address is opened by a person. */
+/** Lifetimes: programs use a ticket at once, but a printed address is opened by a person. */
 export const TICKET_MS = { live: 30_000, download: 30_000, export: 30_000, open: 600_000 } as const;
 const MAX_TICKETS = 1_000;
 
@@ -91,7 +91,7 @@ const FIELDS: Readonly<Record<Purpose, readonly string[]>> = {
   export: ['run'],
 };
 
-/** Reads the body of `POST /api/ticket`. The run is looked up now, so that an unknown one fails this request. */
+/** Reads the body of `POST /api/ticket`. The run is looked up now, so that an unknown run fails this request. */
 export async function errandOf(
   body: Record<string, unknown>,
   { caller, session }: { caller: Caller; session: string | null },
