@@ -10,10 +10,10 @@ export interface ThreadQuery {
 
 export type ThreadRows = { id: number } & ({ rows: unknown[] } | { error: string; code: string });
 
-/** Small: reports read each page once, and the system's cache has it. */
+/** A small cache: reports read each page once, and the operating system caches the file. */
 const CACHE_KIB = 4 * 1024;
 
-/** The thread that reports read the database in, with a connection of its own: see `ReportThread`. */
+/** The thread in which reports read the database, with a separate connection; see `ReportThread`. */
 const handle = new BetterSqlite3(workerData as string, { readonly: true, fileMustExist: true });
 handle.pragma(`cache_size = -${CACHE_KIB}`);
 const prepare = preparedOnce(handle);
