@@ -28,7 +28,7 @@ const GATHER_MS = 25;
 /** Written entries that are not urgent are synced within this time. */
 const SYNC_MS = 1000;
 const RETRY_MS = 500;
-/** Maximum number of queued entries while the disk is too slow or fails. */
+/** Maximum size of the queued entries while the disk is too slow or fails. */
 const HELD_BYTES = 16 * 1024 * 1024;
 
 export interface AuditLogOptions {
