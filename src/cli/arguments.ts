@@ -34,14 +34,14 @@ export function milliseconds(option: string, text: string): number {
   });
 }
 
-/** Reads all of standard input: the meaning of `-` as an argument. */
+/** Reads all of standard input, for an argument `-`. */
 export async function readInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Whether there is somebody at a terminal to ask. */
+/** Whether a user can be asked: input and output are a terminal, and --json is not set. */
 export const mayAsk = ({ out, json }: CliContext): boolean =>
   !json && process.stdin.isTTY === true && out.isTTY;
 
@@ -60,14 +60,16 @@ export async function confirmWithUser(
       },
     );
   const prompt = createInterface({ input: process.stdin, output: process.stdout });
-  // Ctrl-D closes it without an answer.
+  // Ctrl-D closes the prompt without an answer.
   const closed = new Promise<string>(resolve => prompt.once('close', () => resolve('')));
   const asked = prompt.question(`${visibleLine(question)} [y/N] `).catch(() => '');
   const answer = await Promise.race([asked, closed]).finally(() => prompt.close());
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** Refuses agents, which must not grant themselves anything. The hub knows whether this terminal belongs to an agent. */
+/**
+ * Refuses agents, which must not grant themselves permissions. The hub knows whether this terminal belongs to an agent.
+ */
 export async function refuseAgents(): Promise<void> {
   await HubClient.ask({}, 'change_trust');
 }
@@ -79,11 +81,13 @@ export function workspaceRoot(given: string | undefined): string {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // a deleted workspace still has runs
+    return folder; // a workspace that was deleted still has runs
   }
 }
 
-/** A workspace that is named must be there: otherwise a mistyped path would look like a workspace without runs. */
+/**
+ * A workspace given with --workspace must exist: otherwise a mistyped path would look like a workspace without runs.
+ */
 function requireFolder(named: string): void {
   const root = workspaceRoot(named);
   const found = statSync(root, { throwIfNoEntry: false });
@@ -99,7 +103,7 @@ function requireFolder(named: string): void {
   );
 }
 
-/** Throws NOT_A_REPOSITORY for a workspace outside any: "no work trees" would be no answer there. */
+/** Throws NOT_A_REPOSITORY if the workspace is in no repository, where "no work trees" would be misleading. */
 export async function requireRepository({ workspace }: CliContext): Promise<void> {
   const root = workspaceRoot(workspace);
   if ((await findGitFolder(root)) !== null) return;
@@ -112,7 +116,7 @@ export async function requireRepository({ workspace }: CliContext): Promise<void
   );
 }
 
-/** The examples of a command, for the end of its help. */
+/** Examples for the end of a command's help. */
 export const examples = (...lines: string[]): string =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map(line => `  ${line}`).join('\n')}`;
 
@@ -120,7 +124,7 @@ export const examples = (...lines: string[]): string =>
 export interface CommandMaker {
   /** Adds a command with the options that all commands share. */
   command(parent: Command, name: string, description: string): Command;
-  /** Makes an action of `work`: passes it the context and the arguments, and reports its exit code. */
+  /** Turns `work` into an action: passes it the context and the arguments, and reports its exit code. */
   does(
     work: (context: CliContext, ...args: never[]) => Promise<number>,
   ): (this: Command, ...args: unknown[]) => Promise<void>;
@@ -145,7 +149,7 @@ export const commandMaker = (onExitCode: (code: number) => void): CommandMaker =
     },
 });
 
-/** Input of operations that list things: only those of this workspace, or with `all` of every one. */
+/** Input for operations that list things: only those of this workspace, or of every workspace with `all`. */
 export const workspaceFilter = (
   all: boolean | undefined,
   { workspace }: CliContext,

@@ -58,7 +58,7 @@ function lines(report: Report, count: number, context: CliContext): string[] {
 const nameOf = ({ roleId, subagent }: Report['roles'][number]): string =>
   roleId ?? (subagent === null ? '(none)' : `${subagent} (subagent)`);
 
-/** Why the totals are too low. */
+/** Explains which costs are not included in the totals. */
 function missing({ total, unpriced }: Report): string[] {
   const silent = total.unreported - unpriced.runs;
   const unknown = (runs: number, reason: string) =>

@@ -7,7 +7,10 @@ import { HubClient } from '../hub-client.ts';
 import { withOwnCommand } from '../own-command.ts';
 import { createStyle, type Style } from '../terminal/style.ts';
 
-/** A pipe gets the unchanged diff, so that it can be applied; a terminal shows every character. Warnings go to standard error. */
+/**
+ * A pipe gets the diff unchanged, so that it can be applied; a terminal gets every character made visible. Warnings go
+ * to standard error.
+ */
 export function showDiff(text: string, { out, err, style }: CliContext): void {
   const shown = out.isTTY ? visibleText(text) : text;
   const lines = out.color ? shown.split('\n').map(line => paint(line, style)) : [shown];

@@ -9,7 +9,7 @@ import { mcpStatus, mcpTools, mcpToolsOfFile } from './mcp-status.ts';
 
 /** Other MCP servers for agents. */
 export function addMcpCommands(program: Command, { command, does }: CommandMaker): void {
-  // Alone it is the relay, which `bin/squad.cjs` starts without loading any of this.
+  // `squad mcp` without a subcommand is the relay, which `bin/squad.cjs` starts without loading this file.
   const mcp = program
     .command('mcp')
     .description(

@@ -37,7 +37,7 @@ export async function mcpLint(given: string | undefined, context: CliContext): P
       withOwnCommand('Add a server: squad mcp add NAME -- COMMAND'),
     ]);
   }
-  // Another file may be meant for other roles.
+  // Roles are not checked for another file, which may be meant for another project.
   const known = given === undefined ? await knownHere(context) : { roles: null };
   const checked = checkMcpConfig(read.text, { ...known, env: { ...process.env } as Record<string, string> });
   const remarks = [
@@ -77,7 +77,7 @@ function lines({ file, level, line, column, message, suggestion }: Remark, { sty
   ];
 }
 
-/** A remark at the line of the role file that names servers. */
+/** Places a remark at the line of the role file that names the servers. */
 async function inRoleFile({ file, message, suggestion }: CheckedConfig['ofRoles'][number]): Promise<Remark> {
   const read = await readTextFile(file);
   const at = 'text' in read ? read.text.split('\n').findIndex(line => line.startsWith('mcp:')) : 0;

@@ -17,17 +17,19 @@ import { inspectedGateway } from './mcp-status.ts';
 
 interface NewServer {
   id: string;
-  /** The JSON for the file. */
+  /** The JSON object to write into the file. */
   entry: Entry;
 }
 
 interface GivenTo {
   roles: readonly string[];
-  /** To every run. */
+  /** True: the server is given to every run. */
   shared: boolean;
 }
 
-/** The configuration with these servers added. Every other byte stays. A server of the same id is replaced. */
+/**
+ * The configuration with these servers added; every other byte stays the same. A server with the same id is replaced.
+ */
 export function withServers(text: string, servers: readonly NewServer[], given: GivenTo): string {
   const after = servers.reduce(
     (before, { id, entry }) =>
@@ -101,7 +103,7 @@ export async function mcpAdd(
   ]);
 }
 
-/** Warnings about the new server. Throws errors. */
+/** Returns warnings about the new server. Throws if it has errors. */
 function remarksOn(id: string, entry: NewServer['entry']): string[] {
   const { remarks } = checkMcpConfig(JSON.stringify({ servers: { [id]: entry } }));
   const error = remarks.find(({ level }) => level === 'error');
@@ -148,7 +150,7 @@ export const trustLines = (isTrusted: boolean, roles: readonly string[]): string
         ),
       ];
 
-/** Whether the file has this server, also if it is disabled because of an error. */
+/** Whether the file has this server, even if it is disabled because of an error. */
 const hasServer = ({ servers, disabled = {} }: McpConfig, id: string): boolean =>
   Object.hasOwn(servers, id) || Object.hasOwn(disabled, id);
 
@@ -213,7 +215,7 @@ const wrong = (message: string): SquadError =>
     ],
   });
 
-/** Removes elements from a list in a JSON text; does nothing if there is no list. */
+/** Removes elements from a list in a JSON text; does nothing if the list does not exist. */
 function removeElements(text: string, path: string[], isOut: (value: unknown) => boolean): string {
   const tree = parseTree(text);
   const list = tree && findNodeAtLocation(tree, path);
@@ -228,11 +230,11 @@ function removeElements(text: string, path: string[], isOut: (value: unknown) =>
   return removeElements(text.slice(0, from) + text.slice(to), path, isOut);
 }
 
-/** Every server in the file, also those that are disabled because of a mistake. */
+/** Every server in the file, including those that are disabled because of an error. */
 const serversIn = (text: string): string[] =>
   Object.keys((JSON.parse(text) as Pick<McpConfig, 'servers'>).servers);
 
-/** The configuration without this server and all references to it. Every other byte stays. */
+/** The configuration without this server and all references to it; every other byte stays the same. */
 export function withoutServer(text: string, id: string): string {
   const { agentServers = {}, toolRestrictions = {} } = listsOf(text);
   const isIt = (value: unknown) => value === id;

@@ -35,7 +35,7 @@ function stateText({ health, retryAt, instance }: Upstream, now: number, style: 
   return `${paint(health)}${when}${instance === 'per-agent' ? style.dim(' per agent') : ''}`;
 }
 
-/** A fault that is over is shown with its age. */
+/** A fault that no longer exists is shown with its age. */
 function faultText({ fault, lastFault }: Upstream, now: number, style: Style): string {
   if (fault !== null) return style.red(visibleLine(fault));
   if (lastFault === null) return '';

@@ -7,7 +7,7 @@ import { integrateCommand, overlapCommand } from '../integration/integrate.ts';
 import { listWorktrees, pruneWorktrees } from '../worktrees/worktrees.ts';
 import { commentCommand, type ReviewOptions, reviewCommand } from './review.ts';
 
-/** Commands for questions of agents and for their results: inbox, work trees, reviews, merges. */
+/** Commands for questions of agents and for the results of runs: inbox, work trees, reviews, merges. */
 export function addWorkCommands(program: Command, { command, does }: CommandMaker): void {
   command(program, 'inbox', 'List open questions of agents, nearest deadline first')
     .option('-a, --all', 'Include closed questions')

@@ -33,7 +33,7 @@ export interface ReviewOptions {
   priority?: string;
 }
 
-/** `squad review [RUN]`: lists reviews, or shows those of one task; with an option, steers them. */
+/** `squad review [RUN]`: lists reviews, or shows those of one task; with an option, decides about them. */
 export async function reviewCommand(
   run: string | undefined,
   options: ReviewOptions,
@@ -186,7 +186,7 @@ function steeredLines(
   ];
 }
 
-/** `squad comment RUN FILE:LINE "TEXT" …`: sends comments on lines of its changes to the agent, as one message. */
+/** `squad comment RUN FILE:LINE "TEXT" …`: sends comments on lines of a run's changes to the agent, as one message. */
 export async function commentCommand(
   run: string,
   words: string[],

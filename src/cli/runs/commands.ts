@@ -164,7 +164,7 @@ export function addWatchCommands(program: Command, { command, does }: CommandMak
     );
 }
 
-/** Options that choose what is printed about runs, and when. */
+/** Options that select which events of runs are printed, and when. */
 const withReportOptions = (command: Command): Command =>
   command
     .option('--only <role>', 'Show only runs with this role (repeatable)', (role, roles: string[] = []) => [

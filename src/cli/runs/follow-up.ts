@@ -38,7 +38,7 @@ export async function cancelCommand(
   ]);
 }
 
-/** Users may type the beginning of an id. */
+/** Completes an id of which the user typed only the beginning. */
 async function completeId(
   client: HubClient,
   given: string,

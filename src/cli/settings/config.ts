@@ -95,7 +95,7 @@ export async function setConfig(
       suggestions: ['Use --user for your own config file, or --project for .squad/squad.json.'],
     });
   await refuseAgents();
-  // The user's own file needs no workspace: this may be the home folder.
+  // A failure is ignored for the user's own file, which needs no workspace: this may be the home folder.
   const look = () => inspect(context).catch(thrown => (options.project ? Promise.reject(thrown) : null));
   const before = await look();
   if (key === 'engine' && words) refuseUnknownEngine(words.join(' '), before);
@@ -116,7 +116,7 @@ export async function setConfig(
   return EXIT.done;
 }
 
-/** Why the new value does not count here. */
+/** Explains why the new value has no effect here. */
 function remarks(name: string, file: string, after: Inspected): string[] {
   if (after.ignored.some(each => each.file === file && each.key === name))
     return [`${file} is not trusted, so ${name} has no effect yet: squad trust`];
@@ -187,7 +187,7 @@ const unknownKey = (key: string): SquadError =>
 const didYouMean = (near: string[]): string[] =>
   near.length === 0 ? [] : [`Did you mean ${near.join(' or ')}?`];
 
-/** A run template takes any name. */
+/** Throws for an unknown engine. With a run template, any name is valid. */
 function refuseUnknownEngine(name: string, inspected: Inspected | null): void {
   const configured = (key: string) => (inspected && settingOf(inspected, key)?.value) ?? null;
   const own = Object.keys(configured('engines') ?? {});

@@ -66,7 +66,7 @@ Work to do; \`squad backlog\` lists it. Headings are states. An item is a checkb
 ];
 
 const CONFIG = `${JSON.stringify({ stateMode: 'stateless' }, null, 2)}\n`;
-/** Files that Squad writes at run time; not for the repository. */
+/** Files that Squad writes while agents run, which should not be committed. */
 const IGNORED = ['IAC.md', 'CONTEXT.md', '*.tmp'];
 const IGNORE_FILE = join('.squad', '.gitignore');
 

@@ -8,7 +8,7 @@ import { withOwnCommand } from '../own-command.ts';
 import { squadProgram, writeStarterFile, writeSubagentSchema } from '../package-files.ts';
 import { movedHome } from '../setup/install/clients.ts';
 
-/** Starter files of a subagent, which work unchanged. */
+/** Starter files of a subagent, which work without changes. */
 export function subagentStarters(
   name: string,
   options: { hasSchema: boolean; schemaPath: string; env: Readonly<Record<string, string | undefined>> },
