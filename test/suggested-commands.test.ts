@@ -73,7 +73,9 @@ const ADVICE: Record<string, (name: string) => string | Promise<string>> = {
   'the file of a subagent': name => {
     const finding = { severity: 'error', path: '', line: 1, column: 1, message: 'wrong' } as const;
     const found = [{ ...finding, code: 'CONFIG_INVALID', suggestion: null } as const];
-    return errorOf(name, found).suggestions.at(-1)!.replace(/^.*?`(.*)`\.$/s, '$1');
+    return errorOf(name, found)
+      .suggestions.at(-1)!
+      .replace(/^.*?`(.*)`\.$/s, '$1');
   },
   'an id of a question': name => answerHint({ id: name as never, choices: [], fields: [] }),
   'a bare repository': async name => {

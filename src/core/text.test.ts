@@ -34,7 +34,7 @@ describe('checkTask', () => {
     expect(() => checkTask(task)).toThrow(
       expect.objectContaining({
         code: 'INVALID_TEXT',
-        message: `The task holds half of a surrogate pair at ${place}.`,
+        message: `The task contains half of a surrogate pair at ${place}.`,
       }),
     );
   });

@@ -104,7 +104,7 @@ const refusals = ({ servers }: Gateway): string[] =>
 
 function next({ pending }: Gateway): string[] {
   if (pending.length === 0) return [];
-  return ['', withOwnCommand(`${pending.length} changes to approve: squad mcp approve`)];
+  return ['', withOwnCommand(`${pending.length} waiting for approval: squad mcp approve`)];
 }
 
 type FoundTools = Output<'inspect_subagent_tools'>;

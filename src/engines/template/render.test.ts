@@ -209,8 +209,8 @@ describe('a wrong template', () => {
     ['', /empty command line/],
     ['<% if (!chatId) { %>run<% } %>', /empty command line/],
     ['"" x', /program, is empty/],
-    ['<%= prompt %> x', /program, holds <%= prompt %>/],
-    ['bin/<%= chatId %> x', /program, holds <%= chatId %>/],
+    ['<%= prompt %> x', /program, contains <%= prompt %>/],
+    ['bin/<%= chatId %> x', /program, contains <%= chatId %>/],
   ])('%j says what is wrong', (template, problem) => {
     const error = refusal(template);
     expect(error.code).toBe('TEMPLATE_INVALID');

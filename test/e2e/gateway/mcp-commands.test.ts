@@ -450,7 +450,9 @@ describe('running servers', () => {
       demo__write: true,
       demo__drop: 'pending approval',
     });
-    expect((await squad.run(['mcp', 'status'])).stdout).toContain('2 pending: squad mcp approve');
+    expect((await squad.run(['mcp', 'status'])).stdout).toContain(
+      '2 waiting for approval: squad mcp approve',
+    );
 
     const asked = await squad.run(['mcp', 'approve']);
     expect(asked).toMatchObject({ code: 3, stderr: expect.stringContaining('Approve these 2?') });

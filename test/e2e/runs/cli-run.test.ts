@@ -233,9 +233,9 @@ describe('squad run', () => {
   test.each([
     [['run', 'coder'], 'Expected ROLE "TASK" pairs, got 1 argument'],
     [['run', 'coder', 'a', 'planner'], 'Expected ROLE "TASK" pairs, got 3 arguments'],
-    [['run', 'coder', 'x', '--timeout', 'soon'], '--timeout cannot be "soon"'],
-    [['run', 'coder', 'x', '--timeout', '0'], '--timeout cannot be "0"'],
-    [['run', 'coder', 'x', '--budget', '0'], '--budget cannot be "0"'],
+    [['run', 'coder', 'x', '--timeout', 'soon'], 'Invalid value for --timeout: "soon"'],
+    [['run', 'coder', 'x', '--timeout', '0'], 'Invalid value for --timeout: "0"'],
+    [['run', 'coder', 'x', '--budget', '0'], 'Invalid value for --budget: "0"'],
     [['run', 'coder', 'x', '--permission', 'all'], 'Allowed choices are read, edit, full'],
     [['run', 'codr', 'x'], 'Did you mean coder'],
     [['run', 'coder', ''], 'The task is empty'],
