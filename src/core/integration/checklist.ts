@@ -2,7 +2,7 @@ import { SquadError } from '../../schema/error.ts';
 import type { ChecklistItem, IntegrationPlan } from '../../schema/integration.ts';
 import { shellWord } from '../../schema/shell-word.ts';
 
-/** The results of planning. */
+/** The facts that planning has found. */
 export type Facts = Pick<IntegrationPlan, 'branches' | 'check' | 'folder'> & {
   target: string;
   obstacles: readonly string[];
@@ -59,7 +59,7 @@ const item = (state: ChecklistItem['state'], what: string, note: string | null =
 
 type Blocked = NonNullable<IntegrationPlan['blocked']>;
 
-/** Why nothing can be merged, and what to do about it. Null: something can, or there is nothing to merge. */
+/** Why nothing can be merged, with the next step. Null: something can be merged, or there is nothing to merge. */
 export function blockedBy(facts: Facts): Blocked | null {
   const { branches, obstacles, untrustedCheck, check } = facts;
   const having = (wanted: string) => branches.filter(({ outcome }) => outcome === wanted);

@@ -29,7 +29,7 @@ export async function retryWhileBranchMoves<T>(act: () => Promise<T>): Promise<T
 
 type FeedbackIntent = Extract<Intent, { kind: 'send_feedback' }>;
 
-/** A short wait for another git process, where a later retry is possible. */
+/** Short timeout for another git process, where a later retry is possible. */
 export const BRANCH_LOCK_TIMEOUT_MS = 500;
 
 /** Commits the feedback to the coder's branch and closes the review: both or neither. Returns the closed review. */
@@ -58,7 +58,10 @@ export async function giveFeedback(
   }
 }
 
-/** Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so it stays for later. */
+/**
+ * Gives feedback that an earlier hub had begun to give. False: another git process uses the branch, so the intent stays
+ * for later.
+ */
 export async function finishFeedback(intent: FeedbackIntent, ports: ReviewPorts): Promise<boolean> {
   const { coderTree, move } = intent;
   const review = await ports.store.review(intent.reviewId);
@@ -106,7 +109,7 @@ async function putOnBranch(
   const { coderTree, text } = intent;
   const file = { path: FEEDBACK_FILE, text };
   await retryWhileBranchMoves(async () => {
-    // Null: exactly this file is already there.
+    // Null: the branch already has exactly this file.
     intent.move =
       (await branches.prepareFile(coderTree, file, `Feedback of review ${iteration}`)) ??
       (await unmoved(coderTree, ports));
@@ -139,10 +142,10 @@ async function undoFeedback(
   { branches, store, warn }: ReviewPorts,
   patienceMs?: number,
 ): Promise<void> {
-  // The branch was not to be moved, so no intent was written.
+  // The branch would not have moved, so no intent was written.
   if (move.to === '') return;
   if ((await store.review(reviewId))?.outcome == null)
-    // An extra file on the branch is harmless: the next feedback replaces it.
+    // An extra file on the branch is harmless, because the next feedback replaces it.
     await branches
       .undo(coderTree, move, FEEDBACK_FILE, patienceMs)
       .catch(thrown => warn(`Feedback that was not given is still on ${coderTree.branch}`, thrown));

@@ -3,11 +3,11 @@ import type { Role } from '../../schema/role.ts';
 
 interface ReviewerRole {
   roleId: string;
-  /** For the coder, about the choice. */
+  /** Note for the coder about the choice of the reviewer. */
   note: string | null;
 }
 
-/** The configured role, else `reviewer`, else the first role of type review. */
+/** The configured role, otherwise `reviewer`, otherwise the first role of type review. */
 export function reviewerRole(roles: readonly Role[], configured: string | undefined): ReviewerRole {
   if (configured !== undefined) return named(roles, configured);
   const able = roles

@@ -46,15 +46,15 @@ function cellsOf(line: string): string[] {
 export interface Member {
   name: string;
   role: string | null;
-  /** The path as written. */
+  /** Path as written in the table. */
   charter: string | null;
-  /** Without the icon before it. */
+  /** Status without its icon. */
   status: string | null;
-  /** The member's folder in `agents/`. */
+  /** Name of the member's folder in `agents/`. */
   agent: string;
   /** The heading above the table. */
   group: string | null;
-  /** The other columns. */
+  /** Values of the other columns. */
   more?: Record<string, string>;
 }
 
@@ -101,7 +101,7 @@ export function readRoster(text: string): Roster {
   return { members, notes };
 }
 
-/** The first column of a name counts. */
+/** If two columns have the same name, the first counts. */
 function columnsOf({ columns }: MarkdownTable): (Column | null)[] {
   const taken = new Set<Column>();
   return columns.map(title => {
@@ -145,7 +145,7 @@ function memberOf(
 const isFilled = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && !/^[-\u2013\u2014]+$/.test(text);
 
-/** The target of a link. */
+/** Path of the charter; from a link, its target. */
 const charterIn = (cell: string): string => withoutMarkup(/\]\(([^()\s]{1,500})\)/.exec(cell)?.[1] ?? cell);
 
 const withoutIcon = (text: string): string => text.replace(/^[^\p{L}\p{N}]+/u, '').trim() || text;
