@@ -146,7 +146,7 @@ function mayAct(subject: Subject, { name, agents: needs }: Action, object: Asked
 
 const TYPES = ['typed', ...AgentType.options] as const;
 
-/** A reviewer or coder may only act for itself and the run it reviews; its child runs have their own tools. */
+/** In a review loop a run may only act for itself and the run it reviews; its child runs have their own tools. */
 function mayInReview(subject: RunSubject, type: (typeof TYPES)[number], object: Asked | undefined): Decision {
   if (subject.type === null || (type !== 'typed' && type !== subject.type))
     return { allowed: false, reason: 'type' };

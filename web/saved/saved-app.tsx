@@ -9,7 +9,7 @@ import { Toasts } from '../ui/toast.tsx';
 import { RunPage } from '../views/runs/run/run-page.tsx';
 import { SquadPage } from '../views/runs/squad/squad-page.tsx';
 
-/** The pages of one run and its squad, out of a file. */
+/** The pages of a saved run and its squad, from one file. */
 export function SavedApp({ saved }: { saved: SavedRun }) {
   return (
     <LocationProvider>

@@ -50,13 +50,13 @@ export function TopBar() {
   );
 }
 
-/** Without any runs the cost is not shown. */
+/** False without any runs; then the cost is not shown. */
 const hasRuns = ({ counts }: Output<'list_board'>): boolean => Object.values(counts).some(count => count > 0);
 
 function FilterBox() {
   const { path, route } = useLocation();
   const [given, setQ] = useParam('q');
-  // In other views `q` belongs to another search.
+  // Only on the list of runs: in other views `q` belongs to another search.
   const q = path === '/' ? given : null;
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(q ?? '');

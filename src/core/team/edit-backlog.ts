@@ -251,7 +251,7 @@ const eolOf = (lines: readonly string[]): string => /\r?\n$|\r$/.exec(lines[0] ?
 const itemsOf = (text: string): BacklogItem[] => readBacklog(text).groups.flatMap(({ items }) => items);
 const textsOf = (text: string) => readBacklog(text).groups.map(({ title, text }) => ({ title, text }));
 
-/** Whether the file still has the same groups. With `mayGrow`, one more heading at the end is allowed. */
+/** Whether both lists are equal. With `mayGrow`, one more heading at the end is allowed. */
 function isSame(found: readonly object[], wanted: readonly object[], mayGrow = false): boolean {
   const compared = mayGrow ? found.slice(0, Math.max(wanted.length, found.length - 1)) : found;
   return JSON.stringify(compared) === JSON.stringify(wanted);

@@ -2,7 +2,7 @@ import { visibleText } from '../../../src/base/text.ts';
 import type { InboxItem, InboxState } from '../../../src/schema/inbox.ts';
 import type { StatusStyle } from '../../ui/status-style.ts';
 
-/** `unknown`: closed, but how is not known here. */
+/** `unknown`: the item is closed, but it is not known how. */
 export type ClosedState = Exclude<InboxState, 'open'> | 'unknown';
 
 /** Only an answered item gets the check mark. */

@@ -73,7 +73,7 @@ function NoRuns({ filter }: { filter: BoardFilter }) {
   );
 }
 
-/** The squads of the runs that are shown: one is found where it is seen. */
+/** Filter for one of the squads whose runs are shown. */
 function SquadPicker({ ids }: { ids: readonly string[] }) {
   const [squad, setSquad] = useParam('squad');
   const titles = new Map<string, { title: string; runs: number }>();
