@@ -264,7 +264,7 @@ describe('squad reply', () => {
     expect(await squad.run(['reply', first.id, 'x'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(
-        /belongs to .*gone\/claude, which is not there any more \(ENGINE_NOT_FOUND\)/,
+        /belongs to .*gone\/claude, which is no longer installed \(ENGINE_NOT_FOUND\)/,
       ),
     });
     rmSync(join(turn, 'plan.json'));

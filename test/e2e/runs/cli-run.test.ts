@@ -135,7 +135,7 @@ describe('squad run', () => {
     squad.write('others/tester.md', 'You test.');
     expect(await squad.run(['run', saying('hi')], { env })).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no role coder[\s\S]*with one of: scout, tester/),
+      stderr: expect.stringMatching(/default role coder[\s\S]*with one of these roles: scout, tester/),
     });
   });
 
