@@ -127,7 +127,8 @@ function Elsewhere({ here }: { here: number }) {
   if (elsewhere <= 0) return null;
   return (
     <a href="/inbox" class="need-needs_you">
-      {elsewhere === 1 ? 'needs you elsewhere' : 'need you elsewhere'} <span class="num">{elsewhere}</span>
+      {elsewhere === 1 ? 'needs you in another workspace' : 'need you in other workspaces'}{' '}
+      <span class="num">{elsewhere}</span>
     </a>
   );
 }

@@ -140,7 +140,7 @@ function list({ reviews }: Listed, { out, style }: CliContext): string[] {
 function reviewLines({ run, rounds, reviews }: Shown, { out, style }: CliContext): string[] {
   const head = [
     `${style.bold(run.id)}  ${paintStatus(shownStatus(run), style)}  ${visibleLine(runSummary(run))}`,
-    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; abandoned after ${rounds.abandonAfter} of these`,
+    `${rounds.current} of ${rounds.max} reviews · ${rounds.sentBack} sent back, ${rounds.failed} failed; the task is abandoned after ${rounds.abandonAfter} of these two kinds`,
   ];
   if (reviews.length === 0) return [...head, '', 'No reviews yet.'];
   const isOne = new Set(reviews.map(({ coderId }) => coderId)).size === 1;

@@ -138,4 +138,5 @@ export function shortDetails({ kind, question, details }: Pick<InboxItem, 'kind'
   return { text: `${shown}… (${hidden} characters not shown: ${SEEN_WHOLE})`, hidden };
 }
 
-export const SEEN_WHOLE = '`squad inbox` or the web UI shows all of it, and only there it can be allowed';
+export const SEEN_WHOLE =
+  '`squad inbox` and the web UI show the whole request, and it can be allowed only there';

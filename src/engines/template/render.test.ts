@@ -200,7 +200,7 @@ describe('a wrong template', () => {
     ['run\n<%= prompt', /cannot be read: unclosed tag at line 2 col 1/],
     ["run\n<% x = ' %>", /cannot be read: unclosed string at line 2/],
     ['run\n<%~ prompt %>', /uses <%~.* \(line 2\)/],
-    ['run\n<%- prompt %>', /<% prompt %>, which puts nothing out \(line 2\)/],
+    ['run\n<%- prompt %>', /<% prompt %>, which outputs nothing \(line 2\)/],
     ['run\n<%= prompt.a.b %>', /failed: .*undefined.* \(line 2\)/],
     ['run <%= it %>', /not text but object/],
     ['run <%= prompt.nothing %>', /not text but undefined/],

@@ -263,7 +263,7 @@ describe('what somebody saves on the way stays, and status tells of it', () => {
       save('changed.txt');
     });
     closeSync(file);
-    expect(notes).toEqual([...left, 'changed.txt was saved meanwhile, and is changed.txt.kept-1']);
+    expect(notes).toEqual([...left, 'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1']);
     expect(repo.read('changed.txt')).toBe('mine\n');
     expect(repo.read('changed.txt.kept-1')).toContain('first\n');
   });
@@ -329,7 +329,7 @@ describe('killed on the way, it is finished or as before', () => {
     writeFileSync(out('changed.txt'), 'mine\n');
     writeFileSync(out('removed/only.txt'), 'mine\n');
     expect((await integration().settle(move)).notes).toEqual([
-      'changed.txt was saved meanwhile, and is changed.txt.kept-1',
+      'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1',
       'removed/only.txt is still in the folder: it had changes of its own',
     ]);
     expect(repo.read('changed.txt.kept-1')).toBe('mine\n');

@@ -202,7 +202,7 @@ describe('squad mcp import', () => {
       '{ "mcpServers": { "a": { "command": "a" }, "off": { "command": "b", "disabled": true } } }',
     );
     const first = await squad.run(['mcp', 'import', '--yes']);
-    expect(first.stdout).toContain('off is not imported: it is disabled there');
+    expect(first.stdout).toContain('off is not imported: it is disabled in that file');
     expect(Object.keys(configOf(squad).servers)).toEqual(['a']);
     const again = await squad.run(['mcp', 'import', '--role', 'coder', '--yes']);
     expect(again.stdout).toContain('a exists already, as a');
