@@ -107,7 +107,7 @@ export async function taskState(
 export async function continueTask(call: OperationCall, taskId: string): Promise<object> {
   const found = await find(call.services, taskId);
   if (!found)
-    throw new SquadError('INVALID_INPUT', 'The requestState names no known task', {
+    throw new SquadError('INVALID_INPUT', 'The requestState does not belong to a known task', {
       suggestions: ['Call the tool again without requestState.'],
     });
   await waitForEndsOrAsks(call, found.runs, call.waitMs);

@@ -236,7 +236,7 @@ function uncommittable(
   { worktree }: RunBranch,
   why: string,
   paths: string[] = [],
-  next = 'Fix that in the work tree, then try again.',
+  next = 'Fix the problem in the work tree, then try again.',
 ): SquadError {
   const names = paths.slice(0, MAX_NAMED).map(path => pathText(path).slice(0, 200));
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';

@@ -267,7 +267,7 @@ async function isLinked({ folder }: Git, main: Git | null): Promise<boolean> {
 const gitFailed = ({ branch }: Worktree, cause: GitError): SquadError =>
   new SquadError('GIT_FAILED', `Git failed on the branch ${branch}: ${cause.message}.`, {
     cause,
-    suggestions: ['Fix that in the repository, then try again.'],
+    suggestions: ['Fix the problem in the repository, then try again.'],
   });
 
 const PREVIOUS = 'squad-former-';
