@@ -117,7 +117,7 @@ export async function readAudit(
   await eachFile(folder, 'newest first', async file => {
     for await (const bytes of linesBackwards(file)) {
       if (!marks.every(mark => bytes.includes(mark))) continue;
-      // Skipped: `verify` reports a line that is not an entry.
+      // Only counted: `verify` reports a line that is not an entry.
       const record = AuditRecord.safeParse(tryParseJson(bytes.toString())).data;
       if (record) entries.push(record);
       else unreadable += 1;

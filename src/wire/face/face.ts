@@ -21,7 +21,7 @@ import type { TaskState } from './face-tasks.ts';
  */
 export type Era = 'legacy' | 'modern';
 
-/** Name and version that the client reports. Use the name to choose timeouts, never for permissions. */
+/** The client at the other end, as it describes itself. Use its name to choose timeouts, never for permissions. */
 export interface Peer {
   era: Era;
   client: { name: string; version: string } | null;

@@ -104,7 +104,7 @@ function readLines({ stdout, mux, events, maxFrameBytes }: LineChannelOptions): 
     // Blank lines are ignored.
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 13)) return;
     const message = tryParseJson(bytes.toString());
-    // Ignored: servers also print text that is no message.
+    // Only counted: servers also print text that is no message.
     if (message === undefined) events.onStray();
     else mux.receive(message);
   }
