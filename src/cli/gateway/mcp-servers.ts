@@ -263,7 +263,9 @@ export async function mcpRemove(name: string, context: CliContext): Promise<numb
     if (!servers.includes(name))
       throw new SquadError('INVALID_INPUT', `There is no server ${visibleLine(name)}. Nothing was written.`, {
         suggestions: [
-          servers.length === 0 ? 'This project has no servers yet.' : `The servers are: ${servers.join(', ')}.`,
+          servers.length === 0
+            ? 'This project has no servers yet.'
+            : `The servers are: ${servers.join(', ')}.`,
         ],
       });
     return withoutServer(before.text, name);

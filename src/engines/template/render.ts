@@ -16,7 +16,9 @@ export function renderCommand(template: string, values: TemplateValues): Rendere
   const [command, ...rest] = splitCommandLine(pieces);
   if (!command)
     throw new SquadError('TEMPLATE_INVALID', 'The template gives an empty command line.', {
-      suggestions: ['Begin the template with the program to start, for example: cursor-agent --print "<%= prompt %>"'],
+      suggestions: [
+        'Begin the template with the program to start, for example: cursor-agent --print "<%= prompt %>"',
+      ],
     });
   checkCommandWord(command, values);
   return { argv: [argumentOf(command, values), ...rest.map(word => argumentOf(word, values))], uses };

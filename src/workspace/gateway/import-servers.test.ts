@@ -47,7 +47,9 @@ describe('what other clients have', () => {
         variables: [],
       },
     ]);
-    expect(servers[0]?.notes).toEqual(['LEVEL has the default "info" there; here it has to be set']);
+    expect(servers[0]?.notes).toEqual([
+      'LEVEL has the default "info" in that file, but Squad needs it to be set',
+    ]);
     expect(left.map(({ name, reason }) => [name, reason])).toEqual([
       ['squad', 'it is Squad itself'],
       ['team', 'it is Squad itself'],

@@ -263,7 +263,10 @@ describe('what somebody saves on the way stays, and status tells of it', () => {
       save('changed.txt');
     });
     closeSync(file);
-    expect(notes).toEqual([...left, 'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1']);
+    expect(notes).toEqual([
+      ...left,
+      'changed.txt was saved by another program during the merge; that version is kept as changed.txt.kept-1',
+    ]);
     expect(repo.read('changed.txt')).toBe('mine\n');
     expect(repo.read('changed.txt.kept-1')).toContain('first\n');
   });

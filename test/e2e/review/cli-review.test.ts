@@ -26,7 +26,9 @@ describe('squad review', () => {
     const list = (await squad.run(['review'])).stdout;
     expect(list).toMatch(new RegExp(`1 +${id} +${reviewerId} +running`));
     const one = (await squad.run(['review', reviewerId])).stdout;
-    expect(one).toContain('1 of 3 reviews · 0 sent back, 0 failed; the task is abandoned after 5 of these two kinds');
+    expect(one).toContain(
+      '1 of 3 reviews · 0 sent back, 0 failed; the task is abandoned after 5 of these two kinds',
+    );
     expect(one).toContain('running');
     expect(await squad.json(['show', reviewerId])).toMatchObject({ run: { title: 'Review: Build it.' } });
     expect((await shown(id)).result.note).toContain(`${id} waits for review 1 of 3 by ${reviewerId}.`);
