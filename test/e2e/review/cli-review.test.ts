@@ -100,7 +100,7 @@ describe('squad review', () => {
   test('allows more rounds than the setting', { tags: ['D5'] }, async () => {
     const { id } = await squad.inReview();
     expect((await squad.run(['review', id, '--allow', '2'])).stdout).toContain(
-      'now allowed 5 reviews, 1 done',
+      'may have 5 reviews now, 1 done',
     );
     expect(await rounds(id)).toMatchObject({ rounds: { current: 1, max: 5 } });
     await squad.run(['cancel', id]);
