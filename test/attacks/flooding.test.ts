@@ -120,7 +120,7 @@ test('an agent that starts agents from 50 threads gets no more than the limits a
   await Promise.all([neighbour(), ...Array.from({ length: THREADS }, thread)]);
 
   expect([...refusals]).toEqual([
-    `SPAWN_RATE_LIMIT: 1 more run would make 31 in a minute; limits.spawns_per_minute is 30; asked for by lead ${first.id} → lead ${second.id}`,
+    `SPAWN_RATE_LIMIT: 1 more run would make 31 starts in a minute; the limit is 30 (limits.spawns_per_minute); asked for by lead ${first.id} → lead ${second.id}`,
   ]);
   // Both leads were started within the same minute, and may be a minute old before the last call.
   expect([PER_MINUTE - 2, PER_MINUTE - 1, PER_MINUTE]).toContain(started.length);
