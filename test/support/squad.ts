@@ -184,7 +184,9 @@ export class TestSquad {
     mkdirSync(cache, { recursive: true, mode: 0o700 });
     symlinkSync(HUB_CODE, join(cache, basename(HUB_CODE)));
     // One folder for each version of Node.
-    for (const { name } of readdirSync(COMPILE_CACHE, { withFileTypes: true }).filter(each => each.isDirectory()))
+    for (const { name } of readdirSync(COMPILE_CACHE, { withFileTypes: true }).filter(each =>
+      each.isDirectory(),
+    ))
       symlinkSync(join(COMPILE_CACHE, name), join(cache, name));
   }
 
