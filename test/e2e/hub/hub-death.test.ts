@@ -39,10 +39,10 @@ function socketsOf(pid: number): Set<string> {
   return new Set(opened.filter(inode => inode !== undefined));
 }
 
-const openSockets = (): (string | undefined)[] =>
+const openSockets = (): string[] =>
   readFileSync('/proc/net/unix', 'utf8')
     .split('\n')
-    .map(line => line.split(/\s+/)[6]);
+    .map(line => line.split(/\s+/)[6] ?? '');
 
 const go = () => join(squad.workspace, 'go');
 const waitingTask = () => `\`\`\`script\nsay half done\nawait ${go()}\nreport well done\n\`\`\``;
